@@ -1,0 +1,1 @@
+"""A terminal chat client that is an MCP host with glass walls."""

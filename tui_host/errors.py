@@ -1,0 +1,81 @@
+"""The one tree of errors, and the type of parsed JSON.
+
+TuiHostError
+├── SettingsError     the configuration or the command line is wrong; the command line ends with 2
+├── ConnectionFailed  a server could not be reached or was lost
+├── ModelError        a provider refused, failed, or its stream broke off
+└── StoreError        the database cannot be read or written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+JSON: TypeAlias = "None | bool | int | float | str | Sequence[JSON] | Mapping[str, JSON]"
+
+
+@dataclass(slots=True, eq=False)
+class TuiHostError(Exception):
+    """Something a person can be told in one line.
+
+    Attributes:
+        what: What happened, as a sentence without a full stop.
+        where: File and key, server, or URL it happened at; may be empty.
+        remedy: What to do about it, in the imperative; may be empty.
+    """
+
+    what: str
+    where: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        """Everything in one line."""
+        place = f"{self.where}: " if self.where else ""
+        remedy = f" ({self.remedy})" if self.remedy else ""
+        return f"{place}{self.what}{remedy}"
+
+
+@dataclass(slots=True, eq=False)
+class SettingsError(TuiHostError):
+    """One or more mistakes in what a person configured or typed.
+
+    Attributes:
+        more: The other mistakes found in the same reading, so that all are told at once.
+    """
+
+    more: tuple[TuiHostError, ...] = ()
+
+    __str__ = TuiHostError.__str__
+
+
+@dataclass(slots=True, eq=False)
+class ConnectionFailed(TuiHostError):
+    """A server could not be reached, or its connection was lost."""
+
+    __str__ = TuiHostError.__str__
+
+
+@dataclass(slots=True, eq=False)
+class ModelError(TuiHostError):
+    """A provider refused a request, failed, or its stream broke off.
+
+    Attributes:
+        status: The HTTP status, None if no response came.
+        retry_after: Seconds the provider asked to wait, None if it did not say.
+        exchange: The id of the exchange that failed, None if nothing was sent.
+    """
+
+    status: int | None = None
+    retry_after: float | None = None
+    exchange: str | None = None
+
+    __str__ = TuiHostError.__str__
+
+
+@dataclass(slots=True, eq=False)
+class StoreError(TuiHostError):
+    """The database cannot be opened, read or written."""
+
+    __str__ = TuiHostError.__str__
