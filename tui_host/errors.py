@@ -2,7 +2,7 @@
 
 TuiHostError
 ├── SettingsError     the configuration or the command line is wrong; the command line ends with 2
-├── ConnectionFailed  a server could not be reached or was lost
+├── ServerError       a server could not be reached or was lost
 ├── ModelError        a provider refused, failed, or its stream broke off
 └── StoreError        the database cannot be read or written
 """
@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-JSON: TypeAlias = "None | bool | int | float | str | Sequence[JSON] | Mapping[str, JSON]"
+from typing_extensions import override
+
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 
 
 @dataclass(slots=True, eq=False)
@@ -30,6 +32,7 @@ class TuiHostError(Exception):
     where: str = ""
     remedy: str = ""
 
+    @override
     def __str__(self) -> str:
         """Everything in one line."""
         place = f"{self.where}: " if self.where else ""
@@ -51,7 +54,7 @@ class SettingsError(TuiHostError):
 
 
 @dataclass(slots=True, eq=False)
-class ConnectionFailed(TuiHostError):
+class ServerError(TuiHostError):
     """A server could not be reached, or its connection was lost."""
 
     __str__ = TuiHostError.__str__

@@ -1,0 +1,70 @@
+"""Links: how one tool call's life is joined across both wires. Values and their JSON form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Relation: TypeAlias = Literal["asked", "sent", "answered", "told"]
+Layer: TypeAlias = Literal["wire", "decoded", "folded"]
+Known: TypeAlias = Literal["id", "value", "time"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A range of bytes in an exchange's body or in one record.
+
+    Attributes:
+        exchange: The exchange whose body it is; None if it is a record's data.
+        seq: The record's number in the capture; None if it is a body.
+        side: `request` or `response` body of the exchange.
+        layer: `wire` as transferred, `decoded` after content decoding, `folded` in the text that events were joined to.
+        start: First byte.
+        end: One past the last byte; None for the whole.
+    """
+
+    exchange: str | None = None
+    seq: int | None = None
+    side: Literal["request", "response"] = "response"
+    layer: Layer = "decoded"
+    start: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One step of a chain.
+
+    Attributes:
+        relation: `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call),
+            `told` (call -> span of the next request).
+        call: The call's id.
+        span: The bytes at the wire's end of the link.
+        known: How it is known.
+        server: The server called.
+        tool: The tool's own name.
+        words: A short form of the arguments, for a row; at most 200 characters.
+    """
+
+    relation: Relation
+    call: str
+    span: Span
+    known: Known = "id"
+    server: str = ""
+    tool: str = ""
+    words: str = ""
+
+    def to_bytes(self) -> bytes:
+        """The link as the data of a `link` record."""
+        span = {name: getattr(self.span, name) for name in Span.__slots__ if getattr(self.span, name) is not None}
+        value = {
+            "relation": self.relation,
+            "call": self.call,
+            "span": span,
+            "known": self.known,
+            "server": self.server,
+            "tool": self.tool,
+            "words": self.words,
+        }
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,112 @@
+"""The record: one captured thing with its exact bytes. Values only, nothing that acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Wire: TypeAlias = Literal["llm", "mcp", "stderr", "host"]
+Direction: TypeAlias = Literal["out", "in"]
+Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame", "line", "decision", "link"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The head of an HTTP request or response.
+
+    Attributes:
+        method: The request's method; None in a response.
+        url: The request's whole URL; None in a response.
+        status: The response's status; None in a request.
+        headers: Names and values as they stood on the wire, in order.
+    """
+
+    method: str | None = None
+    url: str | None = None
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redaction:
+    """A secret that was taken out of a record before it was kept."""
+
+    where: Literal["data", "head"]
+    name: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in a conversation something belongs; every field may be unknown.
+
+    Attributes:
+        session: The session's id.
+        turn: The turn's number in its session, from 1.
+        step: The step's number in its turn, from 1.
+        call: The tool call's id, unique in its session.
+    """
+
+    session: str | None = None
+    turn: int | None = None
+    step: int | None = None
+    call: str | None = None
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a tap hands to the recorder: a record without its stamps.
+
+    Attributes:
+        wire: Which wire it was on; `host` for decisions and links.
+        kind: What it is; DESIGN's *Record lines* define each.
+        peer: The provider's or server's name; empty on the host's own wire.
+        direction: `out` from the host, `in` to it; None where there is none.
+        place: The conversation's place it belongs to.
+        connection: The connection's id, unique in its capture.
+        exchange: The HTTP exchange's id, unique in its capture.
+        head: The HTTP head, for `request` and `response`.
+        data: The exact bytes.
+        encoding: The body's content coding (such as `gzip`), None if it was sent as it is.
+        malformed: Why the bytes are not what they should be, None if they are.
+    """
+
+    wire: Wire
+    kind: Kind
+    peer: str = ""
+    direction: Direction | None = None
+    place: Place = NOWHERE
+    connection: str | None = None
+    exchange: str | None = None
+    head: Head | None = None
+    data: bytes = b""
+    encoding: str | None = None
+    malformed: str | None = None
+    redacted: tuple[Redaction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A draft with its stamps: what is kept, shown and exported.
+
+    Attributes:
+        capture: The capture's id.
+        seq: Its number in the capture, from 1, without gaps.
+        time_ns: Wall clock, nanoseconds since 1970 (UTC); only ever shown.
+        mono_ns: Monotonic clock of the capture's process; what durations are made of.
+        draft: What was captured, after redaction.
+    """
+
+    capture: str
+    seq: int
+    time_ns: int
+    mono_ns: int
+    draft: Draft = field()
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Capture and number: names this record among all."""
+        return self.capture, self.seq

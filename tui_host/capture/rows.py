@@ -1,0 +1,78 @@
+"""A row of the ladder: what one line of the inspector's list is made of. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Lane: TypeAlias = Literal["llm", "host", "mcp"]
+RowState: TypeAlias = Literal["open", "done", "failed", "cut"]
+RowKind: TypeAlias = Literal["request", "response", "frame", "decision", "line", "fault"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row; replaced by a new value while its exchange is still growing.
+
+    Attributes:
+        number: Its place in the ladder, from 0; never changes.
+        lane: Left of the host's line, on it, or right of it.
+        kind: `request` and `response` are the two halves of an HTTP exchange with a model; `frame` one JSON-RPC message,
+            `decision` what became of a call, `line` standard error (several lines fold into one row), `fault` what broke
+            (an exchange without a response, bytes that are no frame).
+        outward: From the host to the peer.
+        capture: The capture of its records.
+        seq: Its first record.
+        last_seq: Its last record so far.
+        time_ns: Wall clock of the first byte.
+        mono_ns: Monotonic clock of the first byte.
+        end_mono_ns: Of the last byte so far.
+        turn: The turn, 0 for what belongs to none (a server's start).
+        step: The step in the turn, 0 if none.
+        peer: The provider's or server's name.
+        connection: The connection's id, empty for models.
+        exchange: The HTTP exchange's id, empty if none.
+        method: The request's HTTP method, or the frame's JSON-RPC method (an answer has that of its request).
+        url: The request's URL.
+        status: The response's status, 0 if none.
+        rpc_id: The frame's id as JSON text, empty for notifications.
+        answer: The frame is a result or an error.
+        error: The frame is a JSON-RPC error or its result has `isError`; the exchange failed.
+        size: Bytes of body or frame so far.
+        events: Chunks of a streamed body so far, lines of standard error, or repeats folded into this row.
+        state: `open` while bytes may still come.
+        calls: The tool calls it has to do with.
+        words: A short form of what it says, foreign text as it came (one line, at most 200 characters): the decision's words,
+            the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
+        malformed: Why its bytes are not what they should be, empty if they are.
+        redacted: Whether a secret was taken out.
+    """
+
+    number: int
+    lane: Lane
+    kind: RowKind
+    outward: bool
+    capture: str
+    seq: int
+    last_seq: int
+    time_ns: int
+    mono_ns: int
+    end_mono_ns: int
+    turn: int = 0
+    step: int = 0
+    peer: str = ""
+    connection: str = ""
+    exchange: str = ""
+    method: str = ""
+    url: str = ""
+    status: int = 0
+    rpc_id: str = ""
+    answer: bool = False
+    error: bool = False
+    size: int = 0
+    events: int = 0
+    state: RowState = "done"
+    calls: frozenset[str] = frozenset()
+    words: str = ""
+    malformed: str = ""
+    redacted: bool = False

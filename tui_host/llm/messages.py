@@ -1,0 +1,233 @@
+"""The neutral form of what user, assistant and tools said. Every dialect and tool protocol translates from and to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.errors import JSON
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad call", "failed", "cut", "stopped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Plain text (an answer's is Markdown)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """What a model thought before it answered; goes back only to the provider and model that made it.
+
+    Attributes:
+        text: The readable thinking, may be empty.
+        provider: The provider's name.
+        model: The model's name.
+        echo: What the vendor demands back verbatim (signatures, encrypted content), as it came.
+    """
+
+    text: str
+    provider: str = ""
+    model: str = ""
+    echo: JSON = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image, as base64 of its bytes."""
+
+    media_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A model's request for a tool.
+
+    Attributes:
+        id: Our own id, unique in its session.
+        wire_id: The id that the vendor's API gave it, empty if none.
+        name: The name as the model wrote it (`SERVER__TOOL`).
+        arguments: The arguments exactly as the model wrote them; JSON text if all is well.
+    """
+
+    id: str
+    wire_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What the model is told of one call: a result, an error, or why it was not run."""
+
+    call: ToolCall
+    content: tuple[Text | Image, ...]
+    is_error: bool = False
+
+
+Part: TypeAlias = Text | Thinking | Image | ToolCall | ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of the conversation.
+
+    Attributes:
+        role: Who said it.
+        parts: What was said, in order.
+        stop: Why an assistant message ended; None for others.
+        turn: The turn it belongs to; 0 for what stands before the first.
+        source: Who put it there, where that is not plain from the role: `host` for notes of our own.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    stop: Stop | None = None
+    turn: int = 0
+    source: Literal["", "host"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as it is offered to a model.
+
+    Attributes:
+        name: What the model sees: `SERVER__TOOL`, or shortened with a hash.
+        description: The server's description, as it is.
+        schema: The server's input schema, untouched.
+        server: The server's name.
+        tool: The tool's own name.
+    """
+
+    name: str
+    description: str
+    schema: JSON
+    server: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the provider reported them; None is «not reported».
+
+    Attributes:
+        input_total: All input tokens, cached ones included.
+        input_cached: Those of them read from the provider's cache.
+        output_total: All output tokens, reasoning included.
+        reasoning: Those of them spent on thinking.
+    """
+
+    input_total: int | None = None
+    input_cached: int | None = None
+    output_total: int | None = None
+    reasoning: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """All that one model exchange is made of, before a dialect writes it.
+
+    Attributes:
+        model: The model's id at its provider.
+        messages: The conversation, oldest first; the system message, if any, first.
+        tools: What is offered.
+        options: Sampling and other options by the vendor's own names.
+        stop_sequences: What a tool protocol wants the answer to end at.
+        stream: Whether to ask for a stream.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    options: tuple[tuple[str, JSON], ...] = ()
+    stop_sequences: tuple[str, ...] = ()
+    stream: bool = True
+
+
+# What a decoder reads out of a response. `start` and `end` are byte offsets in the decoded body.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """More of the answer."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingDelta:
+    """More of the thinking."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted:
+    """A call has been opened; `index` names it in this response."""
+
+    index: int
+    wire_id: str
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallArguments:
+    """More of a call's arguments, as the model wrote them."""
+
+    index: int
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReported:
+    """The tokens so far; the last one counts."""
+
+    usage: Usage
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """The provider's own reason for the end, and ours."""
+
+    stop: Stop
+    vendor: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """An error inside the response, in the provider's own words."""
+
+    message: str
+    vendor: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """An event that could not be read; the stream goes on."""
+
+    reason: str
+    start: int
+    end: int
+
+
+ModelEvent: TypeAlias = (
+    TextDelta | ThinkingDelta | CallStarted | CallArguments | UsageReported | Stopped | Failed | Unreadable
+)

@@ -1,0 +1,1 @@
+"""The servers' side: transports that record, one connection for each server, and the pool of them."""
