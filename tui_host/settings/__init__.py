@@ -1,0 +1,1 @@
+"""What is configured: read once, whole, before anything is drawn; saved atomically; secrets resolved at use."""

@@ -1,0 +1,270 @@
+"""References to the environment, resolved at use, and what of it is a secret. Source: DESIGN, Contract, Secrets and Children."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from typing_extensions import override
+
+from tui_host.errors import JSON, SettingsError
+from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
+
+CHILD_VARIABLES = (
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+)
+"""What a stdio server gets of our environment; no value of these is a secret, wherever it is referred to."""
+
+
+@final
+class Secret:
+    """A credential's value, which no repr, str or format shows.
+
+    Attributes:
+        name: What the mark of the redactor and the exports call it: the variable, or the key it was configured under.
+    """
+
+    __slots__ = ("_text", "name")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self._text = text
+
+    def reveal(self) -> str:
+        """The value: for a request's header, a child's environment, the redactor, and nothing else."""
+        return self._text
+
+    @override
+    def __repr__(self) -> str:
+        return f"Secret({self.name}, {len(self._text)} characters)"
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and (self.name, self._text) == (other.name, other._text)
+
+    @override
+    def __hash__(self) -> int:
+        return hash((self.name, self._text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Resolved:
+    """A template with its references filled in.
+
+    Attributes:
+        text: What to use.
+        secrets: The values in it that came from the environment and count as secrets.
+    """
+
+    text: str
+    secrets: tuple[Secret, ...] = ()
+
+    @override
+    def __repr__(self) -> str:
+        return f"Resolved({len(self.text)} characters, {self.secrets})" if self.secrets else f"Resolved({self.text!r})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ResolvedJSON:
+    """JSON with the references in its strings filled in; keys are left as they are.
+
+    Attributes:
+        value: What to use.
+        secrets: The values in it that came from the environment and count as secrets.
+    """
+
+    value: JSON
+    secrets: tuple[Secret, ...] = ()
+
+    @override
+    def __repr__(self) -> str:
+        return f"ResolvedJSON({self.secrets})"
+
+
+def references(template: Template) -> tuple[str, ...]:
+    """The names of the variables that a template refers to, in its order, each once."""
+    if template.literal:
+        return ()
+    return tuple(dict.fromkeys(match.group(1) for match in REFERENCE.finditer(template.text)))
+
+
+def resolve(template: Template, environment: Mapping[str, str], *, where: str) -> Resolved:
+    """Fill in the references, once: what a variable contains is not read again.
+
+    Args:
+        template: As configured.
+        environment: The snapshot in the settings.
+        where: For the error: the provider's or server's key.
+
+    Raises:
+        SettingsError: A variable without a default is not set.
+    """
+    if template.literal:
+        return Resolved(text=template.text)
+    pieces: list[str] = []
+    secrets: list[Secret] = []
+    end = 0
+    for match in REFERENCE.finditer(template.text):
+        name, default = match.group(1), match.group(2)
+        value = environment.get(name)
+        pieces.append(template.text[end : match.start()])
+        end = match.end()
+        if value or (value is not None and default is None):
+            pieces.append(value)
+            if value and name not in CHILD_VARIABLES:
+                secrets.append(Secret(name, value))
+        elif default is None:
+            raise SettingsError(f"{name} is not set", where, f"set the environment variable {name} and start again")
+        else:
+            pieces.append(default)
+    pieces.append(template.text[end:])
+    return Resolved(text="".join(pieces), secrets=tuple(dict.fromkeys(secrets)))
+
+
+def resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> ResolvedJSON:
+    """Fill in the references in every string of a JSON value, as `resolve` does.
+
+    Raises:
+        SettingsError: A variable without a default is not set.
+    """
+    if isinstance(value, str):
+        text = resolve(Template(text=value), environment, where=where)
+        return ResolvedJSON(value=text.text, secrets=text.secrets)
+    if isinstance(value, Mapping):
+        members = {key: resolve_json(item, environment, where=f"{where}.{key}") for key, item in value.items()}
+        return ResolvedJSON(
+            value={key: member.value for key, member in members.items()},
+            secrets=tuple(secret for member in members.values() for secret in member.secrets),
+        )
+    if isinstance(value, Sequence):
+        items = [resolve_json(item, environment, where=where) for item in value]
+        return ResolvedJSON(
+            value=[item.value for item in items], secrets=tuple(secret for item in items for secret in item.secrets)
+        )
+    return ResolvedJSON(value=value)
+
+
+def resolve_headers(headers: Mapping[str, Template], environment: Mapping[str, str], *, where: str) -> dict[str, str]:
+    """A provider's or server's own headers, ready to send.
+
+    Raises:
+        SettingsError: A variable is not set, or a value cannot stand in a header; the value is not shown.
+    """
+    found: dict[str, str] = {}
+    for name, template in headers.items():
+        place = f"{where}.{name}"
+        text = resolve(template, environment, where=place).text.strip(" \t")
+        if not is_header_value(text):
+            raise SettingsError(
+                "the value has a character that cannot stand in a header", place, _look_into(references(template))
+            )
+        found[name] = text
+    return found
+
+
+def is_header_value(text: str) -> bool:
+    """Whether a text can be sent as a header's value: visible ASCII, with spaces and tabs inside."""
+    return all(" " <= character <= "~" or character == "\t" for character in text)
+
+
+def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | None:
+    """The key to send to a provider: its `api_key`, else what the preset's variable holds.
+
+    Returns:
+        None where neither gives one: a local server may need none.
+
+    Raises:
+        SettingsError: A variable that `api_key` names is not set or empty, or the key cannot stand in a header.
+    """
+    where = f"providers.{provider.name}.api_key"
+    if provider.api_key is None:
+        name = provider.key_variable
+        text = environment.get(name, "") if name is not None else ""
+    else:
+        names = references(provider.api_key)
+        name = names[0] if names else None
+        text = resolve(provider.api_key, environment, where=where).text
+        if not text.strip() and any(name in environment for name in names):
+            raise SettingsError(f"{name} is empty", where, f"set the environment variable {name} and start again")
+    text = text.strip()
+    if not text:
+        return None
+    if not is_header_value(text):
+        raise SettingsError(
+            "the key has a character that cannot stand in a header", where, _look_into((name,) if name else ())
+        )
+    return Secret(name or f"{provider.name}.api_key", text)
+
+
+def secrets_of(settings: Settings) -> tuple[Secret, ...]:
+    """Every value that the Contract calls a secret, for the redactor; variables that are not set are left out."""
+    found: dict[Secret, None] = {}
+    for provider in settings.providers.values():
+        found.update(dict.fromkeys(_secrets_of_provider(provider, settings.environment)))
+    for spec in settings.servers.values():
+        templates = [*spec.headers.values(), *spec.env.values(), *spec.args]
+        templates += [spec.url] if spec.url is not None else []
+        found.update(dict.fromkeys(_given(templates, settings.environment)))
+    return tuple(found)
+
+
+def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a stdio server: the Contract's list as far as it exists, and the server's own `env`.
+
+    Raises:
+        SettingsError: A variable that its `env` refers to is not set.
+    """
+    found = {name: environment[name] for name in CHILD_VARIABLES if name in environment}
+    for name, template in spec.env.items():
+        found[name] = resolve(template, environment, where=f"servers.{spec.name}.env.{name}").text
+    return found
+
+
+def _secrets_of_provider(provider: Provider, environment: Mapping[str, str]) -> Iterator[Secret]:
+    templates = [*provider.headers.values(), provider.base_url, *_strings(provider.extra_body)]
+    if provider.api_key is not None:
+        templates.append(provider.api_key)
+    try:
+        key = credential(provider, environment)
+    except SettingsError:
+        key = None  # it fails whoever uses the provider, not the redactor
+    if key is not None:
+        yield key
+    yield from _given(templates, environment)
+
+
+def _given(templates: Iterable[Template], environment: Mapping[str, str]) -> Iterator[Secret]:
+    for template in templates:
+        for name in references(template):
+            value = environment.get(name, "")
+            if value and name not in CHILD_VARIABLES:
+                yield Secret(name, value)
+
+
+def _strings(value: JSON) -> Iterator[Template]:
+    if isinstance(value, str):
+        yield Template(text=value)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from _strings(item)
+
+
+def _look_into(names: Sequence[str]) -> str:
+    return f"look into the environment variable {' or '.join(names)}" if names else "write it again, in ASCII"
