@@ -1,0 +1,224 @@
+"""Who decides what becomes of a tool call: rules first (deny beats ask beats allow), then the person; else it is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal, Protocol, TypeAlias
+
+from tui_host.servers.catalog import Tool
+from tui_host.settings.schema import Rule
+
+Verdict: TypeAlias = Literal["approved", "edited", "rejected", "invalid"]
+Decider: TypeAlias = Literal["person", "rule", "flag", "default"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What became of one tool call.
+
+    Attributes:
+        verdict: Whether it may be sent.
+        by: Who decided.
+        arguments: The canonical bytes it holds for; what is sent must equal them.
+        fingerprint: Hash of the tool's definition that it holds for.
+        words: For people: «approved once, by you, after 2.5 s».
+        reason: What the person gave as a reason for a rejection.
+        stop: The person stopped the turn with it.
+    """
+
+    verdict: Verdict
+    by: Decider
+    arguments: bytes
+    fingerprint: str = ""
+    words: str = ""
+    reason: str = ""
+    stop: bool = False
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 (hex) of the arguments it holds for."""
+        return hashlib.sha256(self.arguments).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRequest:
+    """A call that waits for its decision.
+
+    Attributes:
+        call: Our id of it.
+        tool: The tool's definition as it stands now.
+        arguments: The canonical bytes that would be sent.
+        changed: What is different in the definition since it was last approved, empty if nothing.
+    """
+
+    call: str
+    tool: Tool
+    arguments: bytes
+    changed: str = ""
+
+
+class Question:
+    """One call put before a person: answered once, or voided.
+
+    Attributes:
+        request: What is asked.
+        decision: The answer, None before.
+    """
+
+    def __init__(self, request: CallRequest, *, answered: Callable[[], None], clock: Callable[[], float]) -> None:
+        self.request = request
+        self.decision: Decision | None = None
+        self._answered = answered
+        self._clock = clock
+        self._asked_at = clock()
+        self._void = False
+
+    @property
+    def open(self) -> bool:
+        """Whether an answer would still count."""
+        return self.decision is None and not self._void
+
+    def answer(self, decision: Decision) -> bool:
+        """Decide. False if it had been decided or voided before: then nothing has happened."""
+        if not self.open:
+            return False
+        self.decision = decision
+        self._answered()
+        return True
+
+    def void(self) -> None:
+        """Let no later answer count; the turn was stopped."""
+        self._void = True
+
+    def approve(self, *, how: str = "approved once", edited: bytes | None = None) -> bool:
+        """The person says yes, to the arguments shown or to those they wrote instead."""
+        arguments = self.request.arguments if edited is None else edited
+        changed = arguments != self.request.arguments
+        words = f"{'edited and approved' if changed else how}, by you, after {self._clock() - self._asked_at:.1f} s"
+        return self.answer(
+            Decision(
+                verdict="edited" if changed else "approved",
+                by="person",
+                arguments=arguments,
+                fingerprint=self.request.tool.fingerprint,
+                words=words,
+            )
+        )
+
+    def reject(self, reason: str = "", *, stop: bool = False) -> bool:
+        """The person says no."""
+        said = f": {reason}" if reason else ""
+        return self.answer(
+            Decision(
+                verdict="rejected",
+                by="person",
+                arguments=self.request.arguments,
+                fingerprint=self.request.tool.fingerprint,
+                words=f"rejected by you after {self._clock() - self._asked_at:.1f} s{said}",
+                reason=reason,
+                stop=stop,
+            )
+        )
+
+
+class Approver(Protocol):
+    """How the person is asked. A question that is open when `decide` returns is refused by default."""
+
+    async def decide(self, questions: Sequence[Question]) -> None:
+        """Put the questions before the person; returns when no more answers will come."""
+        ...
+
+
+class Refuse:
+    """The approver where nobody can be asked."""
+
+    async def decide(self, questions: Sequence[Question]) -> None:
+        """Answer nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A rule that a person gave for one session: this tool, of this server, as it was defined then."""
+
+    server: str
+    tool: str
+    fingerprint: str
+
+
+class Policy:
+    """The rules that hold in one session.
+
+    Attributes:
+        grants: What the person allowed for the session.
+    """
+
+    def __init__(self, rules: Sequence[Rule], *, flags: Sequence[str] = (), allow_all: bool = False) -> None:
+        self._rules = tuple(rules)
+        self._flags = tuple(flags)
+        self._allow_all = allow_all
+        self.grants: list[Grant] = []
+
+    def grant(self, tool: Tool) -> Grant:
+        """Allow a tool for the session, bound to its present definition."""
+        grant = Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint)
+        if grant not in self.grants:
+            self.grants.append(grant)
+        return grant
+
+    def revoke(self, grant: Grant) -> None:
+        """Take a session's rule back."""
+        self.grants = [kept for kept in self.grants if kept != grant]
+
+    def decide(self, request: CallRequest) -> Decision | None:
+        """What rules and flags say; None if the person is to be asked."""
+        tool = request.tool
+        actions = {
+            rule.action: rule
+            for rule in self._rules
+            if fnmatchcase(tool.server, rule.server) and fnmatchcase(tool.name, rule.tool)
+        }
+        if "deny" in actions:
+            return self._by_rule(request, "rejected", f"denied by a rule in {actions['deny'].where}")
+        full_name = f"{tool.server}.{tool.name}"
+        flag = next((pattern for pattern in self._flags if fnmatchcase(full_name, pattern)), None)
+        if flag is not None or self._allow_all:
+            words = f"allowed by --allow {flag}" if flag is not None else "allowed by --yes"
+            return Decision(
+                verdict="approved", by="flag", arguments=request.arguments, fingerprint=tool.fingerprint, words=words
+            )
+        if Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint) in self.grants:
+            return self._by_rule(request, "approved", "session rule")
+        if "ask" not in actions and "allow" in actions:
+            return self._by_rule(request, "approved", f"allowed by a rule in {actions['allow'].where}")
+        return None
+
+    @staticmethod
+    def _by_rule(request: CallRequest, verdict: Verdict, words: str) -> Decision:
+        return Decision(
+            verdict=verdict,
+            by="rule",
+            arguments=request.arguments,
+            fingerprint=request.tool.fingerprint,
+            words=words,
+        )
+
+    def question(
+        self, request: CallRequest, *, answered: Callable[[], None], clock: Callable[[], float] = time.monotonic
+    ) -> Question:
+        """A question for the person."""
+        return Question(request, answered=answered, clock=clock)
+
+
+def refused(request: CallRequest) -> Decision:
+    """The decision where nobody answered."""
+    return Decision(
+        verdict="rejected",
+        by="default",
+        arguments=request.arguments,
+        fingerprint=request.tool.fingerprint,
+        words="refused: nobody was there to decide",
+    )
