@@ -1,0 +1,157 @@
+"""The line view: what it draws, what it draws again, where it stands."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App, ComposeResult
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.tui.widgets.lines import LineView
+
+
+class Numbers(LineView):
+    FOLLOWS = True
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+        self.drawn: list[int] = []
+
+    @override
+    def line_count(self) -> int:
+        return self.count
+
+    @override
+    def draw(self, number: int) -> Strip:
+        self.drawn.append(number)
+        return Strip([Segment(f"line {number} 中文", Style(bold=True)), Segment(" plain")])
+
+
+class Picked(Numbers):
+    HAS_CURSOR = True
+
+
+class Lines(App[None]):
+    def __init__(self, view: Numbers) -> None:
+        super().__init__()
+        self.view = view
+        self.heard: list[str] = []
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+    def on_mount(self) -> None:
+        self.view.grew()
+
+    def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
+        self.heard.append(f"at {message.line}")
+
+    def on_line_view_opened(self, message: LineView.Opened) -> None:
+        self.heard.append(f"open {message.line}")
+
+
+async def test_only_what_is_on_the_screen_is_drawn_and_only_once() -> None:
+    app = Lines(Numbers(100_000))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        assert set(app.view.drawn) <= {*range(10), *range(99_990, 100_000)}
+        app.view.drawn.clear()
+        app.view.refresh()
+        await pilot.pause()
+        assert app.view.drawn == []
+
+
+async def test_every_segment_has_a_style_and_fills_the_width() -> None:
+    app = Lines(Numbers(3))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        for y in range(10):
+            strip = app.view.render_line(y)
+            assert strip.cell_length == app.view.view_width
+            assert all(segment.style is not None and segment.style.bgcolor is not None for segment in strip)
+
+
+async def test_a_reader_at_the_end_goes_with_it_and_one_elsewhere_stays() -> None:
+    app = Lines(Numbers(50))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        assert app.view.top == 40
+        app.view.count = 60
+        app.view.grew()
+        await pilot.pause()
+        assert app.view.top == 50
+        app.view.focus()
+        await pilot.press("k", "k")
+        assert (app.view.top, app.view.at_tail) == (48, False)
+        app.view.count = 80
+        app.view.grew()
+        await pilot.pause()
+        assert app.view.top == 48
+        await pilot.press("G")
+        assert (app.view.top, app.view.at_tail) == (70, True)
+        await pilot.press("pageup")
+        assert app.view.top == 61
+        await pilot.press("g")
+        assert app.view.top == 0
+
+
+async def test_the_first_screenful_is_followed_too() -> None:
+    app = Lines(Numbers(0))
+    async with app.run_test(size=(40, 10)) as pilot:
+        for count in (5, 10, 11, 30):
+            app.view.count = count
+            app.view.grew()
+            await pilot.pause()
+            assert app.view.top == max(0, count - 10)
+
+
+async def test_a_line_that_changed_is_drawn_again_and_no_other() -> None:
+    app = Lines(Numbers(50))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        app.view.drawn.clear()
+        app.view.changed(45)
+        app.view.changed(3)
+        await pilot.pause()
+        assert app.view.drawn == [45]
+
+
+async def test_resizing_keeps_the_end_and_draws_for_the_new_width() -> None:
+    app = Lines(Numbers(50))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        await pilot.resize_terminal(30, 5)
+        await pilot.pause()
+        assert app.view.top == 45
+        assert app.view.render_line(0).cell_length == 29
+        await pilot.resize_terminal(1, 1)
+        await pilot.pause()
+        await pilot.resize_terminal(40, 20)
+        await pilot.pause()
+        assert app.view.top == 30
+
+
+async def test_a_cursor_moves_by_keys_and_clicks_and_opens() -> None:
+    app = Lines(Picked(50))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        app.view.focus()
+        await pilot.press("G", "k", "k", "enter")
+        await pilot.click(app.view, offset=(3, 2))
+        await pilot.click(app.view, offset=(3, 2))
+        await pilot.press("g")
+        await pilot.pause()
+        assert app.heard == ["at 49", "at 48", "at 47", "open 47", "at 42", "open 42", "at 0"]
+        assert app.view.top == 0
+        assert app.view.render_line(0).cell_length == app.view.view_width
+
+
+async def test_a_disabled_view_can_be_drawn() -> None:
+    app = Lines(Numbers(50))
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.view.disabled = True
+        await pilot.pause()
+        assert "line 49" in app.view.render_line(9).text

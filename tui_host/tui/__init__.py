@@ -1,0 +1,1 @@
+"""The Textual front: app, screens, widgets."""

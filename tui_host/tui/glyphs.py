@@ -1,0 +1,56 @@
+"""The marks that are drawn, and their ASCII stand-ins for terminals that draw ambiguous widths wide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    """One set of marks; each takes one cell.
+
+    Attributes:
+        bar: Left rule of what the person said.
+        thin: Left rule of what others said.
+        box: Corners top left, top right, bottom left, bottom right, then the horizontal and the vertical line.
+        cross: Lines of tables: crossing, tee down, tee up, tee right, tee left.
+        dot: Between figures.
+        more: Where something was cut.
+        done: It went well.
+        failed: It did not.
+        bullets: Of lists, by depth.
+        state: A full and an empty circle, a half one for what is under way.
+    """
+
+    bar: str = "▌"
+    thin: str = "│"
+    box: str = "╭╮╰╯─│"
+    cross: str = "┼┬┴├┤"
+    dot: str = "·"
+    more: str = "…"
+    done: str = "✓"
+    failed: str = "✗"
+    bullets: str = "•◦‣"
+    state: str = "●○◐"
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs(
+    bar="|", thin="|", box="++++-|", cross="+++++", dot="-", more="~", done="+", failed="x", bullets="*-+", state="*o~"
+)
+
+
+@runtime_checkable
+class HasGlyphs(Protocol):
+    """An app that has chosen a set."""
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The set that is drawn with."""
+        ...
+
+
+def glyphs_of(app: object) -> Glyphs:
+    """The app's set; the Unicode one where it has chosen none."""
+    return app.glyphs if isinstance(app, HasGlyphs) else UNICODE

@@ -1,0 +1,1 @@
+"""What the screens are made of. Everything that can grow is a line view."""
