@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 from typing_extensions import override
@@ -37,9 +36,6 @@ DEMO = "demo"
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 """A reference to the environment: group 1 is the name, group 2 the default (None without one)."""
 
-NO_STRINGS: Mapping[str, str] = MappingProxyType({})
-NO_JSON: Mapping[str, JSON] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Template:
@@ -60,9 +56,6 @@ class Template:
         found = () if self.literal else tuple(match.group(1) for match in REFERENCE.finditer(self.text))
         names = "".join(f"${{{name}}}, " for name in found)
         return f"Template({names}{len(self.text)} characters)"
-
-
-NO_TEMPLATES: Mapping[str, Template] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +100,16 @@ class Provider:
     dialect: str = "openai"
     api_key: Template | None = None
     key_variable: str | None = None
-    headers: Mapping[str, Template] = NO_TEMPLATES
-    options: Mapping[str, JSON] = field(default=NO_JSON, repr=False)
-    extra_body: Mapping[str, JSON] = field(default=NO_JSON, repr=False)
+    headers: Mapping[str, Template] = field(default_factory=dict[str, Template])
+    options: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
+    extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
     models: tuple[str, ...] = ()
     default_model: str | None = None
     ca_file: Path | None = None
     timeout: float = 600.0
     allow_http: bool = False
     api_version: str | None = None
-    prices: Mapping[str, JSON] = NO_JSON
+    prices: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     preset: bool = False
     label: str = ""
     embedded: bool = False
@@ -147,10 +140,10 @@ class ServerSpec:
     transport: Transport = "stdio"
     command: Template | None = None
     args: tuple[Template, ...] = ()
-    env: Mapping[str, Template] = NO_TEMPLATES
+    env: Mapping[str, Template] = field(default_factory=dict[str, Template])
     cwd: Template | None = None
     url: Template | None = None
-    headers: Mapping[str, Template] = NO_TEMPLATES
+    headers: Mapping[str, Template] = field(default_factory=dict[str, Template])
     enabled: bool = True
     timeout: float = 60.0
     mode: Mode = "auto"
@@ -247,6 +240,6 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     store: Store = field(default_factory=Store)
     ui: Ui = field(default_factory=Ui)
-    environment: Mapping[str, str] = field(default=NO_STRINGS, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     notices: tuple[str, ...] = ()
     default_servers: bool = False

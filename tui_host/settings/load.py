@@ -1,0 +1,306 @@
+"""Files, environment and arguments read once into one value; all mistakes told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from tui_host.errors import SettingsError
+from tui_host.settings.documents import files_of, read_document, shown_path
+from tui_host.settings.paths import CONFIG_FILE, default_config_dir, default_data_dir
+from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
+from tui_host.settings.providers import read_provider
+from tui_host.settings.reader import Table
+from tui_host.settings.report import Report, nearest, shown
+from tui_host.settings.rules import flag_rule, read_rules
+from tui_host.settings.save import STATE_FILE
+from tui_host.settings.schema import (
+    BUNDLED,
+    PROTOCOLS,
+    Limits,
+    ModelRef,
+    Provider,
+    Rule,
+    ServerSpec,
+    Settings,
+    Store,
+    Template,
+    Ui,
+)
+from tui_host.settings.secrets import resolve
+from tui_host.settings.servers import read_server, server_from_arguments
+
+__all__ = ["Overrides", "load", "server_from_arguments"]
+
+RULES_FILE = "rules.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """What was typed: each wins over environment and files, None was not typed.
+
+    Attributes:
+        config: `--config FILE`.
+        data_dir: `--data-dir DIR`.
+        model: `--model PROVIDER/MODEL`.
+        protocol: `--protocol NAME`.
+        allow: `--allow SERVER.TOOL`, each.
+        steps: `--max-steps N`.
+        only_server: The server of `tui-host URL` or `tui-host -- COMMAND…`, instead of all configured ones.
+    """
+
+    config: Path | None = None
+    data_dir: Path | None = None
+    model: str | None = None
+    protocol: str | None = None
+    allow: tuple[str, ...] = ()
+    steps: int | None = None
+    only_server: ServerSpec | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Files:
+    """The opened configuration: the person's file, and beside it what the app saved."""
+
+    folder: Path
+    config_file: Path | None
+    config: Table
+    state: Table
+    rules: Table
+
+
+def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
+    """Read everything that is configured. Nothing is read from the working directory. Blocks on the disk.
+
+    Args:
+        arguments: What was typed.
+        environment: The process's environment; a copy of it is kept.
+
+    Raises:
+        SettingsError: With the first mistake, and all others in `more`; each names file, key, what was found, remedy.
+    """
+    report = Report()
+    snapshot = MappingProxyType(dict(environment))
+    files = _open(arguments, snapshot, report)
+    data_dir = _data_dir(arguments, snapshot, report)
+    providers = _providers(files, snapshot, report)
+    servers = _servers(files, report)
+    default_servers = not servers and arguments.only_server is None
+    if arguments.only_server is not None:
+        servers = {arguments.only_server.name: arguments.only_server}
+    elif default_servers:
+        servers = {name: ServerSpec(name=name, bundled=name) for name in BUNDLED}
+    rules = _rules(files, arguments, report)
+    model = _model(files, arguments, providers, snapshot, report)
+    protocol = _protocol(files, arguments, report)
+    limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files)
+    files.config.finish()
+    files.state.finish()
+    files.rules.finish()
+    report.raise_if_any()
+    return Settings(
+        config_file=files.config_file,
+        config_dir=files.folder,
+        data_dir=data_dir,
+        model=model,
+        protocol=protocol,
+        providers=MappingProxyType(providers),
+        servers=MappingProxyType(servers),
+        rules=rules,
+        limits=limits,
+        store=store,
+        ui=ui,
+        environment=snapshot,
+        notices=tuple(dict.fromkeys(report.notices)),
+        default_servers=default_servers,
+    )
+
+
+def _open(arguments: Overrides, environment: Mapping[str, str], report: Report) -> _Files:
+    named = arguments.config or _variable("TUI_HOST_CONFIG", environment)
+    if named is not None:
+        path = _absolute(named, "--config" if arguments.config else "TUI_HOST_CONFIG", report)
+    else:
+        path = _default(lambda: default_config_dir() / CONFIG_FILE, report)
+    data = read_document(path, report, needed=named is not None)
+    return _Files(
+        folder=path.parent,
+        config_file=None if data is None else path,
+        config=Table(data or {}, file=shown_path(path), report=report),
+        state=_table_if_there(path.parent / STATE_FILE, report),
+        rules=_table_if_there(path.parent / RULES_FILE, report),
+    )
+
+
+def _data_dir(arguments: Overrides, environment: Mapping[str, str], report: Report) -> Path:
+    named = arguments.data_dir or _variable("TUI_HOST_DATA_DIR", environment)
+    if named is None:
+        return _default(default_data_dir, report)
+    return _absolute(named, "--data-dir" if arguments.data_dir else "TUI_HOST_DATA_DIR", report)
+
+
+def _variable(name: str, environment: Mapping[str, str]) -> Path | None:
+    text = environment.get(name, "")
+    return Path(text) if text else None
+
+
+def _default(find: Callable[[], Path], report: Report) -> Path:
+    try:
+        return find()
+    except SettingsError as error:
+        report.mistakes.append(error)
+        return Path("/nonexistent")
+
+
+def _absolute(path: Path, where: str, report: Report) -> Path:
+    if "\0" in str(path):
+        report.mistake("a NUL character in the path", where, "name another one")
+        return Path("/nonexistent")
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:
+        report.mistake(f"no home folder for {shown(str(path))}", where, "write the whole path")
+        return path.absolute()
+
+
+def _table_if_there(path: Path, report: Report) -> Table:
+    return Table(read_document(path, report, needed=False) or {}, file=shown_path(path), report=report)
+
+
+def _named_tables(files: _Files, key: str, report: Report) -> Iterator[tuple[str, Table]]:
+    """The tables `[key.NAME]` of config.toml, then those of `key.d/NAME.toml` that it does not have."""
+    outer = files.config.table(key)
+    names = outer.names() if outer is not None else ()
+    for name in names:
+        table = outer.table(name) if outer is not None else None
+        if table is not None:
+            yield name, table
+    for name, path in files_of(files.folder / f"{key}.d", report):
+        if name in names:
+            report.notices.append(
+                f"{key}.{shown(name)} stands in {files.config.file} and in {shown_path(path)}: config.toml wins"
+            )
+        else:
+            data = read_document(path, report, needed=True)
+            if data is not None:
+                yield name, Table(data, file=shown_path(path), report=report)
+
+
+def _providers(files: _Files, environment: Mapping[str, str], report: Report) -> dict[str, Provider]:
+    providers = {
+        name: read_provider(name, table, environment, files.folder)
+        for name, table in _named_tables(files, "providers", report)
+    }
+    for name, preset in PRESETS.items():
+        providers.setdefault(name, preset)
+    providers[DEMO_PROVIDER.name] = DEMO_PROVIDER
+    return providers
+
+
+def _servers(files: _Files, report: Report) -> dict[str, ServerSpec]:
+    return {name: read_server(name, table) for name, table in _named_tables(files, "servers", report)}
+
+
+def _rules(files: _Files, arguments: Overrides, report: Report) -> tuple[Rule, ...]:
+    rules = list(read_rules(files.config))
+    written = {(rule.server, rule.tool): rule for rule in rules}
+    for rule in read_rules(files.rules):
+        first = written.get((rule.server, rule.tool))
+        if first is None:
+            rules.append(rule)
+        else:
+            report.notices.append(
+                f"a rule for {shown(rule.server)}.{shown(rule.tool)} stands in {first.where} and in {rule.where}: "
+                "config.toml wins"
+            )
+    typed = (flag_rule(pattern, report) for pattern in arguments.allow)
+    return (*rules, *(rule for rule in typed if rule is not None))
+
+
+def _model(
+    files: _Files,
+    arguments: Overrides,
+    providers: Mapping[str, Provider],
+    environment: Mapping[str, str],
+    report: Report,
+) -> ModelRef | None:
+    configured, remembered = files.config.text("model"), files.state.text("model")
+    read: ModelRef | None = None
+    if configured is not None:
+        where = files.config.where("model")
+        try:
+            text = resolve(Template(text=configured), environment, where=where).text
+        except SettingsError as error:
+            report.mistakes.append(error)
+        else:
+            read = _model_ref(text, providers, where, report)
+    elif remembered is not None:
+        doubts = Report()
+        read = _model_ref(remembered, providers, files.state.where("model"), doubts)
+        report.notices += [f"{doubt}; it is not used" for doubt in doubts.mistakes]
+    if arguments.model is not None:
+        read = _model_ref(arguments.model, providers, "--model", report)
+    return read
+
+
+def _model_ref(text: str, providers: Mapping[str, Provider], where: str, report: Report) -> ModelRef | None:
+    name, slash, model = text.partition("/")
+    provider = providers.get(name)
+    if provider is None:
+        report.mistake(f'no provider "{shown(name)}"', where, nearest(name, tuple(providers)))
+    elif not slash or not model:
+        example = provider.default_model or "MODEL"
+        report.mistake(f'found "{shown(text)}", expected PROVIDER/MODEL', where, f"write {name}/{example}")
+    elif provider.embedded and model not in provider.models:
+        report.mistake(f'{name} has no model "{shown(model)}"', where, nearest(model, provider.models))
+    else:
+        return ModelRef(provider=name, model=model)
+    return None
+
+
+def _protocol(files: _Files, arguments: Overrides, report: Report) -> str:
+    remembered = files.state.text("protocol")
+    default = remembered if remembered in PROTOCOLS else PROTOCOLS[0]
+    if remembered is not None and remembered != default:
+        report.notices.append(
+            f'{files.state.where("protocol")}: no tool protocol "{shown(remembered)}"; it is not used'
+        )
+    protocol = files.config.choice("protocol", PROTOCOLS, default)
+    if arguments.protocol is None:
+        return protocol
+    return Table({"--protocol": arguments.protocol}, file="", report=report).choice("--protocol", PROTOCOLS, protocol)
+
+
+def _limits(files: _Files, arguments: Overrides, report: Report) -> Limits:
+    usual = Limits()
+    table = files.config.table("limits") or Table({}, file="", report=report)
+    steps = table.count("steps", usual.steps)
+    connect_wait = table.number("connect_wait", usual.connect_wait, zero=True)
+    table.finish()
+    if arguments.steps is not None:
+        steps = Table({"--max-steps": arguments.steps}, file="", report=report).count("--max-steps", steps)
+    return Limits(steps=steps, connect_wait=connect_wait)
+
+
+def _store(files: _Files) -> Store:
+    table = files.config.table("store")
+    if table is None:
+        return Store()
+    store = Store(keep=table.duration("keep"), max=table.size("max"))
+    table.finish()
+    return store
+
+
+def _ui(files: _Files) -> Ui:
+    remembered = files.state.text("theme")
+    table = files.config.table("ui")
+    if table is None:
+        return Ui(theme=remembered)
+    theme = table.text("theme")
+    draws_ascii = table.flag("ascii", default=False) if "ascii" in table else None
+    # Asked for in any case, so that a mistake in its neighbour names it among the known keys.
+    table.flag("ascii", default=False)
+    table.finish()
+    return Ui(theme=remembered if theme is None else theme, ascii=draws_ascii)

@@ -1,0 +1,82 @@
+"""Where things lie: the person's configuration, the data, and the files that come with the program."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+
+from tui_host.errors import SettingsError
+
+APP = "tui-host"
+CONFIG_FILE = "config.toml"
+
+
+def default_config_dir() -> Path:
+    """The platform's user configuration folder for this program; it need not exist.
+
+    Raises:
+        SettingsError: There is no home folder to look in; the working directory never stands in for it.
+    """
+    return _absolute(lambda: platformdirs.user_config_path(APP, appauthor=False), "--config FILE")
+
+
+def default_data_dir() -> Path:
+    """The platform's user data folder for this program; it need not exist.
+
+    Raises:
+        SettingsError: There is no home folder to look in; the working directory never stands in for it.
+    """
+    return _absolute(lambda: platformdirs.user_data_path(APP, appauthor=False), "--data-dir DIR")
+
+
+def shipped(name: str) -> Path:
+    """A file of the repository's `config/`: inside the package when installed, else in the checkout.
+
+    Args:
+        name: Its file name, such as `default.toml`.
+    """
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "config"
+    return (installed if installed.is_dir() else package.parent / "config") / name
+
+
+def ensure_private_dir(path: Path) -> None:
+    """Make a folder that this user alone can enter, or see that an existing one is safe to write in.
+
+    A folder that is there keeps its mode, save that others may no longer write in it: who can replace the database's
+    files can read what comes into them. Blocks on the disk.
+
+    Raises:
+        SettingsError: It belongs to another user, is shared by all of them, is no folder, or cannot be made.
+    """
+    try:
+        for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        found = path.stat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise SettingsError("not a folder", str(path), "name another one, or move the file away")
+        if found.st_uid != os.geteuid():
+            raise SettingsError(
+                f"the folder belongs to another user (number {found.st_uid})", str(path), "name a folder of your own"
+            )
+        if found.st_mode & stat.S_ISVTX:
+            raise SettingsError("the folder is shared by all users", str(path), "name a folder of your own inside it")
+        if found.st_mode & 0o022:
+            path.chmod(0o700)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SettingsError(f"the folder cannot be used: {reason}", str(path), "name another one") from error
+
+
+def _absolute(find: Callable[[], Path], option: str) -> Path:
+    try:
+        found = find()
+    except RuntimeError:
+        found = Path()
+    if not found.is_absolute():
+        raise SettingsError("no home folder is known", "HOME", f"set HOME to an absolute path, or give {option}")
+    return found

@@ -1,0 +1,40 @@
+"""Rules read: what of the tools may be called without asking, and what never."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tui_host.settings.reader import Table
+from tui_host.settings.report import Report, shown
+from tui_host.settings.schema import ACTIONS, Action, Rule
+
+_SERVER_PATTERN = re.compile(r"[A-Za-z0-9_*-]{1,80}")
+
+
+def read_rules(table: Table) -> Iterator[Rule]:
+    """The rules of a file, in its order; a broken one is a mistake and is not among them."""
+    for entry in table.array("rules"):
+        server, tool = entry.text("server"), entry.text("tool")
+        action: Action = entry.choice("action", ACTIONS, "ask")
+        for key in ("server", "tool", "action"):
+            if key not in entry:
+                entry.mistake(key, "missing", "write server, tool and action; * stands for any characters")
+        if server is not None and not _SERVER_PATTERN.fullmatch(server):
+            entry.mistake("server", f'"{shown(server)}" fits no server\'s name', "use letters, digits, -, _ and *")
+        if tool is not None and not tool:
+            entry.mistake("tool", "empty", "name the tool, or write * for all")
+        entry.finish()
+        if server and tool and "action" in entry:
+            yield Rule(server=server, tool=tool, action=action, where=table.file)
+
+
+def flag_rule(pattern: str, report: Report) -> Rule | None:
+    """The rule of `--allow SERVER.TOOL`, split at the first dot; None, with the mistake kept, where it is none."""
+    server, _, tool = pattern.partition(".")
+    if not tool or not _SERVER_PATTERN.fullmatch(server):
+        report.mistake(
+            f'found "{shown(pattern)}", expected SERVER.TOOL', "--allow", "write it like time.get_* or math.*"
+        )
+        return None
+    return Rule(server=server, tool=tool, action="allow", where="--allow")

@@ -1,0 +1,100 @@
+"""What the app saves: whole files, mode 0600, old or new but never half, beside the person's own and never in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from tui_host.errors import SettingsError
+from tui_host.settings.documents import read_document, shown_path
+from tui_host.settings.paths import ensure_private_dir
+from tui_host.settings.report import Report
+from tui_host.settings.schema import Settings
+
+STATE_FILE = "state.toml"
+STATE_KEYS = ("model", "protocol", "theme")
+"""The choices that are remembered, applied where `config.toml` is silent."""
+
+
+def save_state(settings: Settings, key: str, value: str | None) -> None:
+    """Remember a choice for the next start; None forgets it. Blocks on the disk.
+
+    Two processes that save at once: the later one wins, and may undo what the other saved.
+
+    Args:
+        settings: Says where.
+        key: One of `STATE_KEYS`.
+        value: As it would stand in `config.toml`, such as `deepseek/deepseek-chat`.
+
+    Raises:
+        SettingsError: The folder or the file cannot be written, or the file that is there cannot be read.
+    """
+    if key not in STATE_KEYS:
+        raise ValueError(f"{key} is not remembered")
+    path = settings.config_dir / STATE_FILE
+    report = Report()
+    state = read_document(path, report, needed=False) or {}
+    report.raise_if_any()
+    state.pop(key, None)
+    if value is not None:
+        state[key] = value
+    if not settings.config_dir.exists():
+        ensure_private_dir(settings.config_dir)
+    write_toml(path, state)
+
+
+def write_toml(path: Path, table: Mapping[str, object]) -> None:
+    """Write a table as a TOML file, atomically.
+
+    Raises:
+        SettingsError: It cannot be written, or a text in it is not valid Unicode.
+    """
+    import tomli_w
+
+    try:
+        data = tomli_w.dumps(table).encode("utf-8")
+    except UnicodeEncodeError:
+        raise SettingsError("a text that is not valid Unicode cannot be saved", shown_path(path)) from None
+    write_private(path, data)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Put a file in place whole: a new one beside it, on the disk, then moved over it.
+
+    Where the path is a link, the file that it leads to is replaced and the link stays.
+
+    Raises:
+        SettingsError: The folder cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    new = target.with_name(f".{target.name[:80]}.{secrets.token_hex(6)}.new")
+    try:
+        try:
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+                os.fchmod(descriptor, 0o600)
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            new.replace(target)
+            _sync_folder(target.parent)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                new.unlink()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SettingsError(
+            f"cannot be written: {reason}", shown_path(path), "look at the folder's permissions and free space"
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name itself on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
