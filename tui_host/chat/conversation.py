@@ -138,17 +138,22 @@ class Conversation:
         self._items: list[Item] = list(items)
         self._changed: list[int] = [0] * len(self._items)
         self._keep = keep
+        self._growing: dict[int, Callable[[], Item]] = {}
         self.revision = 1
 
     def __len__(self) -> int:
         return len(self._items)
 
     def __getitem__(self, number: int) -> Item:
+        if number in self._growing:
+            self._items[number] = self._growing.pop(number)()
         return self._items[number]
 
     @property
     def items(self) -> Sequence[Item]:
         """All items, oldest first."""
+        for number in list(self._growing):
+            self._items[number] = self._growing.pop(number)()
         return self._items
 
     def changed_since(self, revision: int) -> list[int]:
@@ -173,10 +178,17 @@ class Conversation:
     def put(self, number: int, item: Item, *, keep: bool = True) -> None:
         """Replace an item. `keep=False` while it streams: the bytes are on disk already, as records."""
         self.revision += 1
+        self._growing.pop(number, None)
         self._items[number] = item
         self._changed[number] = self.revision
         if keep:
             self._save(number)
+
+    def grow(self, number: int, make: Callable[[], Item]) -> None:
+        """Say that an item is different now, and how to make it when somebody looks: many tokens, one look."""
+        self.revision += 1
+        self._growing[number] = make
+        self._changed[number] = self.revision
 
     def _save(self, number: int) -> None:
         if self._keep is not None:
@@ -184,7 +196,7 @@ class Conversation:
 
     def close_open(self) -> None:
         """Say of everything that was left open by an earlier process that it was cut."""
-        for number, item in enumerate(self._items):
+        for number, item in enumerate(self.items):
             match item:
                 case AnswerItem(state="streaming"):
                     self.put(number, replace(item, state="cut"))

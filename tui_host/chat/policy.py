@@ -69,7 +69,13 @@ class Question:
         decision: The answer, None before.
     """
 
-    def __init__(self, request: CallRequest, *, answered: Callable[[], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        request: CallRequest,
+        *,
+        answered: Callable[[Question, Decision], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.request = request
         self.decision: Decision | None = None
         self._answered = answered
@@ -87,7 +93,7 @@ class Question:
         if not self.open:
             return False
         self.decision = decision
-        self._answered()
+        self._answered(self, decision)
         return True
 
     def void(self) -> None:
@@ -205,12 +211,6 @@ class Policy:
             fingerprint=request.tool.fingerprint,
             words=words,
         )
-
-    def question(
-        self, request: CallRequest, *, answered: Callable[[], None], clock: Callable[[], float] = time.monotonic
-    ) -> Question:
-        """A question for the person."""
-        return Question(request, answered=answered, clock=clock)
 
 
 def refused(request: CallRequest) -> Decision:

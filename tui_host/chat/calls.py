@@ -1,0 +1,272 @@
+"""The calls of one step: read, decided, run; each as soon as it may."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import anyio
+
+from tui_host.capture.context import current_place
+from tui_host.capture.record import Draft
+from tui_host.chat import wording
+from tui_host.chat.arguments import canonical, read_arguments
+from tui_host.chat.conversation import CallItem
+from tui_host.chat.policy import CallRequest, Decision, Question, refused
+from tui_host.errors import JSON, ServerError, TuiHostError
+from tui_host.llm.messages import ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from tui_host.chat.services import Services
+    from tui_host.chat.session import Session
+    from tui_host.llm.fold import FoldedCall
+    from tui_host.llm.names import NameTable
+    from tui_host.servers.catalog import Progress, Tool
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What became of one call, in the terms of `ask --json`.
+
+    Attributes:
+        number: Its item's number in the conversation.
+        request: What there is to decide, None for a call that cannot be made.
+        sent: Whether its arguments went to the server.
+    """
+
+    call: ToolCall
+    number: int
+    server: str
+    tool: str
+    asked: JSON
+    request: CallRequest | None = None
+    decision: Decision | None = None
+    sent: bool = False
+    result: ToolResult | None = None
+    output: JSON = None
+    is_error: bool | None = None
+    milliseconds: float | None = None
+
+    def to_json(self) -> dict[str, JSON]:
+        """The `calls` entry of DESIGN's contract."""
+        decision = self.decision
+        return {
+            "server": self.server,
+            "tool": self.tool,
+            "asked": self.asked,
+            "sent": json.loads(decision.arguments) if decision is not None and self.sent else None,
+            "decision": "invalid" if decision is None else decision.verdict,
+            "by": "default" if decision is None else decision.by,
+            "reason": None if decision is None else decision.reason or None,
+            "result": self.output,
+            "is_error": self.is_error,
+            "ms": None if self.milliseconds is None else round(self.milliseconds, 1),
+        }
+
+
+class Calls:
+    """Takes the calls that a model asked for in one step to their results.
+
+    Attributes:
+        outcomes: One for each call, in the order asked.
+    """
+
+    def __init__(
+        self, services: Services, session: Session, *, step: int, table: NameTable, stop: Callable[[], None]
+    ) -> None:
+        self._services = services
+        self._session = session
+        self._step = step
+        self._table = table
+        self._stop = stop
+        self._tools: dict[tuple[str, str], Tool] = {(tool.server, tool.name): tool for tool in services.pool.tools()}
+        self.outcomes: list[Outcome] = []
+
+    async def run(self, calls: Sequence[FoldedCall]) -> None:
+        """Take each call to its end, in the order asked; see `results`, which tells the truth after a cancellation too."""
+        self.outcomes = [self._read(folded.call, complete=folded.complete) for folded in calls]
+        asked: list[tuple[Outcome, CallRequest]] = []
+        async with anyio.create_task_group() as group:
+            self._session.wait_for("tools")
+            for outcome in self.outcomes:
+                if outcome.request is None:
+                    continue
+                decision = self._session.policy.decide(outcome.request)
+                if decision is None:
+                    asked.append((outcome, outcome.request))
+                else:
+                    self._decided(outcome, decision, group)
+            if asked:
+                await self._ask(asked, group)
+
+    def results(self) -> list[ToolResult]:
+        """What the model is told, one result for each call, in the order asked; truthful about what was left open."""
+        results: list[ToolResult] = []
+        for outcome in self.outcomes:
+            if outcome.result is None:
+                self._left_open(outcome)
+            if outcome.result is not None:
+                results.append(outcome.result)
+        return results
+
+    def _read(self, call: ToolCall, *, complete: bool) -> Outcome:
+        """Find the tool and read the arguments; what cannot be run gets its result here."""
+        found = self._table.find(call.name)
+        server, name = found or ("", call.name)
+        item = CallItem(
+            turn=self._session.turn, step=self._step, call=call.id, server=server, tool=name, asked=call.arguments
+        )
+        outcome = Outcome(
+            call=call, number=self._session.conversation.add(item), server=server, tool=name, asked=call.arguments
+        )
+        try:
+            tool = self._runnable(call, self._tools.get((server, name)) if found else None, complete=complete)
+            value = read_arguments(call.arguments)
+        except TuiHostError as error:
+            self._invalid(outcome, error)
+            return outcome
+        outcome.asked = value
+        outcome.request = CallRequest(call=call.id, tool=tool, arguments=canonical(value))
+        return outcome
+
+    def _runnable(self, call: ToolCall, tool: Tool | None, *, complete: bool) -> Tool:
+        if not complete:
+            raise TuiHostError("the arguments were cut before their end")
+        if tool is None:
+            near = self._table.nearest(call.name)
+            raise TuiHostError(f"there is no tool {call.name}", remedy=f"there is {', '.join(near)}" if near else "")
+        return tool
+
+    def _invalid(self, outcome: Outcome, error: TuiHostError) -> None:
+        outcome.decision = Decision(
+            verdict="invalid", by="default", arguments=outcome.call.arguments.encode(errors="replace"), words=str(error)
+        )
+        outcome.result = wording.invalid_of(outcome.call, error)
+        outcome.is_error = True
+        self._record(outcome)
+        self._show(outcome, state="invalid", decision="invalid", by="default", words=str(error))
+
+    async def _ask(self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup) -> None:
+        """Put the questions before the person; each answer is carried out at once."""
+        outcomes: dict[str, Outcome] = {}
+
+        def answered(question: Question, decision: Decision) -> None:
+            self._decided(outcomes[question.request.call], decision, group)
+
+        questions: list[Question] = []
+        for outcome, request in asked:
+            outcomes[request.call] = outcome
+            questions.append(Question(request, answered=answered, clock=self._services.clock))
+            self._show(outcome, state="waiting")
+        self._session.questions = questions
+        self._session.wait_for("you")
+        try:
+            await self._services.approver.decide(questions)
+            for question in questions:
+                question.answer(refused(question.request))
+        finally:
+            for question in questions:
+                question.void()
+            self._session.questions = []
+        self._session.wait_for("tools")
+
+    def _decided(self, outcome: Outcome, decision: Decision, group: TaskGroup) -> None:
+        """Keep a decision, and carry it out."""
+        outcome.decision = decision
+        approved = decision.verdict in {"approved", "edited"}
+        outcome.sent = approved
+        self._record(outcome)
+        if approved:
+            self._show(
+                outcome,
+                state="running",
+                decision=decision.verdict,
+                by=decision.by,
+                words=decision.words,
+                sent=decision.arguments.decode(),
+            )
+            group.start_soon(self._send, outcome, decision)
+            return
+        outcome.result = wording.rejection_of(outcome.call, decision)
+        self._show(outcome, state="rejected", decision=decision.verdict, by=decision.by, words=decision.words)
+        if decision.stop:
+            self._stop()
+
+    async def _send(self, outcome: Outcome, decision: Decision) -> None:
+        """Run one approved call on its server."""
+        place = self._session.place(step=self._step, call=outcome.call.id)
+        began = time.perf_counter()
+        token = current_place.set(place)
+
+        def progressed(progress: Progress) -> None:
+            of = f"/{progress.total:g}" if progress.total is not None else ""
+            self._show(outcome, progress=f"{progress.progress:g}{of} {progress.message}".strip(), keep=False)
+
+        try:
+            output = await self._services.pool.call(
+                outcome.server,
+                outcome.tool,
+                decision.arguments,
+                place=place,
+                fingerprint=decision.fingerprint,
+                on_progress=progressed,
+            )
+        except ServerError as error:
+            outcome.milliseconds = (time.perf_counter() - began) * 1000
+            outcome.result = wording.error_of(outcome.call, f"Error: {error}")
+            outcome.is_error = True
+        else:
+            outcome.milliseconds = (time.perf_counter() - began) * 1000
+            outcome.result = wording.result_of(outcome.call, output)
+            outcome.output = output.raw
+            outcome.is_error = output.is_error
+        finally:
+            current_place.reset(token)
+        self._show(
+            outcome,
+            state="failed" if outcome.is_error else "done",
+            result=text_of(outcome.result),
+            milliseconds=outcome.milliseconds,
+        )
+
+    def _left_open(self, outcome: Outcome) -> None:
+        """The turn was stopped before this call had its result."""
+        if outcome.sent:
+            outcome.result = wording.error_of(outcome.call, wording.STOPPED_RUNNING)
+            self._show(outcome, state="failed", words="stopped by you while it ran; it may have had its effect")
+        else:
+            outcome.result = wording.error_of(outcome.call, wording.STOPPED)
+            self._show(outcome, state="rejected", words="not decided: you stopped the turn")
+
+    def _show(self, outcome: Outcome, *, keep: bool = True, **changes: object) -> None:
+        item = self._session.conversation[outcome.number]
+        if isinstance(item, CallItem):
+            changed = replace(item, **changes)  # pyright: ignore[reportArgumentType] - fields of CallItem, by name
+            self._session.conversation.put(outcome.number, changed, keep=keep)
+
+    def _record(self, outcome: Outcome) -> None:
+        """The decision as a record, bound to the definition it was made on."""
+        value = outcome.to_json()
+        if outcome.decision is not None:
+            value["words"] = outcome.decision.words
+            value["definition"] = outcome.decision.fingerprint
+        self._services.recorder.append(
+            Draft(
+                wire="host",
+                kind="decision",
+                place=self._session.place(step=self._step, call=outcome.call.id),
+                data=json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
+            )
+        )
+
+
+def text_of(result: ToolResult | None) -> str:
+    """The texts of a result."""
+    from tui_host.llm.messages import Text
+
+    return "" if result is None else "\n".join(block.text for block in result.content if isinstance(block, Text))

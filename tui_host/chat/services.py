@@ -1,0 +1,36 @@
+"""What a turn works with; the host makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from tui_host.capture.recorder import Recorder
+    from tui_host.chat.policy import Approver
+    from tui_host.llm.model import ModelClient
+    from tui_host.servers.pool import Pool
+    from tui_host.settings.schema import Provider, Settings
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    """The parts of the host that a turn uses.
+
+    Attributes:
+        provider: Gives the provider of a name, its embedded process started; raises ModelError.
+        approver: How the person is asked.
+        started: Monotonic seconds at which the program started, for `limits.connect_wait`.
+    """
+
+    settings: Settings
+    recorder: Recorder
+    pool: Pool
+    client: ModelClient
+    provider: Callable[[str], Awaitable[Provider]]
+    approver: Approver
+    clock: Callable[[], float]
+    started: float

@@ -1,0 +1,153 @@
+"""One conversation with all that belongs to it: items, messages, rules given, what it waits for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from tui_host.capture.record import Place
+from tui_host.chat.conversation import Conversation, Item, UserItem
+from tui_host.chat.policy import Policy, Question
+from tui_host.llm.messages import Message, Text
+from tui_host.settings.schema import ModelRef
+
+Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
+Waits: TypeAlias = Literal["", "servers", "demo model", "model", "answer", "you", "tools"]
+
+
+class Keeper(Protocol):
+    """Where a session is kept as it happens. Calls return at once and keep their order."""
+
+    def session(self, session: Session) -> None:
+        """Its title, model, protocol, draft, and the time of its last change."""
+        ...
+
+    def message(self, session: str, number: int, message: Message) -> None:
+        """One message; never changed afterwards."""
+        ...
+
+    def item(self, session: str, number: int, item: Item) -> None:
+        """One item of the chat, replacing what was there under its number."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What a turn waits for now.
+
+    Attributes:
+        waits: For what; empty when no turn is at work.
+        detail: Names, such as the servers that are still connecting.
+        since: Monotonic seconds at which it began.
+    """
+
+    waits: Waits = ""
+    detail: str = ""
+    since: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """A conversation.
+
+    Attributes:
+        id: Sorts by time.
+        source: What made it.
+        created_ns: Wall clock of its beginning.
+        model: The model that answers.
+        protocol: The tool protocol in use.
+        policy: Rules and grants.
+        title: From the first message.
+        draft: What stands unsent in the prompt.
+        turn: The number of the last turn, 0 before the first.
+        messages: What the model is told, oldest first.
+        conversation: What the chat shows.
+        activity: What the turn at work waits for.
+        questions: Calls that wait for the person.
+    """
+
+    id: str
+    source: Source
+    created_ns: int
+    model: ModelRef
+    protocol: str
+    policy: Policy
+    keeper: Keeper | None = None
+    title: str = ""
+    draft: str = ""
+    turn: int = 0
+    messages: list[Message] = field(default_factory=list[Message])
+    conversation: Conversation = field(default_factory=Conversation)
+    activity: Activity = field(default_factory=Activity)
+    questions: list[Question] = field(default_factory=list[Question])
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        """Let each change of an item be kept."""
+        self.conversation = Conversation(self.conversation.items, keep=self._keep_item)
+
+    def _keep_item(self, number: int, item: Item) -> None:
+        if self.keeper is not None:
+            self.keeper.item(self.id, number, item)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is at work."""
+        return bool(self.activity.waits)
+
+    def place(self, *, step: int | None = None, call: str | None = None) -> Place:
+        """The place of something in the turn at work."""
+        return Place(session=self.id, turn=self.turn or None, step=step, call=call)
+
+    def wait_for(self, waits: Waits, detail: str = "") -> None:
+        """Say what the turn waits for from now on."""
+        self.activity = Activity(waits=waits, detail=detail, since=self.clock())
+
+    def save(self) -> None:
+        """Keep title, model and draft."""
+        if self.keeper is not None:
+            self.keeper.session(self)
+
+    def say(self, message: Message) -> None:
+        """Add what the model will be told."""
+        self.messages.append(message)
+        if self.keeper is not None:
+            self.keeper.message(self.id, len(self.messages) - 1, message)
+
+    def begin_turn(self, text: str) -> None:
+        """Begin a turn with what the person said."""
+        self.turn += 1
+        if not self.title:
+            self.title = title_of(text)
+        self.draft = ""
+        self.save()
+        self.conversation.add(UserItem(turn=self.turn, text=text))
+        self.say(Message(role="user", parts=(Text(text=text),), turn=self.turn))
+
+    def grant(self, question: Question) -> None:
+        """Allow this question's tool for the session, and answer all that now wait for nothing else."""
+        self.policy.grant(question.request.tool)
+        for waiting in self.questions:
+            decision = self.policy.decide(waiting.request) if waiting.open else None
+            if decision is not None:
+                waiting.answer(decision)
+
+    def open_questions(self) -> Sequence[Question]:
+        """The questions that still wait, oldest first."""
+        return [question for question in self.questions if question.open]
+
+
+def title_of(text: str) -> str:
+    """A session's title: the first line of its first message, at most 60 characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "untitled")
+    return line if len(line) <= 60 else f"{line[:59]}…"
+
+
+def session_id(now_ns: int, randomness: bytes) -> str:
+    """An id that sorts by time: UTC date and time, then five characters that keep two of one second apart."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ns // 1_000_000_000))
+    letters = "0123456789abcdefghjkmnpqrstvwxyz"
+    number = int.from_bytes(randomness[:8])
+    return f"{stamp}-{''.join(letters[number >> 5 * place & 31] for place in range(5))}"

@@ -1,0 +1,240 @@
+"""The turn loop: one for all dialects and tool protocols, the same for the app and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import anyio
+
+from tui_host.chat.calls import Calls, Outcome
+from tui_host.chat.conversation import NoteItem, SummaryItem
+from tui_host.chat.step import Step, cut_note
+from tui_host.errors import ModelError, TuiHostError
+from tui_host.llm.messages import Ask, Message, ToolResult, ToolSpec, Usage
+from tui_host.llm.names import NameTable
+
+if TYPE_CHECKING:
+    from tui_host.chat.services import Services
+    from tui_host.chat.session import Session
+    from tui_host.settings.schema import Provider
+
+TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnResult:
+    """How a turn ended, in the terms of `ask --json`.
+
+    Attributes:
+        answer: The last step's text, None if there is none.
+        stop: Why it ended.
+        steps: How many model exchanges it took.
+        outcomes: Every call, in the order asked.
+        error: What went wrong, None if nothing.
+    """
+
+    turn: int
+    answer: str | None = None
+    stop: TurnStop = "done"
+    steps: int = 0
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    usage: list[Usage] = field(default_factory=list[Usage])
+    error: TuiHostError | None = None
+
+    def tokens(self, name: Literal["input_total", "output_total"]) -> int | None:
+        """The sum over all steps; None if no step reported it."""
+        reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
+        return sum(reported) if reported else None
+
+
+class Turn:
+    """One turn at work.
+
+    Attributes:
+        result: How it stands; complete once `run` has returned.
+    """
+
+    def __init__(self, services: Services, session: Session) -> None:
+        self._services = services
+        self._session = session
+        self._scope = anyio.CancelScope()
+        self._step: Step | None = None
+        self._calls: Calls | None = None
+        self._told: list[ToolResult] = []
+        self.result = TurnResult(turn=session.turn)
+
+    def stop(self) -> None:
+        """End it now: what came so far stays, nothing undecided is sent."""
+        for question in self._session.questions:
+            question.void()
+        self._scope.cancel()
+
+    async def run(self) -> TurnResult:
+        """Take the turn that `Session.begin_turn` began to its end. Never raises for what models and servers do."""
+        began = self._services.clock()
+        session = self._session
+        try:
+            with self._scope:
+                await self._loop()
+        except TuiHostError as error:
+            self._fail(error)
+        finally:
+            if self._scope.cancel_called:
+                self._stopped()
+            session.wait_for("")
+        self._summarise(began)
+        session.save()
+        return self.result
+
+    async def _loop(self) -> None:
+        session, services = self._session, self._services
+        await self._wait_for_servers()
+        provider = await self._provider()
+        limit = services.settings.limits.steps
+        for number in range(1, limit + 1):
+            table, tools = self._offered()
+            ask = Ask(
+                model=session.model.model,
+                messages=tuple(session.messages),
+                tools=tools,
+                options=tuple(provider.options.items()),
+            )
+            self._step = Step(services, session, number, table)
+            self._calls = None
+            self.result.steps = number
+            answered = await self._step.run(provider, ask, self._told)
+            self.result.usage.append(answered.fold.usage)
+            self.result.answer = answered.fold.text or None
+            if self._ended(self._step):
+                return
+            await self._run_calls(self._step, table)
+        self.result.stop = "limit"
+        self._note(f"stopped after {limit} steps", remedy="say «go on» to go on; limits.steps in the configuration")
+
+    def _ended(self, step: Step) -> bool:
+        """Keep the answer in the history; whether the turn is over with it."""
+        answered = step.answered
+        if answered.broken:
+            self._cut(step)
+            return True
+        message = step.message()
+        if message is not None:
+            self._session.say(message)
+        if answered.fold.calls:
+            return False
+        if answered.fold.stop == "length":
+            self.result.stop = "length"
+            self._note("the answer reached the token limit")
+        elif answered.fold.stop == "refused":
+            self.result.stop = "refused"
+            self._note(f"the provider refused to answer ({answered.fold.vendor_stop})")
+        elif not answered.fold.text.strip():
+            self._note("the answer is empty", again=True)
+        return True
+
+    def _cut(self, step: Step) -> None:
+        """The exchange failed or broke off. What came stays on screen and in the history; calls in it are not run."""
+        self.result.stop = "error"
+        self.result.error = step.answered.error or ModelError(
+            "the answer broke off before its end", where=self._session.model.provider, remedy="try again"
+        )
+        message = step.message(calls=False)
+        if message is not None:
+            self._session.say(replace(message, stop="cut"))
+            self._session.say(cut_note(self._session, stopped=False))
+        self._error_card(self.result.error)
+
+    async def _run_calls(self, step: Step, table: NameTable) -> None:
+        self._calls = Calls(self._services, self._session, step=step.number, table=table, stop=self.stop)
+        await self._calls.run(step.answered.fold.calls)
+        self._close_calls()
+
+    def _close_calls(self) -> None:
+        """Every call that the model asked for gets its result into the history, whatever happened."""
+        if self._calls is None:
+            return
+        self._told = self._calls.results()
+        self.result.outcomes.extend(self._calls.outcomes)
+        for result in self._told:
+            self._session.say(Message(role="tool", parts=(result,), turn=self._session.turn))
+        self._calls = None
+
+    def _stopped(self) -> None:
+        """The person stopped the turn: the history says so, truthfully."""
+        self.result.stop = "stopped"
+        session, step = self._session, self._step
+        if self._calls is not None:
+            self._close_calls()
+        elif step is not None:
+            step.stopped()
+            message = step.message(calls=False)
+            if message is not None:
+                session.say(replace(message, stop="stopped"))
+        self.result.answer = None if step is None else step.answered.fold.text or None
+        session.say(cut_note(session, stopped=True))
+        self._note("stopped by you")
+
+    async def _wait_for_servers(self) -> None:
+        """At most `limits.connect_wait` from the program's start, saying so."""
+        services, session = self._services, self._session
+        left = services.settings.limits.connect_wait - (services.clock() - services.started)
+        session.wait_for("servers")
+        missing = await services.pool.settled(max(left, 0.0))
+        if missing:
+            self._note(f"went on without {', '.join(missing)}: still connecting")
+
+    async def _provider(self) -> Provider:
+        name = self._session.model.provider
+        self._session.wait_for("model", name)
+        return await self._services.provider(name)
+
+    def _offered(self) -> tuple[NameTable, tuple[ToolSpec, ...]]:
+        """The tools of all servers that are ready now; one that became ready joins at the next step."""
+        tools = self._services.pool.tools()
+        table = NameTable.make((tool.server, tool.name) for tool in tools)
+        specs = tuple(
+            ToolSpec(
+                name=table.name(tool.server, tool.name),
+                description=tool.description,
+                schema=tool.schema,
+                server=tool.server,
+                tool=tool.name,
+            )
+            for tool in tools
+        )
+        return table, specs
+
+    def _fail(self, error: TuiHostError) -> None:
+        self.result.stop = "error"
+        self.result.error = error
+        self._error_card(error)
+
+    def _error_card(self, error: TuiHostError) -> None:
+        self._session.conversation.add(
+            NoteItem(
+                turn=self._session.turn,
+                kind="error",
+                what=error.what,
+                where=error.where,
+                remedy=error.remedy,
+                again=True,
+            )
+        )
+
+    def _note(self, what: str, *, remedy: str = "", again: bool = False) -> None:
+        self._session.conversation.add(
+            NoteItem(turn=self._session.turn, kind="note", what=what, remedy=remedy, again=again)
+        )
+
+    def _summarise(self, began: float) -> None:
+        self._session.conversation.add(
+            SummaryItem(
+                turn=self._session.turn,
+                steps=self.result.steps,
+                calls=len(self.result.outcomes),
+                seconds=self._services.clock() - began,
+                tokens_in=self.result.tokens("input_total"),
+                tokens_out=self.result.tokens("output_total"),
+            )
+        )

@@ -1,0 +1,80 @@
+"""What the model is told of a call that gave a result, failed, or was not run; and how it looks in one line."""
+
+from __future__ import annotations
+
+from tui_host.chat.policy import Decision
+from tui_host.errors import TuiHostError
+from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
+from tui_host.servers.catalog import Content, ToolOutput
+
+RESULT_LIMIT = 50_000
+
+
+def shortened(text: str, limit: int = RESULT_LIMIT) -> str:
+    """Head and tail of a long text, with what was left out between."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
+
+
+def _block_text(block: Content) -> str:
+    if block.kind == "text":
+        return block.text
+    size = f", {len(block.data) * 3 // 4:,} bytes" if block.data else ""
+    if block.kind in {"image", "audio"}:
+        return f"[{block.kind}: {block.media_type}{size}]"
+    if block.kind == "resource_link":
+        return f"[link: {block.text} ({block.uri})]"
+    return block.text or f"[{block.kind}: {block.uri or block.media_type}{size}]"
+
+
+def output_text(output: ToolOutput) -> str:
+    """A result as text, for the model and for the chat."""
+    text = "\n\n".join(_block_text(block) for block in output.content)
+    if not text.strip() and output.structured is not None:
+        from tui_host.chat.arguments import canonical
+
+        text = canonical(output.structured).decode()
+    return shortened(text) if text.strip() else "(no content)"
+
+
+def result_of(call: ToolCall, output: ToolOutput) -> ToolResult:
+    """What the model is told of a result; images go along as images."""
+    images = tuple(
+        Image(media_type=block.media_type, data=block.data)
+        for block in output.content
+        if block.kind == "image" and block.data
+    )
+    text = output_text(output)
+    if output.is_error and not text.startswith("Error"):
+        text = f"Error: {text}"
+    return ToolResult(call=call, content=(Text(text=text), *images), is_error=output.is_error)
+
+
+def error_of(call: ToolCall, text: str) -> ToolResult:
+    """What the model is told of a call that gave no result."""
+    return ToolResult(call=call, content=(Text(text=text),), is_error=True)
+
+
+def rejection_of(call: ToolCall, decision: Decision) -> ToolResult:
+    """What the model is told of a call that was not allowed."""
+    if decision.by == "rule":
+        return error_of(call, "This call is denied by a rule of the user. It was not run.")
+    if decision.by == "default":
+        return error_of(call, "Nobody was there to approve this call. It was not run.")
+    reason = f" The user's reason: {decision.reason}" if decision.reason else ""
+    return error_of(call, f"The user rejected this call. It was not run.{reason}")
+
+
+def invalid_of(call: ToolCall, error: TuiHostError) -> ToolResult:
+    """What the model is told of a call that cannot be made."""
+    return error_of(call, f"Error: {error}. Nothing was run.")
+
+
+STOPPED = "The user stopped the turn before this call was run."
+STOPPED_RUNNING = (
+    "The user stopped the turn while this call was running. It may have had its effect; its result is unknown."
+)
+ANSWER_STOPPED = "[The user stopped the previous answer here.]"
+ANSWER_CUT = "[The connection broke off here; the previous answer is not complete.]"
