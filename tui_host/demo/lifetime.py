@@ -1,0 +1,32 @@
+"""When a demo program ends: on a signal, or when whoever started it is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import anyio
+import anyio.abc
+
+
+async def wait_for_signal(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+    """Cancels `scope` at the first SIGTERM or SIGINT, so that the program can end with 0."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            scope.cancel()
+
+
+async def wait_for_end_of_stdin(scope: anyio.CancelScope) -> None:
+    """Cancels `scope` when standard input reaches its end.
+
+    The starter keeps the other end of the pipe: the kernel closes it however the starter dies, by SIGKILL too.
+    Standard input must be a pipe, a socket or a terminal; what comes on it is read and dropped.
+    """
+    descriptor = sys.stdin.fileno()
+    while True:
+        await anyio.wait_readable(descriptor)
+        if not os.read(descriptor, 65_536):
+            scope.cancel()
+            return

@@ -1,0 +1,1 @@
+"""The bundled MCP servers: `math`, `weather`, `orders`."""
