@@ -1,0 +1,1 @@
+"""The command line: the second front on the same core. Plain text and JSON, no Textual."""

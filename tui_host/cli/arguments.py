@@ -1,0 +1,204 @@
+"""The command line's grammar, and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from typing_extensions import override
+
+from tui_host.errors import SettingsError
+
+EPILOG = """\
+Without a command the app starts; with a URL or after -- with a command, it starts with just that server:
+  tui-host https://docs.example/mcp
+  tui-host -- uvx mcp-server-time
+
+Exit codes: 0 done, 1 failed, 2 wrong use or configuration, 3 a call was refused by a person or by default,
+129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What was typed.
+
+    Attributes:
+        command: The command's name, empty for the app.
+        action: A command's own verb (`list`, `check`, `show`, …), empty if it has none.
+        config: `--config FILE`.
+        data_dir: `--data-dir DIR`.
+        server: The app's one server: a URL, or a command and its arguments; empty for the configured ones.
+        json: `--json`.
+        words: Positional arguments: the text of `ask`, names of servers, ids of sessions, the demo model's own arguments.
+    """
+
+    command: str = ""
+    action: str = ""
+    config: Path | None = None
+    data_dir: Path | None = None
+    server: tuple[str, ...] = ()
+    json: bool = False
+    words: tuple[str, ...] = ()
+    model: str | None = None
+    protocol: str | None = None
+    session: str | None = None
+    allow: tuple[str, ...] = ()
+    yes: bool = False
+    max_steps: int | None = None
+    no_record: bool = False
+    format: str = "jsonl"
+    output: Path | None = None
+
+
+class AddParser(Protocol):
+    """`add_parser` of a parser's commands, whose own class argparse keeps to itself."""
+
+    def __call__(self, name: str, /, *, help: str, description: str) -> argparse.ArgumentParser:  # noqa: A002 - argparse's word
+        """A parser for one more command."""
+        ...
+
+
+class _Parser(argparse.ArgumentParser):
+    """Mistakes become errors of ours, so that one place writes to standard error."""
+
+    @override
+    def error(self, message: str) -> NoReturn:
+        raise SettingsError(message, where=self.prog, remedy=f"see {self.prog} --help")
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    # SUPPRESS: a default here would undo what stood before the command.
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", default=argparse.SUPPRESS, help="the configuration to read"
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="DIR", default=argparse.SUPPRESS, help="where sessions are kept"
+    )
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
+    parser.add_argument("--protocol", metavar="NAME", help="the tool protocol")
+
+
+def _add_ask(add: AddParser) -> None:
+    ask = add("ask", help="one turn without the screen", description="One turn without the screen.")
+    _common(ask)
+    _json(ask)
+    _model_options(ask)
+    ask.add_argument("words", nargs=1, metavar="TEXT", help="the question; - reads standard input")
+    ask.add_argument("--session", metavar="ID", help="go on with this session")
+    ask.add_argument(
+        "--allow", action="append", default=[], metavar="PATTERN", help="allow SERVER.TOOL, with *; repeatable"
+    )
+    ask.add_argument("--yes", action="store_true", help="allow every call that no rule denies")
+    ask.add_argument("--max-steps", type=_count, metavar="N", help="model exchanges in the turn, at most")
+    ask.add_argument("--no-record", action="store_true", help="keep nothing on disk")
+
+
+def _add_servers(add: AddParser) -> None:
+    servers = add("servers", help="the configured servers", description="The configured servers.")
+    _common(servers)
+    actions = servers.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
+    for name, words in (("list", "what is configured"), ("check", "connect to each, and tell what it offers")):
+        action = actions.add_parser(name, help=words, description=words)
+        _common(action)
+        _json(action)
+        if name == "check":
+            action.add_argument("words", nargs="*", metavar="SERVER", help="only these")
+
+
+def _add_sessions(add: AddParser) -> None:
+    sessions = add("sessions", help="what was recorded", description="What was recorded.")
+    _common(sessions)
+    actions = sessions.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
+    listed = actions.add_parser("list", help="newest first", description="All sessions, newest first.")
+    shown = actions.add_parser("show", help="the conversation", description="A session's conversation.")
+    exported = actions.add_parser("export", help="its records, or its text", description="A session, for elsewhere.")
+    deleted = actions.add_parser("delete", help="remove for good", description="Remove sessions for good.")
+    for action in (listed, shown, exported, deleted):
+        _common(action)
+    for action in (listed, shown, deleted):
+        _json(action)
+    for action in (shown, exported):
+        action.add_argument("words", nargs=1, metavar="ID", help="an id, the beginning of one, or «last»")
+    deleted.add_argument("words", nargs="+", metavar="ID", help="ids, beginnings of ids, or «last»")
+    exported.add_argument("--format", choices=("jsonl", "markdown"), default="jsonl")
+    exported.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of standard output")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole grammar."""
+    top = _Parser(
+        prog="tui-host",
+        description="A terminal chat client that is an MCP host with glass walls.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    version = importlib.metadata.version("tui-host")
+    top.add_argument("--version", action="version", version=f"tui-host {version}")
+    _common(top)
+    _model_options(top)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    _add_ask(commands.add_parser)
+    _add_servers(commands.add_parser)
+    _add_sessions(commands.add_parser)
+    commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False)
+    return top
+
+
+OPTIONS_WITH_VALUE = ("--config", "--data-dir", "--model", "--protocol")
+
+
+def _first_word(words: Sequence[str]) -> int | None:
+    """The place of the first word that is neither an option nor an option's value."""
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if word in OPTIONS_WITH_VALUE:
+            place += 2
+        elif word.startswith("-") and word != "--":
+            place += 1
+        else:
+            return place
+    return None
+
+
+def read_arguments(words: Sequence[str]) -> Arguments:
+    """What the words after the program's name ask for.
+
+    Raises:
+        SettingsError: They are not in the grammar.
+    """
+    server: tuple[str, ...] = ()
+    first = _first_word(words)
+    if first is not None and words[first] == "--":
+        words, server = words[:first], tuple(words[first + 1 :])
+        if not server:
+            raise SettingsError("no command after --", where="tui-host", remedy="tui-host -- COMMAND ARGUMENTS…")
+    elif first is not None and "://" in words[first]:
+        server = (words[first],)
+        words = [*words[:first], *words[first + 1 :]]
+    elif first is not None and words[first] == "demo-model":
+        return Arguments(command="demo-model", words=tuple(words[first + 1 :]))
+    found = vars(parser().parse_args(list(words)))
+    known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
+    for name in ("words", "allow"):
+        if name in known:
+            known[name] = tuple(known[name])
+    return Arguments(**known, server=server)

@@ -1,0 +1,113 @@
+"""The demo model's process: started when it is used, its address read from its first line, ended with the host."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+
+from tui_host.capture.record import Draft
+from tui_host.errors import JSON, ModelError
+
+if TYPE_CHECKING:
+    from anyio.abc import Process, TaskGroup, TaskStatus
+
+    from tui_host.capture.recorder import Recorder
+
+START_SECONDS = 20
+STOP_SECONDS = 1
+LINE_LIMIT = 1 << 16
+
+
+class DemoModel:
+    """Starts the demo model once, and gives its base URL to all who ask."""
+
+    def __init__(self, recorder: Recorder, environment: Mapping[str, str]) -> None:
+        self._recorder = recorder
+        self._environment = environment
+        self._lock = anyio.Lock()
+        self._url = ""
+        self._alive = False
+
+    async def url(self, group: TaskGroup) -> str:
+        """The base URL of its OpenAI dialect; starts the process in `group` if it does not run.
+
+        Raises:
+            ModelError: It did not start.
+        """
+        async with self._lock:
+            if not self._alive:
+                self._url = await group.start(self._live)
+        return self._url
+
+    async def _live(self, *, task_status: TaskStatus[str]) -> None:
+        """Own the process from start to end. It ends by itself when the pipe to its standard input is closed."""
+        command = [sys.executable, "-m", "tui_host", "demo-model", "--lifeline"]
+        process = await anyio.open_process(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=dict(self._environment),
+        )
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._record_stderr, process)
+                url = await self._address(process)
+                self._alive = True
+                task_status.started(url)
+                await process.wait()
+                group.cancel_scope.cancel()
+        finally:
+            self._alive = False
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+
+    async def _address(self, process: Process) -> str:
+        """The first line it prints."""
+        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+        line = b""
+        with anyio.move_on_after(START_SECONDS), suppress(anyio.EndOfStream):
+            while b"\n" not in line and len(line) < LINE_LIMIT:
+                line += await process.stdout.receive(LINE_LIMIT)
+        try:
+            value: JSON = json.loads(line.partition(b"\n")[0])
+        except ValueError:
+            value = None
+        dialects = value.get("dialects") if isinstance(value, Mapping) else None
+        url = dialects.get("openai") if isinstance(dialects, Mapping) else None
+        if not isinstance(url, str):
+            raise ModelError(
+                "the demo model did not start", where="demo", remedy="run `tui-host demo-model` to see why"
+            )
+        return url
+
+    async def _record_stderr(self, process: Process) -> None:
+        assert process.stderr is not None  # noqa: S101 - a pipe was asked for
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            while True:
+                data = await process.stderr.receive(LINE_LIMIT)
+                self._recorder.append(Draft(wire="stderr", kind="line", peer="demo", direction="in", data=data))
+
+
+async def _end(process: Process) -> None:
+    """Close its lifeline; what does not go by that is terminated, then killed."""
+    if process.stdin is not None:
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await process.stdin.aclose()
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            if number is not None:
+                process.send_signal(number)
+        with anyio.move_on_after(STOP_SECONDS):
+            await process.wait()
+            break
+    with suppress(OSError):
+        await process.aclose()
