@@ -1,0 +1,424 @@
+"""A stdio server's pipes: every line is recorded as bytes before anyone reads it, in both directions, standard error too.
+
+Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio; threats.md, PRO-01 and STD-*.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Protocol
+
+import anyio
+from anyio.lowlevel import checkpoint
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from tui_host.capture.process import Process
+from tui_host.capture.record import Place
+
+READ_BYTES = 256 << 10
+LINE_LIMIT = 64 << 20
+"""Bytes that a line may have; a server that writes more is faulty."""
+LINE_KEPT = 1 << 20
+"""Bytes that are kept of a line over the limit."""
+JUNK_LIMIT = 64 << 20
+"""Bytes of standard output that may be no messages, in the life of a connection."""
+STDERR_KEPT = 8 << 20
+"""Bytes of standard error that are kept, and that are recorded in one burst."""
+WRITES_WAITING = 64 << 20
+"""Bytes that may wait for a server that does not read; then its callers wait too."""
+UNREAD_SECONDS = 5.0
+"""After so long it is told that a server does not read."""
+PATIENCE = 2.0
+"""Seconds for each step of an end: after closing stdin, after SIGTERM."""
+
+_SLICE = 200
+_LINE_COST = 256
+_REFILL_PER_SECOND = 256 << 10
+
+
+class LineTap(Protocol):
+    """Takes what was on the pipes, in the order of the wire, before anything acts on it."""
+
+    def out(self, line: bytes, place: Place) -> None:
+        """A line with its end was given to the server's standard input."""
+        ...
+
+    def into(self, line: bytes, fault: str | None) -> bool:
+        """A line of its standard output with its end; `fault` says what is wrong with it as a line. True if it is a message."""
+        ...
+
+    def junk(self, block: bytes, lines: int) -> None:
+        """Many lines that are no messages, together: there are too many for a record each."""
+        ...
+
+    def error(self, line: bytes, fault: str | None) -> None:
+        """A line of its standard error with its end."""
+        ...
+
+
+@dataclass(slots=True)
+class _Budget:
+    """How much may still be recorded one by one: a burst, and a steady trickle after it."""
+
+    left: float
+    limit: float
+    at: float
+
+    def take(self, cost: float) -> bool:
+        now = time.monotonic()
+        self.left = min(self.limit, self.left + (now - self.at) * _REFILL_PER_SECOND)
+        self.at = now
+        if cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+
+def _budget() -> _Budget:
+    return _Budget(STDERR_KEPT, STDERR_KEPT, time.monotonic())
+
+
+class Splitter:
+    """Bytes in, lines out: pieces of an unfinished line are kept in a list and joined once, at its end."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk completes, each with its newline."""
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        complete = [line + b"\n" for line in lines]
+        if complete:
+            if self._parts:
+                complete[0] = b"".join([*self._parts, complete[0]])
+            self._parts, self._size = [], 0
+        if rest:
+            self._parts.append(rest)
+            self._size += len(rest)
+        return complete
+
+    @property
+    def size(self) -> int:
+        """Bytes of the line that is not complete yet."""
+        return self._size
+
+    @property
+    def too_long(self) -> bool:
+        """The unfinished line is over the limit."""
+        return self._size > self._limit
+
+    def rest(self) -> bytes:
+        """The unfinished line, which is then forgotten."""
+        rest = b"".join(self._parts)
+        self._parts, self._size = [], 0
+        return rest
+
+
+class Errors:
+    """Standard error: the last 8 MB of it, and how much there was.
+
+    Attributes:
+        lines: Lines so far.
+        size: Bytes so far.
+        unrecorded: Bytes that came too fast to be recorded; they are counted, and kept while they are among the last.
+    """
+
+    def __init__(self, tap: LineTap) -> None:
+        self._tap = tap
+        self._ring: deque[bytes] = deque()
+        self._held = 0
+        self._splitter = Splitter(LINE_KEPT)
+        self._budget = _budget()
+        self._skipping = False
+        self.lines = 0
+        self.size = 0
+        self.unrecorded = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take a chunk: keep it, and record its lines unless they come too fast."""
+        self.size += len(chunk)
+        count = chunk.count(b"\n")
+        self.lines += count
+        self._ring.append(chunk)
+        self._held += len(chunk)
+        while self._held > STDERR_KEPT:
+            self._held -= len(self._ring.popleft())
+        if self._budget.take(len(chunk) + count * _LINE_COST):
+            self._record(chunk)
+        else:
+            self._skip(chunk)
+
+    def finish(self) -> None:
+        """Record what has no line end."""
+        if rest := self._splitter.rest():
+            self.lines += 1
+            self._tap.error(rest, "unfinished")
+        if self.unrecorded:
+            self._tap.error(b"", f"{self.unrecorded:,} bytes in all came too fast to be recorded")
+
+    def last(self, count: int) -> tuple[str, ...]:
+        """The newest lines, at most so many, newest last; each cut at 500 characters."""
+        tail: list[bytes] = []
+        size = 0
+        for chunk in reversed(self._ring):
+            tail.append(chunk)
+            size += len(chunk)
+            if size > 64 << 10:
+                break
+        text = b"".join(reversed(tail))[-(64 << 10) :].decode("utf-8", "backslashreplace")
+        lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
+        return tuple(line[:500] for line in lines[-count:])
+
+    def _record(self, chunk: bytes) -> None:
+        self._skipping = False
+        for line in self._splitter.feed(chunk):
+            self._tap.error(line, None)
+        if self._splitter.too_long:
+            self._tap.error(self._splitter.rest(), "cut: over 1 MB without a line end")
+
+    def _skip(self, chunk: bytes) -> None:
+        if not self._skipping:
+            self._skipping = True
+            if rest := self._splitter.rest():
+                self._tap.error(rest, "cut")
+            self._tap.error(b"", "standard error comes too fast to be recorded; it is counted")
+        self.unrecorded += len(chunk)
+
+
+class StdioChild:
+    """A server's process with its pipes being served.
+
+    `run` belongs into the connection's task group; it ends when the process and all its output have ended.
+
+    Attributes:
+        process: The process.
+        errors: Its standard error.
+        lines: Batches of whole lines of its standard output, all of them recorded; ends when the output has.
+        fault: What the server did that its connection cannot go on, None if nothing.
+        unread_since: Monotonic seconds since when it has not read what waits for it, None if it reads.
+    """
+
+    def __init__(self, process: Process, tap: LineTap, changed: Callable[[], None]) -> None:
+        self.process = process
+        self.errors = Errors(tap)
+        self.fault: str | None = None
+        self.unread_since: float | None = None
+        self.lines: MemoryObjectReceiveStream[list[bytes]]
+        self._batches: MemoryObjectSendStream[list[bytes]]
+        self._batches, self.lines = anyio.create_memory_object_stream[list[bytes]](1)
+        self._tap = tap
+        self._changed = changed
+        self._queue: deque[tuple[bytes, Place]] = deque()
+        self._waiting = 0
+        self._wake = anyio.Event()
+        self._room = anyio.Event()
+        self._closing = False
+        self._junk = 0
+        self._junk_budget = _budget()
+        self._output_ended = anyio.Event()
+        self._errors_ended = anyio.Event()
+
+    async def send(self, line: bytes, place: Place) -> None:
+        """Queue a line, its end included, for standard input; waits only while 64 MB wait already.
+
+        Raises:
+            anyio.ClosedResourceError: The child is being stopped, or has closed its standard input.
+        """
+        while self._waiting > WRITES_WAITING and not self._closing:
+            self._room = anyio.Event()
+            await self._room.wait()
+        if self._closing:
+            raise anyio.ClosedResourceError
+        self._queue.append((line, place))
+        self._waiting += len(line)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Serve the pipes until the process has ended and its output was read to the end."""
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            os.set_blocking(pipe.fileno(), False)
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._write)
+                group.start_soon(self._read_errors)
+                group.start_soon(self._watch)
+                await self._read_output()
+        finally:
+            self._close_queue()
+            self._batches.close()
+
+    async def stop(self) -> None:
+        """End the process: close its standard input, wait, SIGTERM, wait, SIGKILL; under 5 seconds, shielded.
+
+        Its output is read, recorded and not handed on meanwhile. What holds its pipes afterwards is not waited for.
+        """
+        with anyio.CancelScope(shield=True):
+            self.lines.close()
+            with anyio.move_on_after(0.1):
+                while self._queue and self.process.exit_code is None:  # a last notification
+                    await anyio.sleep(0.01)
+            self._close_queue()
+            await self.process.end(patience=PATIENCE)
+            with anyio.move_on_after(0.3):
+                await self._output_ended.wait()
+                await self._errors_ended.wait()
+            self._changed()
+
+    def close(self) -> None:
+        """Give up our ends of the pipes; `run` must have ended or been cancelled."""
+        self.lines.close()
+        self._batches.close()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with suppress(OSError):
+                pipe.close()
+
+    async def _watch(self) -> None:
+        """Notice the end of the process although somebody else may hold its pipes."""
+        while not await self.process.wait(60, step=0.1):
+            pass
+        with anyio.move_on_after(0.5):
+            await self._output_ended.wait()
+        self._close_queue()
+        self._batches.close()
+        self._changed()
+
+    async def _read_output(self) -> None:
+        splitter = Splitter()
+        try:
+            while chunk := await _read(self.process.stdout):
+                if self.fault is None:
+                    await self._take(splitter.feed(chunk))
+                    if splitter.too_long and self.fault is None:
+                        self._cut(splitter)
+            if (rest := splitter.rest()) and self.fault is None:
+                self._tap.into(rest, "unfinished: the output ended in the middle of the line")
+        finally:
+            self._output_ended.set()
+            self._batches.close()
+            self._changed()
+
+    async def _take(self, lines: list[bytes]) -> None:
+        """Record lines and hand on the messages among them, giving way to others now and then."""
+        for start in range(0, len(lines), _SLICE):
+            part = lines[start : start + _SLICE]
+            messages = self._record(part)
+            self._changed()
+            if messages:
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # stopping: nobody listens any more
+                    await self._batches.send(messages)
+            await checkpoint()
+            if self.fault is not None:
+                return
+
+    def _record(self, lines: list[bytes]) -> list[bytes]:
+        messages: list[bytes] = []
+        block: list[bytes] = []
+        for line in lines:
+            plausible = line.lstrip()[:1] in {b"{", b"["}
+            if not plausible and not self._junk_budget.take(len(line) + _LINE_COST):
+                block.append(line)
+                continue
+            if block:
+                self._tap.junk(b"".join(block), len(block))
+                block = []
+            fault = f"a line of {len(line):,} bytes, more than {LINE_LIMIT:,}" if len(line) > LINE_LIMIT else None
+            if fault is not None:
+                self._tap.into(line[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
+                self._fail(fault)
+                return messages
+            is_message = self._tap.into(line, None)
+            if is_message or plausible:  # a spoiled answer is handed on too: somebody waits for it
+                messages.append(line)
+            if not is_message:
+                self._junk += len(line)
+        if block:
+            self._tap.junk(b"".join(block), len(block))
+            self._junk += sum(map(len, block))
+        if self._junk > JUNK_LIMIT:
+            self._fail(f"wrote {self._junk:,} bytes to standard output that are no messages")
+        return messages
+
+    def _cut(self, splitter: Splitter) -> None:
+        size = splitter.size
+        fault = f"a line of more than {size:,} bytes; the limit is {LINE_LIMIT:,}"
+        self._tap.into(splitter.rest()[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
+        self._fail(fault)
+
+    def _fail(self, fault: str) -> None:
+        self.fault = fault
+        self._batches.close()
+        self._changed()
+
+    async def _read_errors(self) -> None:
+        try:
+            while chunk := await _read(self.process.stderr):
+                self.errors.feed(chunk)
+                self._changed()
+                await checkpoint()
+        finally:
+            self.errors.finish()
+            self._errors_ended.set()
+
+    async def _write(self) -> None:
+        pipe = self.process.stdin
+        try:
+            while not self._closing:
+                if not self._queue:
+                    self._wake = anyio.Event()
+                    await self._wake.wait()
+                    continue
+                line, place = self._queue.popleft()
+                self._tap.out(line, place)
+                self._changed()
+                await self._write_line(pipe.fileno(), line)
+                self._waiting -= len(line)
+                self._room.set()
+        except OSError:  # it closed its standard input; whether that is its end the output will tell
+            self._close_queue()
+        finally:
+            pipe.close()
+
+    async def _write_line(self, descriptor: int, line: bytes) -> None:
+        view = memoryview(line)
+        while view:
+            try:
+                view = view[os.write(descriptor, view) :]
+            except BlockingIOError:
+                await self._wait_writable(descriptor)
+        if self.unread_since is not None:
+            self.unread_since = None
+            self._changed()
+
+    async def _wait_writable(self, descriptor: int) -> None:
+        started = time.monotonic()
+        while not self._closing:
+            with anyio.move_on_after(0.1):
+                await anyio.wait_writable(descriptor)
+                return
+            if self.unread_since is None and time.monotonic() - started > UNREAD_SECONDS:
+                self.unread_since = started
+                self._changed()
+        raise BrokenPipeError
+
+    def _close_queue(self) -> None:
+        self._closing = True
+        self._wake.set()
+        self._room.set()
+
+
+async def _read(pipe: IO[bytes]) -> bytes:
+    """What is there now, at most 256 KB; empty at the end."""
+    descriptor = pipe.fileno()
+    while True:
+        try:
+            return os.read(descriptor, READ_BYTES)
+        except BlockingIOError:
+            await anyio.wait_readable(descriptor)
