@@ -1,0 +1,145 @@
+"""An event stream gives the same events however its bytes were cut."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_host.capture.sse import SseDecoder, SseEvent
+
+PIECES = st.sampled_from(
+    [
+        b'data: {"a":1}',
+        b"data:{}",
+        b"data",
+        b"data: ",
+        b"data:  two",
+        b": ping",
+        b":",
+        b"event: done",
+        b"id: 7",
+        b"id: a\0b",
+        b"retry: 30",
+        b"retry: x",
+        b"other: field",
+        "data: \u2028工\x85\x0b\x0c".encode(),
+        b"data: [DONE]",
+        b"\xef\xbb\xbf",
+        b"\xff",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\n\n",
+        b"\r\r",
+        b"\r\n\r\n",
+    ]
+)
+STREAMS = st.lists(PIECES, max_size=30).map(b"".join)
+
+
+def events(*chunks: bytes) -> list[SseEvent]:
+    decoder = SseDecoder()
+    return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.finish()
+
+
+def data(*chunks: bytes) -> list[bytes]:
+    return [event.data for event in events(*chunks) if event.kind == "event"]
+
+
+@given(STREAMS, st.lists(st.integers(0, 200), max_size=20))
+def test_any_cut_of_the_bytes_gives_the_same_events_and_offsets(stream: bytes, cuts: list[int]) -> None:
+    bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    chunks = [stream[start:end] for start, end in itertools.pairwise(bounds)]
+    assert events(*chunks) == events(stream)
+    assert events(*(bytes([byte]) for byte in stream)) == events(stream)
+
+
+@given(STREAMS)
+def test_offsets_name_the_bytes_of_the_event(stream: bytes) -> None:
+    for event in events(stream):
+        span = stream[event.start : event.end]
+        assert span[-1:] not in {b"\n", b"\r"}
+        assert event.start == 0 or stream[: event.start].endswith((b"\n", b"\r", b"\xef\xbb\xbf"))
+        if event.kind == "comment":
+            assert span.startswith(b":")
+        elif event.kind == "event":
+            assert all(part in span for part in event.data.split(b"\n"))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_all_three_line_ends_count(end: bytes) -> None:
+    assert data(b"data: a" + end + b"data: b" + end + end + b"data: c" + end + end) == [b"a\nb", b"c"]
+
+
+def test_crlf_may_be_cut_in_the_middle_and_does_not_delay_the_event() -> None:
+    decoder = SseDecoder()
+    assert decoder.feed(b"data: a\r\n\r")[0].data == b"a"
+    assert decoder.feed(b"\ndata: b\r\n\r\n") == [SseEvent(data=b"b", start=11, end=18)]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+    assert events(b"\xef\xbb", b"\xbfdata: a\n\n") == [SseEvent(data=b"a", start=3, end=10)]
+
+
+def test_one_space_after_the_colon_is_dropped_and_none_is_fine() -> None:
+    assert data(b"data:{}\n\ndata:  x\n\ndata\n\n") == [b"{}", b" x", b""]
+
+
+def test_the_name_may_come_after_the_data() -> None:
+    (event,) = events(b"data: x\nevent: done\nid: 7\nretry: 10\n\n")
+    assert (event.event, event.id, event.retry) == ("done", "7", 10)
+
+
+def test_a_block_without_data_is_no_event() -> None:
+    assert [event.kind for event in events(b"retry: 10\n\nevent: ping\n\n: hello\n\n")] == ["other", "other", "comment"]
+
+
+def test_a_comment_within_a_block_does_not_end_it() -> None:
+    comment, event = events(b"data: a\n: ping\ndata: b\n\n")
+    assert (comment.kind, comment.data) == ("comment", b"ping")
+    assert event.data == b"a\nb"
+
+
+def test_nothing_but_cr_and_lf_ends_a_line() -> None:
+    text = "data: a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\n\n".encode()
+    assert data(text) == [text[6:-2]]
+
+
+@pytest.mark.parametrize(
+    ("last", "kind"),
+    [
+        (b'data: {"a":1}', "event"),
+        (b'data: {"a":1}\n', "event"),
+        (b"data: [DONE]", "event"),
+        (b'data: {"a":', "cut"),
+        (b"data: " + b"[" * 100_000, "cut"),
+        (b"event: x", "cut"),
+    ],
+)
+def test_a_last_block_without_its_blank_line_counts_if_it_is_complete(last: bytes, kind: str) -> None:
+    assert [event.kind for event in events(b"data: 1\n\n", last)] == ["event", kind]
+
+
+def test_a_large_event_byte_by_byte_takes_time_in_proportion() -> None:
+    def cost(size: int) -> float:
+        decoder = SseDecoder()
+        start = time.process_time()
+        for _ in range(size):
+            decoder.feed(b"x")
+        decoder.finish()
+        return time.process_time() - start
+
+    cost(1_000)
+    assert cost(400_000) < 16 * cost(100_000) + 0.05
+
+
+def test_ten_megabytes_in_small_chunks_are_one_event_in_a_moment() -> None:
+    body = b"data: " + b"x" * 10_000_000 + b"\n\n"
+    start = time.process_time()
+    (event,) = events(*(body[at : at + 100] for at in range(0, len(body), 100)))
+    assert len(event.data) == 10_000_000
+    assert time.process_time() - start < 3

@@ -1,0 +1,152 @@
+"""Foreign text cannot act on the terminal, and cannot hide."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_host.capture.visible import MARKS, decode, hidden, line, visible
+
+HOSTILE = st.sampled_from(
+    [
+        *(chr(code) for code in range(0xA1)),
+        *"\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202e\u2060\u2066\u2069\ufe0f\ufeff",
+        "\ud800",
+        "\udfff",
+        "\U000e0041",
+        "\U000e0100",
+        "\u0301",
+        "\u0e47",
+        "\u1161",
+        "👩",
+        "🏽",
+        "❤",
+        "1",
+        "\u20e3",
+        "e",
+        "工",
+        "⟨",
+    ]
+)
+TEXTS = st.lists(HOSTILE, max_size=60).map("".join) | st.text(max_size=40)
+
+
+def acts(text: str) -> list[str]:
+    """What a terminal would obey, or what nobody would see, other than what belongs to emoji."""
+    return [
+        character
+        for character in text
+        if character not in "\n\t\u200d\ufe0e\ufe0f"
+        and unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        and not (0x600 <= ord(character) <= 0x8E2 or ord(character) in {0x110BD, 0x110CD})
+    ]
+
+
+@given(TEXTS)
+def test_nothing_that_a_terminal_acts_on_comes_out(text: str) -> None:
+    assert acts(visible(text)) == []
+    assert not set(visible(text, newlines=False)) & {"\n", "\t", "\r"}
+
+
+@given(TEXTS, st.booleans())
+def test_what_is_visible_stays_as_it_is(text: str, newlines: bool) -> None:  # noqa: FBT001 - hypothesis
+    once = visible(text, newlines=newlines)
+    assert visible(once, newlines=newlines) == once
+    assert hidden(once) == 0
+
+
+@given(TEXTS)
+def test_no_character_carries_more_marks_than_are_drawn(text: str) -> None:
+    run = 0
+    for character in visible(text * 20):
+        run = run + 1 if unicodedata.category(character) in {"Mn", "Me"} and character != "\ufe0f" else 0
+        assert run <= MARKS
+
+
+@given(TEXTS, st.integers(0, 30))
+def test_a_line_is_one_line_within_its_limit(text: str, limit: int) -> None:
+    shown = line(text, limit)
+    assert len(shown) <= limit
+    assert "\n" not in shown
+    assert acts(shown) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ok\x1b[2J\x07", "ok␛[2J␇"),
+        ("a\r\nb\x7f", "a␍\nb␡"),
+        ("\x9b2J\x85", "⟨9b⟩2J⟨85⟩"),
+        ("rm \u2066# \u2069 -rf \u202e", "rm ⟨2066⟩# ⟨2069⟩ -rf ⟨202e⟩"),
+        ("a\u200bb\ufeffc\u2060", "a⟨200b⟩b⟨feff⟩c⟨2060⟩"),
+        ("\U000e0041\U000e007f", "⟨e0041⟩⟨e007f⟩"),
+        ("soft\xadhyphen \u115f", "soft⟨ad⟩hyphen ⟨115f⟩"),
+        ("\ud800x", "⟨d800⟩x"),
+        ("a\u200db\ufe0f", "a⟨200d⟩b⟨fe0f⟩"),
+        ("工\U000e0100", "工⟨e0100⟩"),
+        ("a\u2028b", "a⟨2028⟩b"),
+    ],
+)
+def test_hidden_characters_are_shown_as_what_they_are(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "👩\u200d👩\u200d👧",
+        "❤\ufe0f",
+        "👩🏽\u200d🚒",
+        "1\ufe0f\u20e3",
+        "工具 ✓ naïve e\u0301",
+        "a\n\tb",
+        "🏳\ufe0f\u200d🌈",
+    ],
+)
+def test_ordinary_text_and_emoji_stay(text: str) -> None:
+    assert visible(text) == text
+    assert hidden(text) == 0
+
+
+def test_a_joiner_without_an_emoji_after_it_is_shown() -> None:
+    assert visible("👩\u200dx") == "👩⟨200d⟩x"
+    assert visible("👩" + "\u200d👩" * 30).count("⟨200d⟩") == 3
+
+
+def test_breaks_become_pictures_in_one_line() -> None:
+    assert visible("a\nb\tc", newlines=False) == "a␊b␉c"
+    assert line("a\nbcdef", 5) == "a␊bc…"
+    assert line("abc", 3) == "abc"
+
+
+def test_a_cut_line_ends_with_no_half_of_a_picture() -> None:
+    assert line("ab\u202ecdefgh", 6) == "ab…"
+    assert line("a👩\u200d👩b", 4) == "a👩…"
+
+
+def test_hidden_characters_are_counted() -> None:
+    assert hidden("a\u200b\u202e\x1b" + "\U000e0041" * 200) == 203
+    assert hidden("one\r\ntwo\r\n") == 0
+
+
+def test_marks_beyond_the_sixteenth_are_counted_instead_of_drawn() -> None:
+    assert visible("e" + "\u0301" * 50_000 + "x") == "e" + "\u0301" * MARKS + "⟨+49984⟩x"
+
+
+def test_bytes_that_are_no_text_are_seen() -> None:
+    assert decode(b"caf\xc3\xa9 \xff\xed\xa0\x80") == "café \\xff\\xed\\xa0\\x80"
+
+
+def test_a_large_text_takes_time_in_proportion() -> None:
+    def cost(size: int) -> float:
+        text = "\x1bé" * size
+        start = time.process_time()
+        visible(text)
+        return time.process_time() - start
+
+    cost(10_000)
+    assert cost(200_000) < 20 * cost(50_000) + 0.05

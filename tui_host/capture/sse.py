@@ -1,0 +1,164 @@
+"""Event streams out of bytes, without I/O. Source: WHATWG HTML, Server-sent events; llm-dialects.md, section 1."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+SseKind: TypeAlias = Literal["event", "comment", "other", "cut"]
+
+_BOM = b"\xef\xbb\xbf"
+_END_OF_LINE = re.compile(rb"\r\n?|\n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SseEvent:
+    """One thing in an event stream.
+
+    Attributes:
+        kind: `event` is what a client gets; `comment` (a keep-alive), `other` (a block without data) and `cut` (the last
+            block, broken off) are for the record only.
+        event: The event's name, `message` where none was given.
+        data: The data lines, joined; a comment's text.
+        id: The id given in this block, None if there was none.
+        retry: The milliseconds asked for in this block, None if none.
+        start: Its first byte in the decoded body.
+        end: One past the last byte of its last line, line end not counted.
+    """
+
+    kind: SseKind = "event"
+    event: str = "message"
+    data: bytes = b""
+    id: str | None = None
+    retry: int | None = None
+    start: int
+    end: int
+
+
+class SseDecoder:
+    """Splits a body into events, however it was cut into chunks, in time proportional to its length.
+
+    Lines end at CR, LF and CRLF and nowhere else. An event is given out with the line end that completes it. It keeps an
+    unfinished event whole, so whoever feeds it bounds the body.
+    """
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._line_start = 0
+        self._position = 0
+        self._head: bytes | None = b""  # the first bytes, until they can be told from a byte order mark
+        self._after_cr = False
+        self._clear()
+
+    def feed(self, data: bytes) -> list[SseEvent]:
+        """Take in the next bytes, however many.
+
+        Returns:
+            What they completed, in order.
+        """
+        if self._head is not None:
+            self._head += data
+            if len(self._head) < len(_BOM) and _BOM.startswith(self._head):
+                return []
+            data, self._head = self._head, None
+            if data.startswith(_BOM):
+                data = data[len(_BOM) :]
+                self._position = self._line_start = len(_BOM)
+        return self._split(data)
+
+    def finish(self) -> list[SseEvent]:
+        """End of the body.
+
+        Returns:
+            What was left: many servers forget the last blank line, so a block whose data is complete is an event.
+        """
+        head, self._head = self._head, None
+        found = self._split(head) if head else []
+        if self._line:
+            found += self._take(bytes(self._line))
+            self._line.clear()
+        if self._start is not None:
+            whole = self._data is not None and _is_complete(b"\n".join(self._data))
+            found.append(self._dispatch("event" if whole else "cut"))
+        return found
+
+    def _split(self, data: bytes) -> list[SseEvent]:
+        found: list[SseEvent] = []
+        begin = 0
+        if self._after_cr and data:
+            begin = int(data.startswith(b"\n"))
+            self._after_cr = False
+            if not self._line:
+                self._line_start = self._position + begin
+        for match in _END_OF_LINE.finditer(data, begin):
+            text = data[begin : match.start()]
+            if self._line:
+                text = bytes(self._line) + text
+                self._line.clear()
+            found += self._take(text)
+            begin = match.end()
+            self._line_start = self._position + begin
+        self._line += data[begin:] if begin else data
+        self._after_cr = data.endswith(b"\r") or (self._after_cr and not data)
+        self._position += len(data)
+        return found
+
+    def _take(self, line: bytes) -> list[SseEvent]:
+        start, end = self._line_start, self._line_start + len(line)
+        if not line:
+            if self._start is None:
+                return []
+            return [self._dispatch("other" if self._data is None else "event")]
+        if line.startswith(b":"):
+            return [SseEvent(kind="comment", event="", data=line[1:].removeprefix(b" "), start=start, end=end)]
+        if self._start is None:
+            self._start = start
+        self._end = end
+        name, _, value = line.partition(b":")
+        self._field(name, value.removeprefix(b" "))
+        return []
+
+    def _field(self, name: bytes, value: bytes) -> None:
+        if name == b"data":
+            if self._data is None:
+                self._data = []
+            self._data.append(value)
+        elif name == b"event":
+            self._event = value.decode("utf-8", "replace")
+        elif name == b"id" and b"\0" not in value:
+            self._id = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit() and len(value) <= 12:
+            self._retry = int(value)
+
+    def _dispatch(self, kind: SseKind) -> SseEvent:
+        found = SseEvent(
+            kind=kind,
+            event=self._event or "message",
+            data=b"\n".join(self._data or ()),
+            id=self._id,
+            retry=self._retry,
+            start=self._start or 0,
+            end=self._end,
+        )
+        self._clear()
+        return found
+
+    def _clear(self) -> None:
+        self._start: int | None = None
+        self._end = 0
+        self._data: list[bytes] | None = None
+        self._event = ""
+        self._id: str | None = None
+        self._retry: int | None = None
+
+
+def _is_complete(data: bytes) -> bool:
+    if data.strip() == b"[DONE]":
+        return True
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

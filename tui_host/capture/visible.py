@@ -1,0 +1,110 @@
+"""Foreign text made harmless for a terminal: what would act or hide becomes something that is seen.
+
+This is the entry, where text becomes the content of a widget or of a line of output; here a picture may be wider than what it
+stands for, since widths are measured afterwards. Source: threats.md, TRM-01 to TRM-06 and TRM-13.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MARKS = 16
+"""Combining marks that are drawn on one character; more would smear over the lines around it."""
+
+# What a terminal obeys, what turns reading around, and what is not drawn although it is there (for a model to read). Of the
+# format characters only the Arabic and Kaithi number signs, which are drawn, are left as they are.
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U00013430-\U00013440\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+# Blocks in which combining marks live, with room around them: `_cut` then looks at each character.
+_STACKED = (
+    "\u0300-\u036f\u0483-\u0489\u0590-\u1fff\u20d0-\u20ff\u2ce0-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\uabff\ud7b0-\ud7ff"
+    "\ufb1e\ufe20-\ufe2f\U00010100-\U0001efff\U000e0100-\U000e01ef"
+)
+_EMOJI = (
+    "\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf\u2934\u2935\u2b05-\u2b55"
+    "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+# One emoji may carry a tone and a variation selector; joiners stay between such emoji, nine of them at most.
+_ONE = f"[{_EMOJI}][\U0001f3fb-\U0001f3ff]?[\ufe0e\ufe0f]?"
+_KEPT = f"{_ONE}(?:\u200d{_ONE}){{0,9}}|[0-9#*]\ufe0f\u20e3"
+
+_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_SUSPECT = re.compile(f"[{_HIDDEN}]|[{_STACKED}]{{{MARKS + 1}}}")
+_PIECE = re.compile(f"({_KEPT})|[{_HIDDEN}]")
+_RUN = re.compile(f"[{_STACKED}]{{{MARKS + 1},}}")
+_BREAKS = {"\n": "␊", "\t": "␉"}
+_HALF = re.compile("(?:⟨[^⟩]{0,12}|[\u200d\ufe0e\ufe0f]+)$")
+
+
+def visible(text: str, *, newlines: bool = True) -> str:
+    r"""Replace every character that a terminal would obey or hide by one that is seen.
+
+    Controls become their pictures (`␛`), all others their code point (`⟨202e⟩`). Joiners and variation selectors that
+    belong to emoji stay. Of more than 16 combining marks on one character the rest is counted (`⟨+34⟩`).
+
+    Args:
+        text: Anything, lone surrogates too.
+        newlines: Whether newlines and tabs stay; otherwise they become `␊` and `␉`.
+
+    Returns:
+        Text in which every character but newline and tab is harmless. What is visible already comes back as it is.
+    """
+    if (_ASCII if text.isascii() else _SUSPECT).search(text) is not None:
+        text = _RUN.sub(_cut, _PIECE.sub(_picture, text))
+    if not newlines:
+        for character, picture in _BREAKS.items():
+            text = text.replace(character, picture)
+    return text
+
+
+def hidden(text: str) -> int:
+    """How many characters of a text would not be seen, for a notice; carriage returns, as in CRLF, do not count."""
+    if (_ASCII if text.isascii() else _SUSPECT).search(text) is None:
+        return 0
+    return sum(match.group(1) is None and match.group() != "\r" for match in _PIECE.finditer(text))
+
+
+def line(text: str, limit: int) -> str:
+    """One line of at most `limit` characters; what was cut off leaves `…`. Reads no more of the text than that."""
+    shown = visible(text[: limit + 1], newlines=False)
+    if len(shown) <= limit and len(text) <= limit:
+        return shown
+    return _HALF.sub("", shown[: max(limit - 1, 0)]) + "…" if limit > 0 else ""
+
+
+def decode(data: bytes) -> str:
+    r"""Bytes as text for display: what is not UTF-8 becomes `\xff`."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _picture(match: re.Match[str]) -> str:
+    character = match.group()
+    if match.group(1) is not None:
+        return character
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨{code:02x}⟩"
+
+
+def _cut(run: re.Match[str]) -> str:
+    """Leave out the marks beyond the sixteenth of each character in a run of a script that has marks."""
+    kept: list[str] = []
+    marks = 0
+    for character in run.group():
+        if unicodedata.category(character) in {"Mn", "Me"} or "\u1161" <= character <= "\u11ff":
+            marks += 1
+            if marks <= MARKS:
+                kept.append(character)
+            continue
+        if marks > MARKS:
+            kept.append(f"⟨+{marks - MARKS}⟩")
+        marks = 0
+        kept.append(character)
+    if marks > MARKS:
+        kept.append(f"⟨+{marks - MARKS}⟩")
+    return "".join(kept)
