@@ -1,0 +1,275 @@
+"""The host: opens the store, runs the servers and the turns, and ends them all in order."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from tui_host.chat.policy import Approver, Policy, Refuse
+from tui_host.chat.session import Session, Source, session_id
+from tui_host.errors import ModelError, StoreError, TuiHostError
+from tui_host.host.keeping import StoreKeeper, stored_session
+from tui_host.settings.presets import DEMO_PROVIDER
+from tui_host.settings.schema import ModelRef, Template
+from tui_host.settings.secrets import secrets_of
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from tui_host.capture.recorder import Recorder
+    from tui_host.capture.store import Store
+    from tui_host.chat.services import Services
+    from tui_host.chat.turn import Turn, TurnResult
+    from tui_host.host.demo_model import DemoModel
+    from tui_host.llm.model import ModelClient
+    from tui_host.servers.pool import Pool
+    from tui_host.settings.schema import Provider, Settings
+
+# Imported in a thread once the first frame is painted: each costs more than a key may wait.
+LATE = (
+    "anyio",
+    "httpx",
+    "tui_host.llm.model",
+    "tui_host.servers.pool",
+    "tui_host.chat.turn",
+    "tui_host.capture.recorder",
+)
+DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
+
+
+class Host:
+    """One host. Make it, run `serve` in a task, use it once `ready` returns, end it with `stop`.
+
+    Attributes:
+        settings: What is configured.
+        approver: How the person is asked; set by the front.
+        recorder: None until `ready`.
+        store: None until `ready`, or where nothing is kept.
+        pool: None until `ready`.
+        fault: Why it could not open, None if it could.
+        notices: What a person should be told, one sentence each.
+        sessions: Those that are open in this process, by id.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        source: Source = "chat",
+        record: bool = True,
+        policy: Callable[[Settings], Policy] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.approver: Approver = Refuse()
+        self.recorder: Recorder | None = None
+        self.store: Store | None = None
+        self.pool: Pool | None = None
+        self.fault: TuiHostError | None = None
+        self.notices: list[str] = list(settings.notices)
+        self.sessions: dict[str, Session] = {}
+        self._source: Source = source
+        self._record = record
+        self._policy = policy or (lambda chosen: Policy(chosen.rules))
+        self._started = time.monotonic()
+        self._turns: dict[str, Turn] = {}
+        self._results: dict[str, TurnResult] = {}
+        self._ready = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._group: TaskGroup | None = None
+        self._services: Services | None = None
+        self._client: ModelClient | None = None
+        self._demo: DemoModel | None = None
+        self._waiting: list[Session] = []
+
+    # From start to end.
+
+    async def serve(self) -> None:
+        """Open everything, run until `stop`, end everything. Never raises: see `fault`."""
+        try:
+            for module in LATE:
+                await asyncio.to_thread(importlib.import_module, module)
+            await self._open()
+            await self._run()
+        except TuiHostError as error:
+            self.fault = error
+        finally:
+            self._ready.set()
+            await self._close()
+
+    async def ready(self) -> None:
+        """Return once turns can run.
+
+        Raises:
+            TuiHostError: They cannot.
+        """
+        await self._ready.wait()
+        if self.fault is not None:
+            raise self.fault
+
+    def stop(self) -> None:
+        """Let `serve` come to its end."""
+        self._stop.set()
+
+    async def _open(self) -> None:
+        from tui_host.capture.recorder import Recorder
+        from tui_host.capture.redact import Redactor
+        from tui_host.capture.store import Store
+        from tui_host.chat.services import Services
+        from tui_host.host.demo_model import DemoModel
+        from tui_host.llm.model import ModelClient
+        from tui_host.servers.pool import Pool
+
+        settings = self.settings
+        redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(settings))
+        if self._record:
+            self.store = await asyncio.to_thread(Store.open, settings.data_dir / "tui-host.db")
+            self.notices.extend(self.store.notices)
+        capture = session_id(time.time_ns(), os.urandom(8))
+        kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
+        self.recorder = Recorder(self.store, redactor, capture=capture, kind=kind)
+        self.pool = Pool(settings.servers, self.recorder, settings.environment)
+        self._client = ModelClient(self.recorder, settings.environment)
+        self._demo = DemoModel(self.recorder, settings.environment)
+        self._services = Services(
+            settings=settings,
+            recorder=self.recorder,
+            pool=self.pool,
+            client=self._client,
+            provider=self._provider,
+            approver=self.approver,
+            clock=time.monotonic,
+            started=self._started,
+        )
+        for session in self.sessions.values():
+            self._keep(session)
+
+    async def _run(self) -> None:
+        import anyio
+
+        assert self.pool is not None  # noqa: S101 - opened just before
+        async with anyio.create_task_group() as group:
+            self._group = group
+            group.start_soon(self.pool.run)
+            self._ready.set()
+            for session in self._waiting:
+                self._start(session)
+            self._waiting.clear()
+            await self._stop.wait()
+            for turn in list(self._turns.values()):
+                turn.stop()
+            with anyio.move_on_after(1):
+                while self._turns:
+                    await anyio.sleep(0.01)
+            with anyio.move_on_after(5):
+                await self.pool.stop_all()
+            group.cancel_scope.cancel()
+
+    async def _close(self) -> None:
+        self._group = None
+        if self._client is not None:
+            await self._client.aclose()
+        if self.recorder is not None:
+            await asyncio.to_thread(self.recorder.close)
+        if self.store is not None:
+            await asyncio.to_thread(self.store.close)
+
+    async def _provider(self, name: str) -> Provider:
+        """The provider of a name; the demo's process is started with its first use."""
+        provider = self.settings.providers.get(name)
+        if provider is None:
+            raise ModelError(f"there is no provider {name}", remedy="choose a model with f4, or configure it")
+        if provider.name != DEMO_PROVIDER:
+            return provider
+        assert self._demo is not None  # noqa: S101 - turns run only while the host is open
+        assert self._group is not None  # noqa: S101
+        return replace(provider, base_url=Template(await self._demo.url(self._group), literal=True))
+
+    # Sessions and turns.
+
+    def new_session(self, *, model: ModelRef | None = None) -> Session:
+        """A new, empty session; nothing is kept before its first turn."""
+        session = Session(
+            id=session_id(time.time_ns(), os.urandom(8)),
+            source=self._source,
+            created_ns=time.time_ns(),
+            model=model or self.settings.model or DEFAULT_MODEL,
+            protocol=self.settings.protocol,
+            policy=self._policy(self.settings),
+        )
+        self.sessions[session.id] = session
+        self._keep(session)
+        return session
+
+    def open_session(self, name: str) -> Session:
+        """A session of earlier, whole. Blocks on the disk.
+
+        Args:
+            name: Its id, a unique prefix, or `last`.
+
+        Raises:
+            TuiHostError: There is none of that name, or several.
+        """
+        if self.store is None:
+            raise StoreError("nothing is kept here", remedy="start without --no-record")
+        info = self.store.find_session(name)
+        if info.id not in self.sessions:
+            session = stored_session(self.store, info, self._policy(self.settings))
+            self.sessions[session.id] = session
+            self._keep(session)
+        return self.sessions[info.id]
+
+    def _keep(self, session: Session) -> None:
+        if self.store is not None and self.recorder is not None and session.keeper is None:
+            session.keeper = StoreKeeper(self.store, self.recorder)
+
+    def send(self, session: Session, text: str) -> None:
+        """Begin a turn; nothing happens while one is at work in this session."""
+        if session.busy:
+            return
+        session.begin_turn(text)
+        self._begin(session)
+
+    def again(self, session: Session) -> None:
+        """Send the last turn's request again, after it failed."""
+        if not session.busy and session.messages:
+            self._begin(session)
+
+    def _begin(self, session: Session) -> None:
+        session.wait_for("servers")
+        if self._group is None:
+            self._waiting.append(session)
+        else:
+            self._start(session)
+
+    def _start(self, session: Session) -> None:
+        from tui_host.chat.turn import Turn
+
+        assert self._services is not None  # noqa: S101 - opened before the group is
+        assert self._group is not None  # noqa: S101
+        self._services.approver = self.approver
+        turn = Turn(self._services, session)
+        self._turns[session.id] = turn
+        self._group.start_soon(self._turn, session, turn)
+
+    async def _turn(self, session: Session, turn: Turn) -> None:
+        try:
+            self._results[session.id] = await turn.run()
+        finally:
+            self._turns.pop(session.id, None)
+
+    def stop_turn(self, session: Session) -> bool:
+        """End the turn at work; False if there is none."""
+        turn = self._turns.get(session.id)
+        if turn is None:
+            return False
+        turn.stop()
+        return True
+
+    def result(self, session: Session) -> TurnResult | None:
+        """How the session's last turn of this process ended, None while it is at work."""
+        return None if session.busy else self._results.get(session.id)
