@@ -87,8 +87,10 @@ def _parsed(data: bytes, name: str, report: Report) -> dict[str, object] | None:
         report.mistake("arrays nested too deeply", name, "write them flat")
     except ValueError as error:
         what, place = str(error), _PLACE.search(str(error))
-        where = f"{name}: line {place.group(1)}" if place and place.group(1) else f"{name}: end"
-        what = what[: place.start()] if place else what
-        column = f", at column {place.group(2)}" if place and place.group(2) else ""
-        report.mistake(f"not TOML: {shown(what)}{column}", where, "mend the line; see https://toml.io")
+        where = name
+        if place is not None:
+            what = what[: place.start()] + (f", at column {place.group(2)}" if place.group(2) else ", at the end")
+            last_line = data.rstrip().count(b"\n") + 1
+            where = f"{name}: line {place.group(1) or last_line}"
+        report.mistake(f"not TOML: {shown(what)}", where, "mend it; the format is described at https://toml.io")
     return None

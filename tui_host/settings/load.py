@@ -14,7 +14,7 @@ from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.providers import read_provider
 from tui_host.settings.reader import Table
 from tui_host.settings.report import Report, nearest, shown
-from tui_host.settings.rules import flag_rule, read_rules
+from tui_host.settings.rules import read_patterns, read_rules
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import (
     BUNDLED,
@@ -92,7 +92,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         servers = {arguments.only_server.name: arguments.only_server}
     elif default_servers:
         servers = {name: ServerSpec(name=name, bundled=name) for name in BUNDLED}
-    rules = _rules(files, arguments, report)
+    rules, allow = _rules(files, report), read_patterns(arguments.allow, report)
     model = _model(files, arguments, providers, snapshot, report)
     protocol = _protocol(files, arguments, report)
     limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files)
@@ -109,6 +109,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         providers=MappingProxyType(providers),
         servers=MappingProxyType(servers),
         rules=rules,
+        allow=allow,
         limits=limits,
         store=store,
         ui=ui,
@@ -203,7 +204,7 @@ def _servers(files: _Files, report: Report) -> dict[str, ServerSpec]:
     return {name: read_server(name, table) for name, table in _named_tables(files, "servers", report)}
 
 
-def _rules(files: _Files, arguments: Overrides, report: Report) -> tuple[Rule, ...]:
+def _rules(files: _Files, report: Report) -> tuple[Rule, ...]:
     rules = list(read_rules(files.config))
     written = {(rule.server, rule.tool): rule for rule in rules}
     for rule in read_rules(files.rules):
@@ -215,8 +216,7 @@ def _rules(files: _Files, arguments: Overrides, report: Report) -> tuple[Rule, .
                 f"a rule for {shown(rule.server)}.{shown(rule.tool)} stands in {first.where} and in {rule.where}: "
                 "config.toml wins"
             )
-    typed = (flag_rule(pattern, report) for pattern in arguments.allow)
-    return (*rules, *(rule for rule in typed if rule is not None))
+    return tuple(rules)
 
 
 def _model(
@@ -299,8 +299,6 @@ def _ui(files: _Files) -> Ui:
     if table is None:
         return Ui(theme=remembered)
     theme = table.text("theme")
-    draws_ascii = table.flag("ascii", default=False) if "ascii" in table else None
-    # Asked for in any case, so that a mistake in its neighbour names it among the known keys.
-    table.flag("ascii", default=False)
+    draws_ascii = table.flag("ascii", default=False)
     table.finish()
-    return Ui(theme=remembered if theme is None else theme, ascii=draws_ascii)
+    return Ui(theme=remembered if theme is None else theme, ascii=draws_ascii if "ascii" in table else None)

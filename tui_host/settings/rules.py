@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tui_host.settings.reader import Table
 from tui_host.settings.report import Report, shown
@@ -29,12 +29,13 @@ def read_rules(table: Table) -> Iterator[Rule]:
             yield Rule(server=server, tool=tool, action=action, where=table.file)
 
 
-def flag_rule(pattern: str, report: Report) -> Rule | None:
-    """The rule of `--allow SERVER.TOOL`, split at the first dot; None, with the mistake kept, where it is none."""
-    server, _, tool = pattern.partition(".")
-    if not tool or not _SERVER_PATTERN.fullmatch(server):
-        report.mistake(
-            f'found "{shown(pattern)}", expected SERVER.TOOL', "--allow", "write it like time.get_* or math.*"
-        )
-        return None
-    return Rule(server=server, tool=tool, action="allow", where="--allow")
+def read_patterns(patterns: Sequence[str], report: Report) -> tuple[str, ...]:
+    """The patterns of `--allow`; one that could match no `SERVER.TOOL` is a mistake."""
+    for pattern in patterns:
+        server, dot, tool = pattern.partition(".")
+        matches_something = bool(tool) if dot else "*" in pattern
+        if not matches_something or not _SERVER_PATTERN.fullmatch(server):
+            report.mistake(
+                f'found "{shown(pattern)}", expected SERVER.TOOL', "--allow", "write it like time.get_* or math.*"
+            )
+    return tuple(patterns)

@@ -160,7 +160,7 @@ class Rule:
         server: A server's name, `*` stands for any characters.
         tool: A tool's name, likewise.
         action: What to do.
-        where: The file it stands in, or the flag it was typed with (`--allow`).
+        where: The file it stands in.
     """
 
     server: str
@@ -220,7 +220,8 @@ class Settings:
         protocol: The tool protocol.
         providers: By name: configured ones first, then the presets, then the embedded one.
         servers: By name, in the order of the files.
-        rules: Of the files, then those of `--allow`.
+        rules: Of config.toml, then those that the app saved.
+        allow: The patterns of `--allow`, `SERVER.TOOL` with `*`.
         limits: Bounds of a turn.
         store: How long sessions are kept.
         ui: How the screens look.
@@ -237,6 +238,7 @@ class Settings:
     providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
     servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
     rules: tuple[Rule, ...] = ()
+    allow: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     store: Store = field(default_factory=Store)
     ui: Ui = field(default_factory=Ui)

@@ -153,6 +153,12 @@ def _check_command(table: Table, spec: ServerSpec) -> None:
     text = spec.command.text
     if not text.strip():
         table.mistake("command", "empty", "name the program")
+    elif text.startswith("~"):
+        table.report.notices.append(f"{table.where('command')}: ~ stands for itself here; write ${{HOME}}")
+    elif "/" in text and not text.startswith(("/", "${")) and spec.cwd is None:
+        table.report.notices.append(
+            f"{table.where('command')}: a relative path is looked for where tui-host was started; write the whole path"
+        )
     elif " " in text.strip() and not spec.args and "/" not in text.partition(" ")[0]:
         table.report.notices.append(
             f"{table.where('command')}: the whole text is taken as one program's name; its arguments go into args"

@@ -1,0 +1,36 @@
+"""How the tests of this folder read a configuration: a file in a folder of their own, no environment but the given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tui_host.errors import SettingsError, TuiHostError
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.schema import Settings
+
+NOTHING: Mapping[str, str] = {}
+
+
+def write(folder: Path, text: str, name: str = "config.toml") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def read(folder: Path, text: str = "", environment: Mapping[str, str] = NOTHING) -> Settings:
+    return load(Overrides(config=write(folder, text), data_dir=folder / "data"), environment)
+
+
+def mistakes(folder: Path, text: str, environment: Mapping[str, str] = NOTHING) -> list[TuiHostError]:
+    with pytest.raises(SettingsError) as caught:
+        read(folder, text, environment)
+    return [caught.value, *caught.value.more]
+
+
+def mistake(folder: Path, text: str, environment: Mapping[str, str] = NOTHING) -> TuiHostError:
+    (only,) = mistakes(folder, text, environment)
+    return only

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.settings.reading import read, write
+from tui_host.errors import SettingsError
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.schema import Limits, ModelRef, Rule, ServerSpec, Store, Template, Ui
+
+CONTRACT = """
+model = "deepseek/deepseek-chat"
+protocol = "native"
+
+[providers.deepseek]
+api_key = "${DEEPSEEK_API_KEY}"
+[providers.mine]
+dialect = "openai"
+base_url = "http://127.0.0.1:8080/v1"
+headers = { "X-Team" = "a" }
+options = { temperature = 0.2 }
+
+[servers.time]
+command = "uvx"
+args = ["mcp-server-time"]
+env = { TZ = "UTC" }
+[servers.docs]
+url = "https://docs.example/mcp"
+headers = { Authorization = "Bearer ${DOCS_TOKEN}" }
+enabled = false
+timeout = 60
+[servers.sums]
+bundled = "math"
+
+[[rules]]
+server = "time"
+tool = "get_*"
+action = "allow"
+
+[limits]
+steps = 25
+connect_wait = 10
+[store]
+keep = "90d"
+max = "5GB"
+"""
+
+
+def test_the_contracts_example_is_read_whole(tmp_path: Path) -> None:
+    settings = read(tmp_path, CONTRACT)
+    assert settings.model == ModelRef(provider="deepseek", model="deepseek-chat")
+    assert str(settings.model) == "deepseek/deepseek-chat"
+    deepseek, mine = settings.providers["deepseek"], settings.providers["mine"]
+    assert deepseek.base_url == Template(text="https://api.deepseek.com/v1")
+    assert (deepseek.key_variable, deepseek.preset) == ("DEEPSEEK_API_KEY", False)
+    assert mine.options == {"temperature": 0.2}
+    assert mine.headers == {"X-Team": Template(text="a")}
+    assert list(settings.servers) == ["time", "docs", "sums"]
+    assert settings.servers["time"].args == (Template(text="mcp-server-time"),)
+    assert settings.servers["docs"].transport == "http"
+    assert not settings.servers["docs"].enabled
+    assert settings.servers["sums"].bundled == "math"
+    assert settings.rules == (Rule(server="time", tool="get_*", action="allow", where=str(tmp_path / "config.toml")),)
+    assert settings.store == Store(keep=90 * 86400, max=5 * 10**9)
+    assert settings.notices == ()
+    assert not settings.default_servers
+
+
+def test_without_any_file_the_demo_model_and_the_bundled_servers_are_there(no_home: Path) -> None:
+    settings = load(Overrides(), {})
+    assert settings.config_file is None
+    assert settings.model is None
+    assert settings.default_servers
+    assert [spec.bundled for spec in settings.servers.values()] == ["math", "weather", "orders"]
+    assert settings.providers["demo"].embedded
+    assert settings.providers["demo"].models == ("openai",)
+    assert settings.limits == Limits(steps=25, connect_wait=10)
+    assert settings.config_dir.is_relative_to(no_home)
+    assert settings.data_dir.is_relative_to(no_home)
+    assert not settings.config_dir.exists(), "reading makes nothing"
+
+
+def test_the_default_file_is_found_in_the_users_folder(no_home: Path) -> None:
+    folder = load(Overrides(), {}).config_dir
+    write(folder, 'model = "demo/openai"')
+    settings = load(Overrides(), {})
+    assert settings.config_file == folder / "config.toml"
+    assert settings.model == ModelRef(provider="demo", model="openai")
+
+
+def test_an_argument_wins_over_the_environment_and_that_over_the_default(tmp_path: Path) -> None:
+    typed, variable = write(tmp_path / "a", ""), write(tmp_path / "b", "")
+    environment = {"TUI_HOST_CONFIG": str(variable), "TUI_HOST_DATA_DIR": str(tmp_path / "d")}
+    assert load(Overrides(), environment).config_file == variable
+    assert load(Overrides(), environment).data_dir == tmp_path / "d"
+    settings = load(Overrides(config=typed, data_dir=tmp_path / "e"), environment)
+    assert (settings.config_file, settings.data_dir) == (typed, tmp_path / "e")
+
+
+def test_an_empty_variable_counts_as_none(no_home: Path) -> None:
+    assert load(Overrides(), {"TUI_HOST_CONFIG": "", "TUI_HOST_DATA_DIR": ""}).config_file is None
+
+
+@pytest.mark.parametrize("name", ["--config", "TUI_HOST_CONFIG"])
+def test_a_configuration_that_was_named_must_be_there(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "nothing.toml"
+    arguments = Overrides(config=path) if name == "--config" else Overrides()
+    with pytest.raises(SettingsError, match=r"nothing\.toml: no such file"):
+        load(arguments, {"TUI_HOST_CONFIG": str(path)})
+
+
+def test_what_was_typed_wins_over_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, 'model = "demo/openai"\n[limits]\nsteps = 3')
+    settings = load(Overrides(config=path, model="groq/llama/x", steps=7, allow=("time.get_*", "*")), {})
+    assert settings.model == ModelRef(provider="groq", model="llama/x")
+    assert settings.limits.steps == 7
+    assert settings.allow == ("time.get_*", "*")
+
+
+def test_what_was_typed_wrongly_is_named_as_it_was_typed(tmp_path: Path) -> None:
+    arguments = Overrides(
+        config=write(tmp_path, ""), model="grok/x", protocol="magic", steps=0, allow=("time", "a b.c")
+    )
+    with pytest.raises(SettingsError) as caught:
+        load(arguments, {})
+    told = [str(error) for error in (caught.value, *caught.value.more)]
+    assert sorted(line.partition(":")[0] for line in told) == [
+        "--allow",
+        "--allow",
+        "--max-steps",
+        "--model",
+        "--protocol",
+    ]
+    assert any("write groq" in line or "write xai" in line for line in told)
+
+
+def test_only_the_server_that_was_typed_is_there(tmp_path: Path) -> None:
+    only = ServerSpec(name="it", command=Template(text="x"))
+    settings = load(Overrides(config=write(tmp_path, CONTRACT), only_server=only), {})
+    assert settings.servers == {"it": only}
+    assert not settings.default_servers
+
+
+def test_files_beside_the_configuration_are_read_too(tmp_path: Path) -> None:
+    write(tmp_path, 'command = "x"', "servers.d/saved.toml")
+    write(tmp_path, 'base_url = "https://e.example/v1"', "providers.d/mine.toml")
+    write(tmp_path, '[[rules]]\nserver = "saved"\ntool = "*"\naction = "deny"', "rules.toml")
+    write(tmp_path, 'model = "mine/m"\nprotocol = "native"\ntheme = "nord"', "state.toml")
+    write(tmp_path, "half written", "servers.d/.saved.toml.123.new")
+    write(tmp_path, "an editor's", "servers.d/saved.toml~")
+    settings = read(tmp_path)
+    assert list(settings.servers) == ["saved"]
+    assert settings.providers["mine"].base_url.text == "https://e.example/v1"
+    assert [rule.action for rule in settings.rules] == ["deny"]
+    assert settings.model == ModelRef(provider="mine", model="m")
+    assert settings.ui.theme == "nord"
+
+
+def test_the_same_thing_in_two_places_is_told_and_the_persons_file_wins(tmp_path: Path) -> None:
+    write(tmp_path, 'command = "saved"', "servers.d/time.toml")
+    write(tmp_path, "this is not TOML, and is not looked at", "providers.d/mine.toml")
+    write(tmp_path, '[[rules]]\nserver = "a"\ntool = "b"\naction = "allow"', "rules.toml")
+    text = """
+    [servers.time]
+    command = "mine"
+    [providers.mine]
+    base_url = "https://e.example/v1"
+    [[rules]]
+    server = "a"
+    tool = "b"
+    action = "deny"
+    """
+    settings = read(tmp_path, text)
+    assert settings.servers["time"].command == Template(text="mine")
+    assert [rule.action for rule in settings.rules] == ["deny"]
+    assert len(settings.notices) == 3
+    assert all("config.toml wins" in notice for notice in settings.notices)
+
+
+def test_remembered_choices_hold_where_the_file_is_silent_alone(tmp_path: Path) -> None:
+    write(tmp_path, 'model = "groq/a"\ntheme = "nord"', "state.toml")
+    settings = read(tmp_path, 'model = "demo/openai"\n[ui]\ntheme = "gruvbox"\nascii = true')
+    assert str(settings.model) == "demo/openai"
+    assert settings.ui == Ui(theme="gruvbox", ascii=True)
+
+
+def test_a_remembered_choice_that_is_gone_stops_nothing(tmp_path: Path) -> None:
+    write(tmp_path, 'model = "gone/a"\nprotocol = "gone"', "state.toml")
+    settings = read(tmp_path)
+    assert settings.model is None
+    assert settings.protocol == "native"
+    assert len(settings.notices) == 2
+
+
+def test_nothing_is_read_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "config.toml",
+        "state.toml",
+        "rules.toml",
+        ".tui-host.toml",
+        ".mcp.json",
+        "servers.d/evil.toml",
+        ".env",
+    ):
+        write(tmp_path, "not = = toml", name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", ".")
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    settings = load(Overrides(), {})
+    assert settings.config_file is None
+    assert not settings.config_dir.is_relative_to(tmp_path)
+    assert not settings.data_dir.is_relative_to(tmp_path)
+
+
+def test_a_relative_path_that_was_typed_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "")
+    monkeypatch.chdir(tmp_path)
+    settings = load(Overrides(config=Path("config.toml"), data_dir=Path("data")), {})
+    assert settings.config_file == tmp_path / "config.toml"
+    assert settings.data_dir == tmp_path / "data"
+
+
+def test_a_configuration_can_come_through_a_pipe() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b'model = "demo/openai"')
+    os.close(writing)
+    try:
+        assert str(load(Overrides(config=Path(f"/dev/fd/{reading}")), {}).model) == "demo/openai"
+    finally:
+        os.close(reading)
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"\xef\xbb\xbfmodel = 'demo/openai'\r\n")
+    assert str(load(Overrides(config=path), {}).model) == "demo/openai"
+
+
+def test_a_model_may_come_from_the_environment(tmp_path: Path) -> None:
+    text = 'model = "${WHICH:-demo/openai}"'
+    assert str(read(tmp_path, text).model) == "demo/openai"
+    assert str(read(tmp_path, text, {"WHICH": "groq/x"}).model) == "groq/x"
+
+
+def test_a_certificates_file_is_relative_to_the_configuration(tmp_path: Path) -> None:
+    text = '[providers.a]\nbase_url = "https://e.example"\nca_file = "${NAME:-ca}.pem"'
+    assert read(tmp_path, text).providers["a"].ca_file == tmp_path / "ca.pem"
+    assert read(tmp_path, text, {"NAME": "/x/y"}).providers["a"].ca_file == Path("/x/y.pem")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90d", 7776000), ("12h", 43200), ("30m", 1800), ("45s", 45), ("2w", 1209600), ("0d", 0)]
+)
+def test_durations_are_read_as_seconds(text: str, seconds: float, tmp_path: Path) -> None:
+    assert read(tmp_path, f'[store]\nkeep = "{text}"').store.keep == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("5GB", 5 * 10**9), ("500MB", 500 * 10**6), ("1 GiB", 2**30), ("12kb", 12000), ("7B", 7)]
+)
+def test_sizes_are_read_as_bytes(text: str, size: int, tmp_path: Path) -> None:
+    assert read(tmp_path, f'[store]\nmax = "{text}"').store.max == size
+
+
+def test_settings_cannot_be_changed(tmp_path: Path) -> None:
+    settings = read(tmp_path)
+    for mapping in (settings.providers, settings.servers, settings.environment):
+        assert not hasattr(mapping, "__setitem__")
+
+
+def test_the_environment_is_a_snapshot(tmp_path: Path) -> None:
+    environment = {"A": "before"}
+    settings = read(tmp_path, "", environment)
+    environment["A"] = "after"
+    assert settings.environment["A"] == "before"
+
+
+def test_reading_imports_nothing_that_the_first_frame_would_wait_for() -> None:
+    code = (
+        "import sys; from tui_host.settings.load import Overrides, load; load(Overrides(), {});"
+        "late = {'anyio', 'pydantic', 'mcp', 'httpx', 'httpx2', 'tomli_w', 'textual', 'rich', 'difflib'};"
+        "print(sorted(late & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

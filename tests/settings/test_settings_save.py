@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.settings.reading import read, write
+from tui_host.errors import SettingsError
+from tui_host.settings.documents import read_document
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.report import Report
+from tui_host.settings.save import save_state, write_private, write_toml
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+values = st.recursive(
+    texts | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(table=st.dictionaries(texts, values, max_size=6))
+def test_what_is_written_is_read_back(table: dict[str, object], tmp_path: Path) -> None:
+    path, report = tmp_path / "any.toml", Report()
+    write_toml(path, table)
+    assert read_document(path, report, needed=True) == table
+    assert report.mistakes == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    model=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1).filter(
+        lambda text: "${" not in text
+    )
+)
+def test_a_remembered_model_is_there_at_the_next_start(model: str, tmp_path: Path) -> None:
+    save_state(read(tmp_path), "model", f"groq/{model}")
+    after = read(tmp_path).model
+    assert after is not None
+    assert (after.provider, after.model) == ("groq", model)
+
+
+def test_choices_are_remembered_beside_each_other_and_can_be_forgotten(tmp_path: Path) -> None:
+    before = read(tmp_path)
+    save_state(before, "model", "groq/a")
+    save_state(before, "theme", "nord")
+    assert (str(read(tmp_path).model), read(tmp_path).ui.theme) == ("groq/a", "nord")
+    save_state(before, "model", None)
+    assert (read(tmp_path).model, read(tmp_path).ui.theme) == (None, "nord")
+
+
+def test_only_choices_are_remembered(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="api_key"):
+        save_state(read(tmp_path), "api_key", "x")
+
+
+def test_saving_never_touches_the_persons_file(tmp_path: Path) -> None:
+    text = "# mine\nmodel = 'demo/openai'  # and this\n"
+    save_state(read(tmp_path, text), "model", "groq/a")
+    assert (tmp_path / "config.toml").read_text() == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "state.toml"]
+
+
+def test_the_first_save_makes_a_private_folder_and_file(no_home: Path, no_umask: None) -> None:
+    save_state(load(Overrides(), {}), "theme", "nord")
+    folder = load(Overrides(), {}).config_dir
+    assert mode(folder) == 0o700
+    assert mode(folder / "state.toml") == 0o600
+    assert load(Overrides(), {}).ui.theme == "nord"
+
+
+def test_a_file_that_others_could_read_is_private_after_saving(tmp_path: Path, no_umask: None) -> None:
+    write(tmp_path, 'theme = "a"', "state.toml").chmod(0o666)
+    save_state(read(tmp_path), "theme", "b")
+    assert mode(tmp_path / "state.toml") == 0o600
+
+
+def test_a_broken_file_is_told_and_not_overwritten(tmp_path: Path) -> None:
+    before = read(tmp_path)
+    write(tmp_path, "model = ", "state.toml")
+    with pytest.raises(SettingsError, match=r"state\.toml: line 1: not TOML"):
+        save_state(before, "theme", "x")
+    assert (tmp_path / "state.toml").read_text() == "model = "
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    real = write(tmp_path / "real", "", "state.toml")
+    link = tmp_path / "state.toml"
+    link.symlink_to(real)
+    write_toml(link, {"theme": "x"})
+    assert link.is_symlink()
+    assert real.read_text() == 'theme = "x"\n'
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be written: No such file"):
+        write_private(tmp_path / "gone" / "x.toml", b"")
+
+
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").mkdir()
+    with pytest.raises(SettingsError, match="cannot be written"):
+        write_private(tmp_path / "x.toml", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.toml"]
+
+
+def test_a_text_that_no_file_can_hold_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="not valid Unicode"):
+        write_toml(tmp_path / "x.toml", {"a": "\udcff"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_killed_while_saving_leaves_old_or_new_never_half(tmp_path: Path) -> None:
+    path = write(tmp_path, "a" * 300_000, "x.toml")
+    code = (
+        "import sys; from pathlib import Path; from tui_host.settings.save import write_private\n"
+        "n = 0\n"
+        "while True:\n"
+        "    n += 1\n"
+        "    write_private(Path(sys.argv[1]), b'ab'[n % 2:][:1] * 300_000)\n"
+        "    print(n, flush=True)\n"
+    )
+    for _ in range(5):
+        with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            for _line in range(3):
+                writer.stdout.readline()
+            writer.kill()
+        assert path.read_bytes() in {b"a" * 300_000, b"b" * 300_000}

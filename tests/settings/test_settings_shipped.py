@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.settings.reading import NOTHING, read
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.paths import shipped
+from tui_host.settings.presets import PRESETS
+from tui_host.settings.schema import DIALECTS, ModelRef
+from tui_host.settings.urls import check_url, is_loopback, split
+
+
+def uncommented(text: str) -> str:
+    return "\n".join(line.removeprefix("# ") for line in text.splitlines())
+
+
+def test_the_default_file_says_what_happens_without_any_file(no_home: Path) -> None:
+    written = load(Overrides(config=shipped("default.toml")), {})
+    nothing = load(Overrides(), {})
+    assert written.model == ModelRef(provider="demo", model="openai")
+    same = replace(
+        written,
+        config_file=None,
+        config_dir=nothing.config_dir,
+        model=None,  # none chosen is the demo model
+        default_servers=True,  # the same ones, though they stand in a file
+    )
+    assert same == nothing
+
+
+@pytest.mark.parametrize("name", ["default.toml", "providers.toml", "servers.toml"])
+def test_a_shipped_file_can_be_loaded_with_its_examples_and_without(name: str, tmp_path: Path) -> None:
+    text = shipped(name).read_text(encoding="utf-8")
+    read(tmp_path, text)
+    settings = read(tmp_path, uncommented(text))
+    assert settings.notices == ()
+    assert tomllib.loads(uncommented(text)), "something was uncommented"
+
+
+def test_both_files_of_examples_go_into_one_configuration(tmp_path: Path) -> None:
+    text = "\n".join(
+        uncommented(shipped(name).read_text(encoding="utf-8")) for name in ("providers.toml", "servers.toml")
+    )
+    settings = read(tmp_path, text)
+    assert str(settings.model) == "deepseek/deepseek-chat"
+    assert {"time", "everything", "files", "docs"} <= set(settings.servers)
+    assert settings.environment == NOTHING
+
+
+@pytest.mark.parametrize("name", ["default.toml", "providers.toml", "servers.toml"])
+def test_each_line_of_a_shipped_file_is_toml_an_example_or_prose(name: str) -> None:
+    for line in shipped(name).read_text(encoding="utf-8").splitlines():
+        assert not line.startswith("#") or line.startswith(("# ", "#: ")), line
+        assert len(line) <= 120
+
+
+def test_presets_are_safe_addresses_of_a_dialect_that_is_spoken() -> None:
+    for name, preset in PRESETS.items():
+        assert preset.name == name
+        assert preset.dialect in DIALECTS
+        check_url(preset.base_url.text, allow_http=False)
+        local = is_loopback(split(preset.base_url.text).hostname or "")
+        assert (preset.key_variable is None) == local
+        assert preset.label
