@@ -26,7 +26,7 @@ class Thinking:
         text: The readable thinking, may be empty.
         provider: The provider's name.
         model: The model's name.
-        echo: What the vendor demands back verbatim (signatures, encrypted content), as it came.
+        echo: What the vendor demands back verbatim (signatures, encrypted content), in the form its dialect wants it.
     """
 
     text: str
@@ -136,6 +136,7 @@ class Ask:
         messages: The conversation, oldest first; the system message, if any, first.
         tools: What is offered.
         options: Sampling and other options by the vendor's own names.
+        extra: Members of the body that the dialect does not know; they win over its own.
         stop_sequences: What a tool protocol wants the answer to end at.
         stream: Whether to ask for a stream.
     """
@@ -144,6 +145,7 @@ class Ask:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     options: tuple[tuple[str, JSON], ...] = ()
+    extra: tuple[tuple[str, JSON], ...] = ()
     stop_sequences: tuple[str, ...] = ()
     stream: bool = True
 
@@ -170,8 +172,28 @@ class ThinkingDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingEcho:
+    """What the vendor demands back with the thinking so far; what it holds is the dialect's own affair."""
+
+    echo: JSON
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextWasThinking:
+    """A closing tag came whose opening stood in the prompt: all text so far was thinking."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
-    """A call has been opened; `index` names it in this response."""
+    """A call has been opened; `index` names it in this response, and orders it among the others.
+
+    The same index again says more of the same call: its id or its name came in pieces.
+    """
 
     index: int
     wire_id: str
@@ -229,5 +251,14 @@ class Unreadable:
 
 
 ModelEvent: TypeAlias = (
-    TextDelta | ThinkingDelta | CallStarted | CallArguments | UsageReported | Stopped | Failed | Unreadable
+    TextDelta
+    | ThinkingDelta
+    | ThinkingEcho
+    | TextWasThinking
+    | CallStarted
+    | CallArguments
+    | UsageReported
+    | Stopped
+    | Failed
+    | Unreadable
 )

@@ -1,0 +1,28 @@
+"""The dialects, by name. Adding one is one module and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tui_host.errors import SettingsError
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.openai import OpenAI
+
+DIALECTS: Mapping[str, Dialect] = MappingProxyType(
+    {
+        "openai": OpenAI(),
+    }
+)
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of that name.
+
+    Raises:
+        SettingsError: There is none.
+    """
+    found = DIALECTS.get(name)
+    if found is None:
+        raise SettingsError(f"no dialect {name!r}", "dialect", f"one of: {', '.join(DIALECTS)}")
+    return found

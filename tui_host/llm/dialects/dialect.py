@@ -1,0 +1,88 @@
+"""What a dialect is: messages to the bytes of a request, the bytes of a response to events. Pure: no I/O, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tui_host.errors import ModelError
+from tui_host.llm.messages import Ask, ModelEvent
+from tui_host.llm.names import NameRule
+from tui_host.llm.outline import Outline
+from tui_host.settings.secrets import Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireRequest:
+    """A request, ready but for its address and credential.
+
+    Attributes:
+        path: What follows the provider's base URL, without a leading slash.
+        body: The exact bytes.
+        headers: Names and values, without the credential.
+    """
+
+    path: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+
+
+class Decoder(Protocol):
+    """Reads one response. Byte offsets in the events count from the body's first byte, after content decoding."""
+
+    def feed(self, data: bytes) -> list[ModelEvent]:
+        """What these bytes add, wherever they were cut."""
+        ...
+
+    def finish(self) -> list[ModelEvent]:
+        """What the end of the body adds; the last event of every response is a `Stopped`."""
+        ...
+
+
+class Dialect(Protocol):
+    """An HTTP API's wire format. One object for all providers: it keeps nothing between calls."""
+
+    @property
+    def name(self) -> str:
+        """As in the configuration."""
+        ...
+
+    @property
+    def models_path(self) -> str:
+        """What follows the base URL to list models."""
+        ...
+
+    @property
+    def name_rule(self) -> NameRule:
+        """What a tool may be called."""
+        ...
+
+    def write(self, ask: Ask, *, provider: str) -> WireRequest:
+        """The request; `provider` is whom it goes to, for what belongs to one provider alone."""
+        ...
+
+    def auth(self, secret: Secret | None) -> tuple[tuple[str, str], ...]:
+        """The headers that carry the credential."""
+        ...
+
+    def decoder(self, content_type: str) -> Decoder:
+        """A reader for one response with status 2xx, streamed or whole; content types are not taken at their word."""
+        ...
+
+    def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
+        """What a refusal says: the provider's own words, and our remedy."""
+        ...
+
+    def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
+        """A request's body as a tree with byte spans; None if it is not JSON.
+
+        Args:
+            body: The exact bytes, ours or another host's.
+            names: What each tool's name stands for (server, tool), to say where things come from.
+        """
+        ...
+
+    def models(self, body: bytes) -> tuple[str, ...]:
+        """The names in a list of models; nothing where it cannot be read."""
+        ...

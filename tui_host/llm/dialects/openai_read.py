@@ -1,0 +1,355 @@
+"""The answers of Chat Completions, streamed or whole, as events. Source: llm-dialects.md, sections 1 to 3."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from tui_host.capture.sse import SseDecoder, SseEvent
+from tui_host.errors import JSON
+from tui_host.llm.dialects.openai_calls import Calls
+from tui_host.llm.faults import fault_in
+from tui_host.llm.jsonspans import Node, read_json, spans
+from tui_host.llm.messages import (
+    Failed,
+    ModelEvent,
+    Stop,
+    Stopped,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingEcho,
+    Unreadable,
+    Usage,
+    UsageReported,
+)
+from tui_host.llm.thinktags import ThinkTags
+
+ECHOED: Final = "reasoning_content"
+"""The key under which some services demand the thinking back (DeepSeek, Moonshot); those that do not use it never see it."""
+
+_SHOWN = 500
+_PARSER = json.JSONDecoder(strict=False)
+_STOPS: Mapping[str, Stop] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refused",
+    "sensitive": "refused",
+    "error": "failed",
+    "network_error": "failed",
+    "insufficient_system_resource": "failed",
+}
+_WALKED = ("choices", "message", "tool_calls")
+
+
+class OpenAIDecoder:
+    """Reads one response. What it is, its first byte says, for services do not always send what they announce."""
+
+    def __init__(self, content_type: str = "") -> None:
+        self._content_type = content_type
+        self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
+        self._kept = bytearray()  # the body, of forms that are read at the end; else its beginning
+        self._size = 0
+        self._sse = SseDecoder()
+        self._chunks = _Chunks()
+
+    def feed(self, data: bytes) -> list[ModelEvent]:
+        """What these bytes add."""
+        self._size += len(data)
+        if self._form == "unknown":
+            self._kept += data
+            head = bytes(self._kept).removeprefix(b"\xef\xbb\xbf").lstrip()
+            if not head or (len(head) < 3 and b"\xef\xbb\xbf".startswith(head)):
+                return []
+            self._form = _form(head)
+            data = bytes(self._kept)
+            if self._form != "whole":
+                del self._kept[_SHOWN:]
+        elif self._form == "whole":
+            self._kept += data
+        if self._form != "stream":
+            return []
+        return [found for event in self._sse.feed(data) for found in self._event(event)]
+
+    def finish(self) -> list[ModelEvent]:
+        """What the end of the body adds."""
+        found: list[ModelEvent] = []
+        if self._form == "whole":
+            found += self._chunks.whole(bytes(self._kept))
+        elif self._form == "page":
+            found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", "text/html"))
+        elif self._form == "stream":
+            found += [part for event in self._sse.finish() for part in self._event(event)]
+            if self._chunks.is_strange:
+                kind = f" ({self._content_type})" if self._content_type else ""
+                found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
+        return found + self._chunks.end(self._size)
+
+    def _head(self) -> str:
+        return bytes(self._kept[:_SHOWN]).decode("utf-8", "replace").strip()
+
+    def _failed(self, words: str, vendor: str) -> Failed:
+        self._chunks.has_failed = True
+        return Failed(message=words, vendor=vendor, start=0, end=self._size)
+
+    def _event(self, event: SseEvent) -> list[ModelEvent]:
+        if event.kind == "comment":
+            return []
+        if event.kind == "cut":
+            return [Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
+        if event.kind == "other":
+            self._chunks.has_other = True
+            return []
+        return self._chunks.data(event.data, event.start, event.end)
+
+
+def _form(head: bytes) -> Literal["stream", "whole", "page"]:
+    if head[:1] in {b"{", b"["}:
+        return "whole"
+    return "page" if head[:1] == b"<" else "stream"
+
+
+class _Chunks:
+    """Folds chunks, or the one whole answer, into events."""
+
+    def __init__(self) -> None:
+        self.has_failed = False
+        self.has_other = False
+        self._calls = Calls()
+        self._tags = ThinkTags()
+        self._usage: Usage | None = None
+        self._finish = ""
+        self._finish_span = (0, 0)
+        self._is_done = False
+        self._has_read = False
+        self._has_said = False
+        self._refuses = False
+        self._echoes = False
+        self._ended = False
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether something came, and none of it was an answer's."""
+        return self.has_other and not self._has_read and not self._is_done and not self.has_failed
+
+    def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """One event of the stream."""
+        if self._ended:
+            return []
+        found: list[ModelEvent] = []
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = data.decode("utf-8", "replace")
+            found.append(Unreadable(reason="not UTF-8", start=start, end=end))
+        if text.strip() == "[DONE]":
+            self._is_done = True
+            return self.end(end)
+        try:
+            value: JSON = _PARSER.decode(text)
+        except (ValueError, RecursionError) as error:
+            self.has_other = True
+            return [*found, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
+        if not isinstance(value, Mapping):
+            return [*found, Unreadable(reason="not an object", start=start, end=end)]
+        self._has_read = True
+        choice = _choice_of(value)
+        if choice is not None:
+            delta = choice.get("delta")
+            if not isinstance(delta, Mapping) and not self._has_said:
+                delta = choice.get("message")
+            found += self._said(delta if isinstance(delta, Mapping) else {}, _Places(start, end))
+            self._finished(choice, start, end)
+        return found + self._around(value, choice, start, end)
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """An answer that was not streamed, or an error in its place."""
+        end = len(body)
+        try:
+            value = read_json(body)
+        except ValueError as error:
+            return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
+        choice = _choice_of(value) if isinstance(value, Mapping) else None
+        found: list[ModelEvent] = []
+        if choice is not None:
+            message = choice.get("message")
+            node = spans(body, walk=_WALKED)
+            found += self._said(message if isinstance(message, Mapping) else {}, _Places(0, end, _message_in(node)))
+            self._finished(choice, 0, end)
+            self._is_done = True
+        if isinstance(value, Mapping):
+            found += self._around(value, choice, 0, end)
+        elif (fault := fault_in(value)) is not None:
+            found.append(self._fail(*fault, 0, end))
+        if choice is None and not self.has_failed:
+            found.append(self._fail(f"no answer in it: {body[:_SHOWN].decode('utf-8', 'replace')}", "", 0, end))
+        return found
+
+    def end(self, position: int) -> list[ModelEvent]:
+        """The end of the answer, once."""
+        if self._ended:
+            return []
+        self._ended = True
+        found = self._tags.finish()
+        if self._echoes:
+            found.append(ThinkingEcho(echo=ECHOED, start=position, end=position))
+        start, end = self._finish_span if self._finish else (position, position)
+        vendor = self._finish or ("[DONE]" if self._is_done else "")
+        found.append(Stopped(stop=self._stop(), vendor=vendor, start=start, end=end))
+        return found
+
+    def _stop(self) -> Stop:
+        if self.has_failed:
+            return "failed"
+        if not self._finish and not self._is_done:
+            return "cut"
+        known = _STOPS.get(self._finish)
+        if known is not None:
+            return known
+        if len(self._calls):
+            return "tools"
+        return "refused" if self._refuses else "end"
+
+    def _finished(self, choice: Mapping[str, JSON], start: int, end: int) -> None:
+        word = choice.get("finish_reason")
+        if isinstance(word, str) and word:
+            self._finish, self._finish_span = word, (start, end)
+
+    def _around(
+        self, value: Mapping[str, JSON], choice: Mapping[str, JSON] | None, start: int, end: int
+    ) -> list[ModelEvent]:
+        """What stands beside the choices: usage and errors."""
+        found: list[ModelEvent] = []
+        usage = _usage_of(value, choice)
+        if usage is not None and usage != self._usage:
+            self._usage = usage
+            found.append(UsageReported(usage=usage, start=start, end=end))
+        fault = fault_in(value)
+        if fault is None and _STOPS.get(self._finish) == "failed" and not self.has_failed:
+            fault = f"the provider ended the answer with {self._finish!r}", self._finish
+        if fault is not None:
+            found.append(self._fail(*fault, start, end))
+        return found
+
+    def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
+        self.has_failed = True
+        return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
+
+    def _said(self, delta: Mapping[str, JSON], places: _Places) -> list[ModelEvent]:
+        found: list[ModelEvent] = []
+        thought, key = _thought(delta)
+        if thought or key == ECHOED:
+            self._echoes = self._echoes or key == ECHOED
+        if thought:
+            self._has_said = True
+            found += self._tags.off()
+            start, end = places.of(key)
+            found.append(ThinkingDelta(text=thought, start=start, end=end))
+        content = delta.get("content")
+        if content:
+            self._has_said = True
+            found += self._content(content, *places.of("content"))
+        refusal = delta.get("refusal")
+        if isinstance(refusal, str) and refusal:
+            self._refuses = self._has_said = True
+            start, end = places.of("refusal")
+            found.append(TextDelta(text=refusal, start=start, end=end))
+        calls, function = delta.get("tool_calls"), delta.get("function_call")
+        if isinstance(calls, list) and calls:
+            self._has_said = True
+            found += self._calls.add([(call, *places.of_call(number)) for number, call in enumerate(calls)])
+        elif isinstance(function, Mapping):
+            found += self._calls.add([({"index": 0, "function": function}, *places.of("function_call"))])
+        return found
+
+    def _content(self, content: JSON, start: int, end: int) -> list[ModelEvent]:
+        """Text, or a list of parts as Mistral sends it."""
+        if isinstance(content, str):
+            return self._tags.feed(content, start, end)
+        found: list[ModelEvent] = []
+        for part in content if isinstance(content, list) else [content]:
+            if isinstance(part, Mapping) and part.get("type") == "thinking":
+                found += self._tags.off()
+                found.append(ThinkingDelta(text=_flat(part.get("thinking")), start=start, end=end))
+            else:
+                found += self._tags.feed(_flat(part), start, end)
+        return found
+
+
+class _Places:
+    """Where the parts of a message stand: in a stream the whole event, else the member itself."""
+
+    def __init__(self, start: int, end: int, message: Node | None = None) -> None:
+        self._whole = start, end
+        self._message = message
+
+    def of(self, key: str) -> tuple[int, int]:
+        """The bytes of a member."""
+        node = self._message.get(key) if self._message is not None else None
+        return (node.start, node.end) if node is not None else self._whole
+
+    def of_call(self, number: int) -> tuple[int, int]:
+        """The bytes of one of the tool calls."""
+        node = self._message.get("tool_calls") if self._message is not None else None
+        if node is None or number >= len(node.elements):
+            return self._whole
+        return node.elements[number].start, node.elements[number].end
+
+
+def _message_in(node: Node | None) -> Node | None:
+    choices = node.get("choices") if node is not None else None
+    return choices.elements[0].get("message") if choices is not None and choices.elements else None
+
+
+def _choice_of(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+    """The first choice: more than one is never asked for."""
+    choices = value.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return None
+    first = choices[0]
+    return first if isinstance(first, Mapping) and (first.get("index") or 0) == 0 else None
+
+
+def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
+    """The thinking in a delta and the key it stands under: services send it under several, some twice."""
+    for key in (ECHOED, "reasoning"):
+        value = delta.get(key)
+        if isinstance(value, str) and value:
+            return value, key
+    details = delta.get("reasoning_details")
+    if not isinstance(details, list):
+        return "", ECHOED if delta.get(ECHOED) == "" else ""
+    pieces = [piece.get("text") or piece.get("summary") for piece in details if isinstance(piece, Mapping)]
+    return "".join(piece for piece in pieces if isinstance(piece, str)), "reasoning_details"
+
+
+def _flat(part: JSON) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping):
+        return _flat(part.get("text"))
+    return "".join(_flat(piece) for piece in part) if isinstance(part, list) else ""
+
+
+def _usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> Usage | None:
+    groq = value.get("x_groq")
+    for place in (value, choice, groq):
+        usage = place.get("usage") if isinstance(place, Mapping) else None
+        if isinstance(usage, Mapping):
+            cached = _count(usage, "cached_tokens", "prompt_tokens_details")
+            found = Usage(
+                input_total=_count(usage, "prompt_tokens"),
+                input_cached=cached if cached is not None else _count(usage, "prompt_cache_hit_tokens"),
+                output_total=_count(usage, "completion_tokens"),
+                reasoning=_count(usage, "reasoning_tokens", "completion_tokens_details"),
+            )
+            return found if found != Usage() else None
+    return None
+
+
+def _count(usage: Mapping[str, JSON], name: str, within: str = "") -> int | None:
+    inner = usage.get(within) if within else None
+    number = inner.get(name) if isinstance(inner, Mapping) and name in inner else usage.get(name)
+    return (
+        int(number) if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e15 else None
+    )

@@ -1,0 +1,152 @@
+"""What providers say when something is wrong, in all the forms they say it in. Source: llm-dialects.md, section 10."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from tui_host.errors import JSON, ModelError
+from tui_host.llm.jsonspans import read_json
+
+MOST_WORDS = 1000
+_SHOWN = 500
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SPENT = ("insufficient_quota", "credit_balance", "spend", "billing", "balance")
+_TOO_LONG = re.compile(
+    r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long|input.{0,10}too long",
+    re.IGNORECASE,
+)
+
+
+def fault_in(value: JSON) -> tuple[str, str] | None:
+    """The provider's words and its code for an error, if a JSON value is one."""
+    if isinstance(value, list) and value:
+        return fault_in(value[0])
+    if not isinstance(value, Mapping):
+        return None
+    if value.get("error"):
+        return _of(value["error"])
+    if "choices" in value and value.get("object") != "error":
+        return None
+    words = value.get("message") or value.get("detail") or value.get("errors")
+    return (_words(words), _code(value)) if isinstance(words, str | list) else None
+
+
+def fault_words(body: bytes) -> tuple[str, str]:
+    """The provider's words and its code out of a body that is an error, of whatever form."""
+    text = body[: 4 * _SHOWN].decode("utf-8", "replace").strip()
+    try:
+        found = fault_in(read_json(body)) if body else None
+    except ValueError:
+        found = None
+    return found or (text[:_SHOWN], "")
+
+
+def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
+    """A response that is not a success, as an error: the provider's own words, our remedy."""
+    words, code = fault_words(body)
+    head = {name.lower(): value for name, value in headers}
+    if 300 <= status < 400:
+        there = _origin(head.get("location", ""))
+        return ModelError(
+            f"{status}: redirected to {there}", remedy=f"set base_url to {there} if that is right", status=status
+        )
+    named = f" {code}" if code and code not in words else ""
+    what = f"{status}{named}: {words}" if words else f"{status}{named}, without a word"
+    wait = wait_seconds(head)
+    return ModelError(
+        what[:MOST_WORDS], remedy=_remedy(status, f"{code} {words}", wait), status=status, retry_after=wait
+    )
+
+
+def wait_seconds(head: Mapping[str, str]) -> float | None:
+    """How long the provider asks to wait, by its headers (names in lower case)."""
+    milliseconds = _number(head.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    after = head.get("retry-after", "").strip()
+    seconds = _number(after)
+    if seconds is not None:
+        return seconds
+    if after and "date" in head:
+        try:
+            return max(0.0, (parsedate_to_datetime(after) - parsedate_to_datetime(head["date"])).total_seconds())
+        except (ValueError, TypeError):
+            return None  # no date that can be read, so nothing is known
+    spent = [head.get(f"x-ratelimit-reset-{what}", "") for what in ("requests", "tokens")]
+    waits = [wait for wait in map(_duration, spent) if wait is not None]
+    return max(waits) if waits and head.get("x-ratelimit-remaining-requests", "0") == "0" else None
+
+
+def _of(fault: JSON) -> tuple[str, str]:
+    if isinstance(fault, Mapping):
+        words = fault.get("message") or fault.get("msg") or fault.get("detail") or fault.get("error") or ""
+        text = _words(words) if words else ", ".join(f"{name} {value}" for name, value in fault.items())
+        generation = fault.get("failed_generation")
+        if isinstance(generation, str) and generation:
+            text = f"{text} The model wrote: {generation}"
+        return text[:MOST_WORDS], _code(fault)
+    return _words(fault), ""
+
+
+def _words(words: JSON) -> str:
+    if isinstance(words, str):
+        return words.strip()[:MOST_WORDS]
+    if isinstance(words, Sequence):
+        return "; ".join(_words(word) for word in words)[:MOST_WORDS]
+    if isinstance(words, Mapping):
+        place = words.get("loc")
+        where = ".".join(str(step) for step in place) if isinstance(place, list) else ""
+        text = words.get("msg") or words.get("message")
+        if isinstance(text, str):
+            return f"{where}: {text}" if where else text
+    return str(words)[:MOST_WORDS]
+
+
+def _code(fault: Mapping[str, JSON]) -> str:
+    for name in ("code", "type"):
+        code = fault.get(name)
+        if isinstance(code, str) and code:
+            return code[:100]
+        if isinstance(code, int) and not isinstance(code, bool):
+            return str(code)
+    return ""
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < 10**9 else None
+
+
+def _duration(text: str) -> float | None:
+    pieces = _DURATION.findall(text)
+    return sum(float(number) * _SECONDS[unit] for number, unit in pieces) if pieces else None
+
+
+def _origin(location: str) -> str:
+    try:
+        parts = urlsplit(location)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "somewhere that is no URL"
+    return f"{parts.scheme}://{parts.hostname}{port}" if parts.hostname else "another path"
+
+
+def _remedy(status: int, words: str, wait: float | None) -> str:
+    if status in {401, 403}:
+        return "check the credential"
+    if status == 402 or (status == 429 and any(word in words for word in _SPENT)):
+        return "the account's credit or quota is used up"
+    if status == 404:
+        return "check the model's name, and whether the base URL lacks /v1 or has it twice"
+    if _TOO_LONG.search(words):
+        return "the conversation is longer than the model reads: start a new session, or choose another model"
+    if status in {408, 429} or status >= 500:
+        return f"try again in {wait:.0f} s" if wait else "try again in a while"
+    return "see the request in the inspector"

@@ -1,0 +1,224 @@
+"""Events of one answer, folded into an assistant message and its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from tui_host.errors import JSON
+from tui_host.llm.messages import (
+    CallArguments,
+    CallStarted,
+    Failed,
+    Message,
+    ModelEvent,
+    Part,
+    Stop,
+    Stopped,
+    Text,
+    TextDelta,
+    TextWasThinking,
+    Thinking,
+    ThinkingDelta,
+    ThinkingEcho,
+    ToolCall,
+    Unreadable,
+    Usage,
+    UsageReported,
+)
+
+MOST_CALLS = 128
+MOST_ARGUMENTS = 4 << 20
+"""Characters of one call's arguments."""
+
+Range: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldedCall:
+    """A call as it was read out of a response.
+
+    Attributes:
+        call: The call.
+        spans: The bytes of the response in which it was asked, in order; neighbours are joined.
+        complete: Nothing cut its arguments: not the token limit, not the stream's end, no limit of ours. While the answer is
+            still streaming its last call is not complete.
+    """
+
+    call: ToolCall
+    spans: tuple[Range, ...]
+    complete: bool = True
+
+
+@dataclass(slots=True)
+class _Words:
+    pieces: list[str] = field(default_factory=list[str])
+    is_thinking: bool = False
+    echo: JSON = None
+
+
+@dataclass(slots=True)
+class _Call:
+    index: int
+    wire_id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    size: int = 0
+    spans: list[Range] = field(default_factory=list[Range])
+    is_cut: bool = False
+
+
+class Fold:
+    """One answer, growing with each event in linear time.
+
+    Attributes:
+        usage: As last reported.
+        stop: Why it ended, None while it has not.
+        vendor_stop: The provider's own word for that.
+        failure: The provider's words for an error inside the response, empty if there was none.
+        unreadable: How many events could not be read.
+        ignored_calls: How many calls were beyond the limit.
+    """
+
+    def __init__(self, *, provider: str, model: str, call_id: Callable[[int], str]) -> None:
+        """Begin an answer.
+
+        Args:
+            provider: The provider's name: whom the thinking belongs to.
+            model: The model's name.
+            call_id: Gives the n-th call of the answer, from 0, its own id, unique in its session.
+        """
+        self.usage = Usage()
+        self.stop: Stop | None = None
+        self.vendor_stop = ""
+        self.failure = ""
+        self.unreadable = 0
+        self.ignored_calls = 0
+        self._provider = provider
+        self._model = model
+        self._call_id = call_id
+        self._blocks: list[_Words | _Call] = []
+        self._calls: dict[int, _Call] = {}
+
+    def add(self, event: ModelEvent) -> None:
+        """Take one event in; all events of an answer may be given, in any order that a decoder makes."""
+        match event:
+            case TextDelta() | ThinkingDelta():
+                self._words(thinking=isinstance(event, ThinkingDelta)).pieces.append(event.text)
+            case ThinkingEcho():
+                self._echo(event.echo)
+            case TextWasThinking():
+                self._text_was_thinking()
+            case CallStarted():
+                self._start(event)
+            case CallArguments():
+                self._arguments(event)
+            case UsageReported():
+                self.usage = event.usage
+            case Stopped():
+                self.stop, self.vendor_stop = event.stop, event.vendor
+            case Failed():
+                self.failure = event.message
+            case Unreadable():
+                self.unreadable += 1
+            case _:
+                assert_never(event)
+
+    def _words(self, *, thinking: bool) -> _Words:
+        last = self._blocks[-1] if self._blocks else None
+        if isinstance(last, _Words) and last.is_thinking == thinking:
+            return last
+        block = _Words(is_thinking=thinking)
+        self._blocks.append(block)
+        return block
+
+    def _text_was_thinking(self) -> None:
+        for block in self._blocks:
+            if isinstance(block, _Words):
+                block.is_thinking = True
+
+    def _echo(self, echo: JSON) -> None:
+        for block in reversed(self._blocks):
+            if isinstance(block, _Words) and block.is_thinking:
+                block.echo = echo
+                return
+        self._blocks.insert(0, _Words(is_thinking=True, echo=echo))
+
+    def _start(self, event: CallStarted) -> None:
+        call = self._calls.get(event.index)
+        if call is None:
+            if len(self._calls) >= MOST_CALLS:
+                self.ignored_calls += 1
+                return
+            call = self._calls[event.index] = _Call(event.index)
+            self._blocks.append(call)
+        call.wire_id = event.wire_id or call.wire_id
+        call.name = event.name or call.name
+        _extend(call.spans, event.start, event.end)
+
+    def _arguments(self, event: CallArguments) -> None:
+        call = self._calls.get(event.index)
+        if call is None or call.is_cut:
+            return
+        call.size += len(event.text)
+        if call.size > MOST_ARGUMENTS:
+            call.is_cut = True  # what is kept is no complete JSON any more, so it cannot be run by mistake
+            return
+        call.pieces.append(event.text)
+        _extend(call.spans, event.start, event.end)
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return self._joined(thinking=False)
+
+    @property
+    def thinking(self) -> str:
+        """The thinking so far."""
+        return self._joined(thinking=True)
+
+    def _joined(self, *, thinking: bool) -> str:
+        return "".join(
+            "".join(block.pieces)
+            for block in self._blocks
+            if isinstance(block, _Words) and block.is_thinking == thinking
+        )
+
+    @property
+    def calls(self) -> tuple[FoldedCall, ...]:
+        """The calls so far, in the order that the model gave them."""
+        ordered = sorted(self._calls.values(), key=lambda call: call.index)
+        last = ordered[-1] if ordered else None
+        return tuple(
+            FoldedCall(
+                call=ToolCall(
+                    id=self._call_id(number), wire_id=call.wire_id, name=call.name, arguments="".join(call.pieces)
+                ),
+                spans=tuple(call.spans),
+                complete=not call.is_cut and (call is not last or self.stop in {"end", "tools", "paused"}),
+            )
+            for number, call in enumerate(ordered)
+        )
+
+    def message(self, *, turn: int) -> Message:
+        """All of it as one assistant message, its parts in the order in which they began."""
+        calls = iter(self.calls)
+        parts: list[Part] = []
+        for block in self._blocks:
+            if isinstance(block, _Call):
+                parts.append(next(calls).call)
+                continue
+            text = "".join(block.pieces)
+            if block.is_thinking and (text or block.echo is not None):
+                parts.append(Thinking(text=text, provider=self._provider, model=self._model, echo=block.echo))
+            elif text and not block.is_thinking:
+                parts.append(Text(text=text))
+        return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
+
+
+def _extend(spans: list[Range], start: int, end: int) -> None:
+    if spans and start <= spans[-1][1]:
+        spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+    else:
+        spans.append((start, end))

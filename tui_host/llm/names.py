@@ -1,0 +1,109 @@
+"""What a model calls a tool, and the one table that leads back. Source: DESIGN, Contract, Names that a model sees."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+Known: TypeAlias = tuple[str, str]
+
+_HASH = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameRule:
+    """A vendor's rule for the names of tools.
+
+    Attributes:
+        first: The characters a name may begin with, as the inside of a regular expression's brackets.
+        rest: Those it may go on with.
+        limit: The most characters.
+    """
+
+    first: str = "A-Za-z0-9_-"
+    rest: str = "A-Za-z0-9_-"
+    limit: int = 64
+
+    def allows(self, name: str) -> bool:
+        """Whether a name may be sent as it is."""
+        return len(name) <= self.limit and re.fullmatch(f"[{self.first}][{self.rest}]*", name) is not None
+
+    def clean(self, name: str) -> str:
+        """The name with what is not allowed replaced and cut; two names may become the same one."""
+        text = re.sub(f"[^{self.rest}]", "_", name) or "_"
+        if re.match(f"[{self.first}]", text) is None:
+            text = f"t{text}"
+        return text[: self.limit]
+
+    def hashed(self, name: str, *, of: str) -> str:
+        """The name made fit, with a hash of what it stands for, so that two names stay two."""
+        digest = hashlib.sha256(of.encode("utf-8", "backslashreplace")).hexdigest()[:_HASH]
+        return f"{self.clean(name)[: self.limit - _HASH - 1]}_{digest}"
+
+
+OPENAI_NAMES = NameRule()
+"""`^[a-zA-Z0-9_-]{1,64}$`."""
+
+
+class NameTable:
+    """The names of the tools of one request, both ways. A name is looked up, never taken apart."""
+
+    def __init__(self, names: Mapping[Known, str]) -> None:
+        """Take a table that `make` has built."""
+        self._names = MappingProxyType(dict(names))
+        self._known: Mapping[str, Known] = MappingProxyType({name: known for known, name in self._names.items()})
+
+    @classmethod
+    def make(cls, tools: Iterable[Known], rule: NameRule = OPENAI_NAMES) -> NameTable:
+        """Name each tool `SERVER__TOOL`; with a hash where a vendor's rule or another tool stands against it.
+
+        Args:
+            tools: Server and tool, as the servers call them; one that comes twice counts once.
+            rule: The dialect's rule.
+        """
+        wanted = {known: f"{known[0]}__{known[1]}" for known in dict.fromkeys(tools)}
+        taken = Counter(wanted.values())
+        names: dict[Known, str] = {}
+        used = {name for name, count in taken.items() if count == 1 and rule.allows(name)}
+        for known, name in wanted.items():
+            if name in used:
+                names[known] = name
+                continue
+            number = 0
+            while True:  # a second round only when somebody's tool bears the very name that the hash would give
+                made = rule.hashed(name, of="\0".join((*known, str(number))))
+                if made not in used:
+                    break
+                number += 1
+            used.add(made)
+            names[known] = made
+        return cls(names)
+
+    def name(self, server: str, tool: str) -> str:
+        """What the model calls this tool.
+
+        Raises:
+            KeyError: The tool is not in the table.
+        """
+        return self._names[server, tool]
+
+    def find(self, name: str) -> Known | None:
+        """Server and tool of a name that a model wrote; None if there is no such tool."""
+        return self._known.get(name)
+
+    @property
+    def known(self) -> Mapping[str, Known]:
+        """Server and tool by name."""
+        return self._known
+
+    def nearest(self, name: str, most: int = 3) -> tuple[str, ...]:
+        """The names most like one that does not exist, best first; a tool's bare name leads to it too."""
+        bare = [full for full, (_, tool) in self._known.items() if tool == name]
+        close = difflib.get_close_matches(name[:200], self._known.keys(), n=most, cutoff=0.5)
+        return tuple(dict.fromkeys([*bare, *close]))[:most]

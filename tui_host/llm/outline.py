@@ -1,0 +1,244 @@
+"""A request as a tree of what it is made of, with the bytes of each part, and what changed since the request before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.llm.jsonspans import Node
+
+PartKind: TypeAlias = Literal[
+    "tools", "tool", "messages", "message", "text", "thinking", "image", "call", "result", "schema", "option"
+]
+Mark: TypeAlias = Literal["+", "-", "~", "="]
+
+_PREVIEW = 80
+_ASCII = bytes(range(128))
+_NOT_LEAD_OF_THREE = bytes(byte for byte in range(256) if not 0xE0 <= byte <= 0xEF)
+_NOT_LEAD_OF_FOUR = bytes(byte for byte in range(256) if byte < 0xF0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One part of a request.
+
+    Attributes:
+        key: Names it among all parts of its outline, such as `messages/2/calls/0`.
+        kind: What it is.
+        label: The same in words of ours.
+        name: Its foreign name: a tool's, an option's; may be empty.
+        start: Its first byte in the body.
+        end: One past its last.
+        tokens: About how many tokens, an estimate.
+        origin: Where it came from: `you`, `model`, `host`, or a server's name; empty if that is not known.
+        preview: The beginning of what it says, foreign text in one line.
+        children: What it is made of.
+    """
+
+    key: str
+    kind: PartKind
+    label: str
+    name: str = ""
+    start: int
+    end: int
+    tokens: int
+    origin: str = ""
+    preview: str = ""
+    children: tuple[Part, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end - self.start
+
+    def walk(self) -> Iterator[Part]:
+        """This part and all below it, from above."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """A request's body as a tree.
+
+    Attributes:
+        body: The exact bytes.
+        parts: The members of the body, in its order.
+    """
+
+    body: bytes
+    parts: tuple[Part, ...]
+
+    def walk(self) -> Iterator[Part]:
+        """All parts, from above."""
+        for part in self.parts:
+            yield from part.walk()
+
+    def count(self, kind: Literal["tools", "messages"]) -> int:
+        """How many tools or messages there are."""
+        return sum(len(part.children) for part in self.parts if part.kind == kind)
+
+    def bytes_of(self, part: Part) -> bytes:
+        """What stands in the body."""
+        return self.body[part.start : part.end]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What changed from one request to the next.
+
+    Attributes:
+        marks: By the key of each part of the later one: `+` new, `~` changed, `=` the same bytes.
+        removed: Parts of the earlier one that are gone, for `-`.
+        prefix: How many bytes both begin with.
+        words: The same in a line.
+    """
+
+    marks: Mapping[str, Mark]
+    removed: tuple[Part, ...]
+    prefix: int
+    words: str
+
+
+def estimate_tokens(data: bytes) -> int:
+    """About how many tokens a text takes, without any model's own tokenizer.
+
+    Four ASCII characters a token; beyond that two bytes a character are Latin, Cyrillic, Arabic (a token for two), three
+    are mostly Chinese, Japanese, Korean (three tokens for four), four are emoji (two tokens each).
+    """
+    if data.isascii():
+        return (len(data) + 3) // 4
+    beyond = len(data.translate(None, _ASCII))
+    three = len(data.translate(None, _NOT_LEAD_OF_THREE))
+    four = len(data.translate(None, _NOT_LEAD_OF_FOUR))
+    two = (beyond - 3 * three - 4 * four) // 2
+    return round((len(data) - beyond) / 4 + max(two, 0) / 2 + three * 0.75 + four * 2)
+
+
+def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
+    """The beginning of what a value says, in one line."""
+    cut = body[node.start : min(node.end, node.start + 6 * most)]
+    if node.kind != "string":
+        text = cut.decode("utf-8", "ignore")
+    elif len(cut) == node.size:
+        text = node.text(body)
+    else:
+        text = _unescaped(cut[1:].decode("utf-8", "ignore"))
+    line = " ".join(text[: 2 * most].split())
+    return line if len(line) <= most and len(text) <= 2 * most else f"{line[: most - 1]}…"
+
+
+def _unescaped(text: str) -> str:
+    """The text of a JSON string that was cut, perhaps within an escape."""
+    for size in range(len(text), max(len(text) - 7, -1), -1):
+        try:
+            value: object = json.loads(f'"{text[:size]}"', strict=False)
+        except ValueError:
+            continue
+        return str(value)
+    return text
+
+
+def compare(previous: Outline, now: Outline) -> Comparison:
+    """What is new in a request since the one before it.
+
+    Messages are matched by where they stand from the beginning, then from the end; everything else by its name.
+    """
+    comparing = _Comparing(previous, now)
+    comparing.both(previous.parts, now.parts, "", "")
+    prefix = common_prefix(previous.body, now.body)
+    return Comparison(
+        marks=comparing.marks,
+        removed=tuple(comparing.removed),
+        prefix=prefix,
+        words=_words(previous, now, comparing, prefix),
+    )
+
+
+def common_prefix(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+class _Comparing:
+    def __init__(self, previous: Outline, now: Outline) -> None:
+        self._previous = previous
+        self._now = now
+        self.marks: dict[str, Mark] = {}
+        self.removed: list[Part] = []
+
+    def same(self, old: Part, new: Part) -> bool:
+        return old.size == new.size and self._previous.bytes_of(old) == self._now.bytes_of(new)
+
+    def both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
+        """Match parts by what their keys say below those of their parents."""
+        rest = {part.key[len(old_key) :]: part for part in old}
+        for part in new:
+            self._pair(rest.pop(part.key[len(new_key) :], None), part)
+        self.removed += rest.values()
+
+    def _pair(self, old: Part | None, new: Part) -> None:
+        if old is None or self.same(old, new):
+            self.marks |= dict.fromkeys((part.key for part in new.walk()), "+" if old is None else "=")
+            return
+        self.marks[new.key] = "~"
+        if new.kind == "messages":
+            self._messages(old.children, new.children)
+        else:
+            self.both(old.children, new.children, old.key, new.key)
+
+    def _messages(self, old: Sequence[Part], new: Sequence[Part]) -> None:
+        most = min(len(old), len(new))
+        head = next((number for number in range(most) if not self.same(old[number], new[number])), most)
+        most -= head
+        tail = next((n for n in range(most) if not self.same(old[len(old) - 1 - n], new[len(new) - 1 - n])), most)
+        for number in range(head):
+            self._pair(old[number], new[number])
+        for number in range(tail):
+            self._pair(old[len(old) - 1 - number], new[len(new) - 1 - number])
+        gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
+        for number, part in enumerate(come):
+            like = gone[number] if number < len(gone) and gone[number].label == part.label else None
+            self._pair(like, part)
+            if like is None and number < len(gone):
+                self.removed.append(gone[number])
+        self.removed += gone[len(come) :]
+
+
+def _words(previous: Outline, now: Outline, comparing: _Comparing, prefix: int) -> str:
+    marks = comparing.marks
+    found: list[str] = []
+    for kind, one in (("messages", "message"), ("tools", "tool")):
+        here = [part.key for part in now.walk() if part.kind == one]
+        gone = sum(part.kind == one for part in comparing.removed)
+        gone += sum(len(part.children) for part in comparing.removed if part.kind == kind)
+        come, changed = (sum(marks.get(key) == mark for key in here) for mark in ("+", "~"))
+        pieces = [f"{sign}{count}" for sign, count in (("+", come), ("-", gone), ("~", changed)) if count]
+        if pieces:
+            count = come or gone or changed
+            found.append(f"{' '.join(pieces)} {one if len(pieces) == 1 and count == 1 else kind}")
+        elif here:
+            found.append(f"{kind} unchanged")
+    options = [part.name for part in now.parts if part.kind == "option" and marks.get(part.key) != "="]
+    if options:
+        found.append(f"{', '.join(options)} changed")
+    same = prefix == len(previous.body) == len(now.body)
+    found.append("identical" if same else f"prefix identical for {size_words(prefix)}")
+    return ", ".join(found)
+
+
+def size_words(size: int) -> str:
+    """Bytes in words: `812 B`, `2.9 kB`, `1.4 MB`."""
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

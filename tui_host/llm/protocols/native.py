@@ -1,0 +1,66 @@
+"""`native`: the dialect's own function calling. Adds nothing to the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui_host.llm.messages import Message, ModelEvent, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.protocols.protocol import Prepared
+
+NO_RESULT = "No result: the turn was stopped before this call had ended."
+
+
+class Native:
+    """Calls and results stay what they are; the dialect has a place for them."""
+
+    name: str = "native"
+
+    def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
+        """The messages with one result for every call, directly after it: vendors refuse anything else."""
+        return Prepared(messages=tuple(_answered(messages)), tools=tuple(tools))
+
+    def reader(self, tools: Sequence[ToolSpec]) -> _Identity:
+        """Nothing is to be read out of the text."""
+        del tools
+        return _Identity()
+
+    def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
+        """One message of the role `tool`."""
+        return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
+
+    def answer(self, message: Message) -> str | None:
+        """The text, exactly."""
+        text = "".join(part.text for part in message.parts if isinstance(part, Text))
+        return text or None
+
+
+class _Identity:
+    def feed(self, event: ModelEvent) -> list[ModelEvent]:
+        return [event]
+
+    def finish(self) -> list[ModelEvent]:
+        return []
+
+
+def _answered(messages: Sequence[Message]) -> list[Message]:
+    results = {
+        part.call.id: part
+        for message in messages
+        if message.role == "tool"
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    }
+    found: list[Message] = []
+    for message in messages:
+        if message.role == "tool":
+            continue  # stands after its calls
+        found.append(message)
+        calls = [part for part in message.parts if isinstance(part, ToolCall)]
+        if calls:
+            parts = tuple(results.get(call.id) or _missing(call) for call in calls)
+            found.append(Message(role="tool", parts=parts, turn=message.turn))
+    return found
+
+
+def _missing(call: ToolCall) -> ToolResult:
+    return ToolResult(call=call, content=(Text(text=NO_RESULT),), is_error=True)

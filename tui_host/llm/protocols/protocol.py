@@ -1,0 +1,80 @@
+"""What a tool protocol is: how the model learns of tools, asks for one, and is told the result. Pure, over any dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tui_host.llm.messages import Message, ModelEvent, ToolResult, ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injected:
+    """Text that the protocol put into a message.
+
+    Attributes:
+        message: The message's place in `Prepared.messages`.
+        start: First character of the injected text in the message's text.
+        end: One past its last.
+        words: What it is for («lists the tools»).
+    """
+
+    message: int
+    start: int
+    end: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The conversation as it goes to the dialect.
+
+    Attributes:
+        messages: The messages, oldest first.
+        tools: What the vendor's own function calling is told of; empty for protocols of plain text.
+        stop_sequences: Where the answer should end.
+        injected: What was put in, for the inspector.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    stop_sequences: tuple[str, ...] = ()
+    injected: tuple[Injected, ...] = ()
+
+
+class Reader(Protocol):
+    """Reads the calls out of one answer: events in, events out, with the byte spans that they came with."""
+
+    def feed(self, event: ModelEvent) -> list[ModelEvent]:
+        """What this event becomes; text that may be the beginning of a call is held back."""
+        ...
+
+    def finish(self) -> list[ModelEvent]:
+        """What was still held back."""
+        ...
+
+
+class ToolProtocol(Protocol):
+    """How tools are spoken of. One object for all turns: it keeps nothing between calls."""
+
+    @property
+    def name(self) -> str:
+        """As in the configuration."""
+        ...
+
+    def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
+        """The conversation and the tools in the form that this protocol sends."""
+        ...
+
+    def reader(self, tools: Sequence[ToolSpec]) -> Reader:
+        """A reader for one answer, which may ask for these tools."""
+        ...
+
+    def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
+        """What goes into the conversation for the results of one step, in the order of the calls."""
+        ...
+
+    def answer(self, message: Message) -> str | None:
+        """What counts as the answer in a turn's last message; None if there is none."""
+        ...

@@ -1,0 +1,130 @@
+"""Thinking that stands in the text, between tags at its head. Source: llm-dialects.md, section 3, Thinking inside content."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tui_host.llm.messages import ModelEvent, TextDelta, TextWasThinking, ThinkingDelta
+
+_TAGS = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<reasoning>": "</reasoning>",
+    "[THINK]": "[/THINK]",
+}
+_CLOSE = "</think>"
+
+
+class ThinkTags:
+    """Tells thinking from text as the text comes, however it is cut; no tag is ever shown in part.
+
+    An opening tag counts at the head of the text alone. A closing tag whose opening stood in the prompt counts where it
+    begins a line or ends one, outside a code fence: elsewhere the text speaks of it.
+    """
+
+    def __init__(self) -> None:
+        self._state: Literal["head", "inside", "after", "text", "plain"] = "head"
+        self._close = ""
+        self._held = ""
+        self._held_start = 0
+        self._end = 0
+        self._line_is_blank = True
+        self._fences = 0
+
+    def off(self) -> list[ModelEvent]:
+        """The server tells thinking apart itself: from here on text is text."""
+        if self._state not in {"head", "text"}:
+            return []
+        found = self.finish()
+        self._state = "plain"
+        return found
+
+    def feed(self, text: str, start: int, end: int) -> list[ModelEvent]:
+        """What a piece of text becomes; `start` and `end` are its bytes in the body."""
+        found: list[ModelEvent] = []
+        if self._held:
+            text, start, self._held = self._held + text, self._held_start, ""
+        self._held_start, self._end = start, end
+        while text:
+            match self._state:
+                case "head":
+                    text = self._head(text)
+                case "inside":
+                    text = self._inside(text, found)
+                case "after":
+                    text = text.lstrip()
+                    self._state = "plain" if text else "after"
+                case "text":
+                    text = self._text(text, found)
+                case "plain":
+                    found.append(TextDelta(text=text, start=start, end=end))
+                    text = ""
+        return found
+
+    def finish(self) -> list[ModelEvent]:
+        """What was still held back."""
+        held, self._held = self._held, ""
+        if not held:
+            return []
+        start, end = self._held_start, self._end
+        if self._state == "inside":
+            return [ThinkingDelta(text=held, start=start, end=end)]
+        return [TextDelta(text=held, start=start, end=end)]
+
+    def _head(self, text: str) -> str:
+        stripped = text.lstrip()
+        for tag, close in _TAGS.items():
+            if stripped.startswith(tag):
+                self._state, self._close = "inside", close
+                return stripped[len(tag) :]
+        if not stripped or any(tag.startswith(stripped) for tag in _TAGS):
+            self._held = text
+            return ""
+        self._state = "text"
+        return text
+
+    def _inside(self, text: str, found: list[ModelEvent]) -> str:
+        before, tag, rest = text.partition(self._close)
+        if tag:
+            self._state = "after"
+        else:
+            kept = _beginning_of(self._close, text)
+            before, self._held = text[: len(text) - kept], text[len(text) - kept :]
+        if before:
+            found.append(ThinkingDelta(text=before, start=self._held_start, end=self._end))
+        return rest
+
+    def _text(self, text: str, found: list[ModelEvent]) -> str:
+        before, tag, rest = text.partition(_CLOSE)
+        if not tag:
+            kept = _beginning_of(_CLOSE, text)
+            self._held = text[len(text) - kept :]
+            self._say(text[: len(text) - kept], found)
+            return ""
+        line = before.rpartition("\n")[2]
+        begins_line = not line.strip() and (self._line_is_blank or "\n" in before)
+        if not begins_line and not rest:
+            self._say(before, found)  # the next character says whether it ends the line
+            self._held = _CLOSE
+            return ""
+        self._say(before, found)
+        if self._fences % 2 == 0 and (begins_line or rest.startswith("\n")):
+            found.append(TextWasThinking(start=self._held_start, end=self._end))
+            self._state = "after"
+        else:
+            self._say(_CLOSE, found)
+        return rest
+
+    def _say(self, text: str, found: list[ModelEvent]) -> None:
+        if not text:
+            return
+        self._fences += text.count("```")
+        _, newline, line = text.rpartition("\n")
+        self._line_is_blank = not line.strip() and (bool(newline) or self._line_is_blank)
+        found.append(TextDelta(text=text, start=self._held_start, end=self._end))
+
+
+def _beginning_of(tag: str, text: str) -> int:
+    """How many characters at the text's end may become the tag."""
+    most = min(len(tag) - 1, len(text))
+    return next((size for size in range(most, 0, -1) if tag.startswith(text[-size:])), 0)
