@@ -309,3 +309,38 @@ def test_whatever_a_file_holds_it_is_settings_or_mistakes(document: dict[str, ob
     except SettingsError as error:
         told = (error, *error.more)
     assert all(str(one).isprintable() for one in told)
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ('server = "a"\ntool = "b"', "action"),
+        ('server = "a"\naction = "deny"', "tool"),
+        ('server = "a"\ntool = ""\naction = "deny"', "tool"),
+        ('server = "a.b"\ntool = "c"\naction = "deny"', "server"),
+        ('server = "a"\ntool = "b"\naction = "deny"\nwhen = "c"', "when"),
+    ],
+)
+def test_what_does_not_make_a_rule_is_a_mistake_at_its_key(table: str, key: str, tmp_path: Path) -> None:
+    text = '[[rules]]\nserver = "*"\ntool = "*"\naction = "ask"\n[[rules]]\n' + table
+    assert mistake(tmp_path, text).where == f"{tmp_path}/config.toml: rules #2.{key}"
+
+
+def test_paths_that_cannot_be_are_told() -> None:
+    arguments = Overrides(config=Path("~nobody-of-that-name/c.toml"), data_dir=Path("a\0b"))
+    with pytest.raises(SettingsError) as caught:
+        load(arguments, {})
+    told = {error.where: error.what for error in (caught.value, *caught.value.more)}
+    assert told["--config"] == "no home folder for ~nobody-of-that-name/c.toml"
+    assert told["--data-dir"] == "a NUL character in the path"
+
+
+def test_without_a_home_folder_the_options_are_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise SettingsError("no home folder is known", "HOME", "give --config FILE")
+
+    monkeypatch.setattr("tui_host.settings.load.default_config_dir", no_home)
+    monkeypatch.setattr("tui_host.settings.load.default_data_dir", no_home)
+    with pytest.raises(SettingsError, match="no home folder") as caught:
+        load(Overrides(), {})
+    assert len(caught.value.more) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -69,6 +68,8 @@ def write_private(path: Path, data: bytes) -> None:
     Raises:
         SettingsError: The folder cannot be written.
     """
+    import secrets
+
     target = Path(os.path.realpath(path))
     new = target.with_name(f".{target.name[:80]}.{secrets.token_hex(6)}.new")
     try:
