@@ -136,7 +136,7 @@ class Conversation:
 
     def __init__(self, items: Sequence[Item] = (), *, keep: Callable[[int, Item], None] | None = None) -> None:
         self._items: list[Item] = list(items)
-        self._changed: list[int] = [0] * len(self._items)
+        self._changed: dict[int, int] = {}  # number -> revision, the latest change last
         self._keep = keep
         self._growing: dict[int, Callable[[], Item]] = {}
         self.revision = 1
@@ -157,38 +157,38 @@ class Conversation:
         return self._items
 
     def changed_since(self, revision: int) -> list[int]:
-        """Numbers of the items that changed after `revision`, looking back no further than the turn at work."""
+        """Numbers of the items that changed after `revision`, in order. Costs what has changed, not what there is."""
         found: list[int] = []
-        turn = self._items[-1].turn if self._items else 0
-        for number in range(len(self._items) - 1, -1, -1):
-            if self._changed[number] > revision:
-                found.append(number)
-            elif self._items[number].turn < turn:
+        for number in reversed(self._changed):
+            if self._changed[number] <= revision:
                 break
-        return found[::-1]
+            found.append(number)
+        return sorted(found)
+
+    def _touch(self, number: int) -> None:
+        self.revision += 1
+        self._changed.pop(number, None)
+        self._changed[number] = self.revision
 
     def add(self, item: Item) -> int:
         """Put an item at the end; returns its number, which never changes."""
-        self.revision += 1
         self._items.append(item)
-        self._changed.append(self.revision)
+        self._touch(len(self._items) - 1)
         self._save(len(self._items) - 1)
         return len(self._items) - 1
 
     def put(self, number: int, item: Item, *, keep: bool = True) -> None:
         """Replace an item. `keep=False` while it streams: the bytes are on disk already, as records."""
-        self.revision += 1
         self._growing.pop(number, None)
         self._items[number] = item
-        self._changed[number] = self.revision
+        self._touch(number)
         if keep:
             self._save(number)
 
     def grow(self, number: int, make: Callable[[], Item]) -> None:
         """Say that an item is different now, and how to make it when somebody looks: many tokens, one look."""
-        self.revision += 1
         self._growing[number] = make
-        self._changed[number] = self.revision
+        self._touch(number)
 
     def _save(self, number: int) -> None:
         if self._keep is not None:

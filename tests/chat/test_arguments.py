@@ -1,0 +1,66 @@
+"""A call's arguments are read strictly, once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_host.chat.arguments import canonical, depth_of, pretty, read_arguments
+from tui_host.errors import TuiHostError
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(WORDS, VALUES, max_size=4))
+def test_what_is_shown_is_what_is_sent(value: dict[str, object]) -> None:
+    read = read_arguments(json.dumps(value))
+    assert read == value
+    assert read_arguments(canonical(read).decode()) == read
+    assert read_arguments(pretty(read)) == read
+
+
+@given(st.text(alphabet='[]{}",:1a \\', max_size=60))
+def test_nothing_that_a_model_writes_does_more_than_fail(text: str) -> None:
+    with contextlib.suppress(TuiHostError):
+        value = read_arguments(text)
+        assert read_arguments(canonical(value).decode()) == value
+
+
+@pytest.mark.parametrize("text", ["", "  ", "{}", "null"])
+def test_nothing_written_is_no_arguments(text: str) -> None:
+    assert read_arguments(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"p":"a","p":"b"}', 'the key "p" stands twice'),
+        ('{"a":NaN}', "NaN is no JSON"),
+        ('{"a":-Infinity}', "-Infinity is no JSON"),
+        ('{"a":1e400}', "1e400 is too large"),
+        ('{"a":"\\ud800"}', "half a character"),
+        ("[1]", "not a JSON object"),
+        ('"x"', "not a JSON object"),
+        ("{'a': 1}", "line 1, column 2"),
+        ('{"a": 1,}', "not JSON"),
+        ('{"a":' + "9" * 5000 + "}", "cannot be read"),
+        ('{"a":' + "[" * 5000 + "]" * 5000 + "}", "deeper than 100"),
+        ('{"a":"' + "x" * (5 << 20) + '"}', "characters long"),
+    ],
+)
+def test_what_two_readers_could_take_differently_is_refused(text: str, words: str) -> None:
+    with pytest.raises(TuiHostError, match=words):
+        read_arguments(text)
+
+
+def test_brackets_in_strings_are_no_depth() -> None:
+    assert depth_of('{"a":"[[[[\\"[["}') == 1

@@ -1,0 +1,99 @@
+"""Deny beats ask beats allow; what nobody decided is refused; an answer counts once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_host.chat.policy import CallRequest, Decision, Policy, Question, Refuse, refused
+from tui_host.servers.catalog import Tool
+from tui_host.settings.schema import Action, Rule
+
+
+def tool(server: str = "math", name: str = "add", fingerprint: str = "f1") -> Tool:
+    return Tool(server=server, name=name, fingerprint=fingerprint)
+
+
+def request(offered: Tool | None = None) -> CallRequest:
+    return CallRequest(call="1.1.1", tool=offered or tool(), arguments=b'{"a":1}')
+
+
+def rule(action: Action, pattern: str = "*", server: str = "math") -> Rule:
+    return Rule(server=server, tool=pattern, action=action, where="config.toml")
+
+
+def question(answers: list[Decision]) -> Question:
+    return Question(request(), answered=lambda _, decision: answers.append(decision), clock=lambda: 5.0)
+
+
+@pytest.mark.parametrize(
+    ("rules", "verdict"),
+    [
+        ((), None),
+        ((rule("allow"),), "approved"),
+        ((rule("ask"), rule("allow")), None),
+        ((rule("allow"), rule("deny"), rule("ask")), "rejected"),
+        ((rule("allow", "sub*"),), None),
+        ((rule("allow", server="other"),), None),
+    ],
+)
+def test_deny_beats_ask_beats_allow(rules: tuple[Rule, ...], verdict: str | None) -> None:
+    decision = Policy(rules).decide(request())
+    assert (decision.verdict if decision else None) == verdict
+
+
+def test_a_flag_allows_what_it_names_but_never_what_is_denied() -> None:
+    allowed = Policy((), flags=("math.a*",)).decide(request())
+    assert allowed is not None
+    assert (allowed.verdict, allowed.by) == ("approved", "flag")
+    denied = Policy((rule("deny"),), flags=("*",), allow_all=True).decide(request())
+    assert denied is not None
+    assert (denied.verdict, denied.by) == ("rejected", "rule")
+
+
+def test_a_grant_for_the_session_holds_for_this_definition_of_this_tool_alone() -> None:
+    policy = Policy(())
+    grant = policy.grant(tool())
+    assert policy.decide(request()) is not None
+    assert policy.decide(request(tool(fingerprint="f2"))) is None
+    assert policy.decide(request(tool(server="other"))) is None
+    policy.revoke(grant)
+    assert policy.decide(request()) is None
+
+
+def test_an_answer_counts_once() -> None:
+    answers: list[Decision] = []
+    asked = question(answers)
+    assert asked.approve()
+    assert not asked.reject("too late")
+    assert [answer.verdict for answer in answers] == ["approved"]
+
+
+def test_an_answer_after_the_turn_was_stopped_decides_nothing() -> None:
+    answers: list[Decision] = []
+    asked = question(answers)
+    asked.void()
+    assert not asked.approve()
+    assert answers == []
+
+
+def test_edited_arguments_are_called_edited_and_bound_to_the_new_bytes() -> None:
+    answers: list[Decision] = []
+    question(answers).approve(edited=b'{"a":2}')
+    assert answers[0].verdict == "edited"
+    assert answers[0].arguments == b'{"a":2}'
+    assert answers[0].hash != Decision(verdict="approved", by="person", arguments=b'{"a":1}').hash
+
+
+def test_a_rejection_carries_its_reason() -> None:
+    answers: list[Decision] = []
+    question(answers).reject("use the other account")
+    assert answers[0].reason == "use the other account"
+    assert "use the other account" in answers[0].words
+
+
+async def test_where_nobody_can_be_asked_a_call_is_refused_by_default() -> None:
+    answers: list[Decision] = []
+    asked = question(answers)
+    await Refuse().decide([asked])
+    assert asked.open
+    assert refused(asked.request).by == "default"

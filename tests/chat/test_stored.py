@@ -1,0 +1,42 @@
+"""Messages come back from the store as they went in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_host.chat.session import session_id, title_of
+from tui_host.chat.stored import message_from_text, message_to_text
+from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
+
+CALL = ToolCall(id="1.1.1", wire_id="call_1", name="math__add", arguments='{"a":1}')
+MESSAGES = (
+    Message(role="user", parts=(Text(text="问题 \u2028"),), turn=1),
+    Message(role="assistant", parts=(Thinking(text="hm", provider="p", model="m", echo={"s": 1}), CALL), stop="tools"),
+    Message(
+        role="tool",
+        parts=(ToolResult(call=CALL, content=(Text(text="3"), Image(media_type="image/png", data="AA=="))),),
+    ),
+    Message(role="user", parts=(Text(text="[cut]"),), source="host"),
+)
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_every_message_survives_the_store(message: Message) -> None:
+    assert message_from_text(message_to_text(message)) == message
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"role":"queen","parts":[]}', '{"role":"user"}'])
+def test_what_is_no_message_is_passed_over(text: str) -> None:
+    assert message_from_text(text) is None
+
+
+def test_ids_sort_by_time() -> None:
+    early, late = session_id(1_000_000_000, b"\xff" * 8), session_id(2_000_000_000, b"\x00" * 8)
+    assert early < late
+    assert early.startswith("19700101-000001-")
+
+
+def test_a_title_is_the_first_line_cut_short() -> None:
+    assert title_of("\n\n  hello\nworld") == "hello"
+    assert len(title_of("x" * 200)) == 60
+    assert title_of("  ") == "untitled"

@@ -1,0 +1,61 @@
+"""The command line's grammar."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui_host.cli.arguments import read_arguments
+from tui_host.errors import SettingsError
+
+
+def test_without_a_word_the_app_starts() -> None:
+    assert read_arguments([]).command == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--config", "c.toml", "sessions", "list"],
+        ["sessions", "list", "--config", "c.toml"],
+        ["sessions", "--config", "c.toml", "list"],
+    ],
+)
+def test_config_may_stand_before_or_after_the_command(words: list[str]) -> None:
+    read = read_arguments(words)
+    assert (read.command, read.action, read.config) == ("sessions", "list", Path("c.toml"))
+
+
+def test_a_url_opens_the_app_with_just_that_server() -> None:
+    read = read_arguments(["--data-dir", "d", "https://docs.example/mcp"])
+    assert (read.command, read.server, read.data_dir) == ("", ("https://docs.example/mcp",), Path("d"))
+
+
+def test_a_command_after_two_dashes_is_taken_word_by_word() -> None:
+    read = read_arguments(["--config", "c", "--", "uvx", "ask", "--json", "; touch x"])
+    assert read.server == ("uvx", "ask", "--json", "; touch x")
+    assert read.config == Path("c")
+
+
+def test_ask_takes_all_its_options() -> None:
+    read = read_arguments(
+        ["ask", "hi", "--json", "--allow", "a.*", "--allow", "b.c", "--yes", "--max-steps", "3", "--no-record"]
+    )
+    assert (read.words, read.allow, read.max_steps) == (("hi",), ("a.*", "b.c"), 3)
+    assert read.json
+    assert read.yes
+    assert read.no_record
+
+
+def test_the_demo_models_own_arguments_are_its_own() -> None:
+    assert read_arguments(["demo-model", "--port", "0"]).words == ("--port", "0")
+
+
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["ask"], ["sessions"], ["ask", "x", "--max-steps", "0"], ["--"], ["--frob"]]
+)
+def test_what_is_not_in_the_grammar_is_told_with_a_remedy(words: list[str]) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_arguments(words)
+    assert caught.value.remedy
