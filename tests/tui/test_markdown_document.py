@@ -1,0 +1,284 @@
+"""Markdown as lines: what each construct looks like, and that growing makes no difference."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tui_host.capture.visible import hidden
+from tui_host.tui.glyphs import ASCII
+from tui_host.tui.markdown.document import Budget, Document
+from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.parser import load
+
+INKS = Inks()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def parser() -> None:
+    load()
+
+
+def drawn(document: Document) -> list[str]:
+    ample = Budget(60)
+    document.advance(ample)
+    document.settle(0, 0, 1 << 40, ample)
+    return [document.line(number).strip.text.rstrip() for number in range(document.height)]
+
+
+def lines(source: str, width: int = 40, inks: Inks = INKS) -> list[str]:
+    document = Document()
+    document.put(source, final=True)
+    document.fit(width, inks)
+    return drawn(document)
+
+
+def test_headings_and_paragraphs() -> None:
+    assert lines("# Title\n\nSome *words* and `code`\nin two lines.\n\n## Part\n\nEnd.") == [
+        "Title",
+        "─────",
+        "",
+        "Some words and code in two lines.",
+        "",
+        "Part",
+        "",
+        "End.",
+    ]
+
+
+def test_nested_lists_with_wrapped_items() -> None:
+    source = "- one\n- two words that do not fit on a line\n  1. first\n  2. second\n     - deep\n- [ ] task\n\n3. three\n4. four"
+    assert lines(source, 24) == [
+        "• one",
+        "• two words that do not",
+        "  fit on a line",
+        "  1. first",
+        "  2. second",
+        "     ‣ deep",
+        "• [ ] task",
+        "",
+        "3. three",
+        "4. four",
+    ]
+
+
+def test_quotes_keep_their_rule_on_every_line() -> None:
+    assert lines("> a quote that is longer than a line\n>\n> > nested", 20) == [
+        "│ a quote that is",
+        "│ longer than a line",
+        "│",
+        "│ │ nested",
+    ]
+
+
+def test_tables_take_the_room_they_need_and_fold_where_there_is_none() -> None:
+    source = "| Name | Price |\n|:-----|------:|\n| apple | 1 |\n| 苹果 | 23 |\n"
+    assert lines(source) == ["Name  │ Price", "──────┼──────", "apple │     1", "苹果  │    23"]
+    wide = "| a | b |\n|---|---|\n| one two three four | five six seven |\n"
+    assert lines(wide, 23) == [
+        "a          │ b",
+        "───────────┼───────────",
+        "one two    │ five six",
+        "three four │ seven",
+    ] or all(cell_len(line) <= 23 for line in lines(wide, 23))
+
+
+def test_a_table_without_room_is_told_cell_by_cell() -> None:
+    source = "| a | b | c |\n|---|---|---|\n| one two | three | four |\n| 1 | 2 | 3 |"
+    assert lines(source, 12) == ["a: one two", "b: three", "c: four", "", "a: 1", "b: 2", "c: 3"]
+
+
+def test_fences_name_their_language_and_keep_their_spaces() -> None:
+    document = Document()
+    document.put("```python\ndef f():\n    return 'x'\n```\n", final=True)
+    document.fit(20, INKS)
+    assert drawn(document) == ["  python", "  def f():", "      return 'x'"]
+    assert all(document.line(number).strip.cell_length == 20 for number in range(3))
+
+
+def test_links_show_their_address_and_images_are_text() -> None:
+    assert lines("[docs](http://a.example/x) <http://b.example> ![cat](http://c.example/cat.png)", 90) == [
+        "docs (http://a.example/x) http://b.example [image: cat] (http://c.example/cat.png)"
+    ]
+    assert lines("see [the page][p]\n\n[p]: http://a.example", 90) == ["see the page (http://a.example)"]
+
+
+def test_html_and_comments_are_shown_as_they_are_written() -> None:
+    assert lines("<!-- hidden --> <b>x</b>\n\n<div>y</div>") == ["<!-- hidden --> <b>x</b>", "", "<div>y</div>"]
+
+
+def test_ascii_marks_where_the_terminal_wants_them() -> None:
+    found = "\n".join(lines("# T\n\n- a\n\n> q\n\n---\n\n|a|b|\n|-|-|\n|c|d|", 20, Inks(glyphs=ASCII)))
+    assert found.isascii()
+
+
+def test_chinese_is_wrapped_between_characters_and_soft_breaks_in_it_vanish() -> None:
+    assert lines("今天天气\n很好，我们去公园。", 12) == ["今天天气很", "好，我们去公", "园。"]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "\x1b[2J",
+        "&#27;[2J",
+        "\x9b2J",
+        "\u202egnirts",
+        "```\n\x1b]0;x\x07\n```",
+        "[a](http://b/\x1b]52;c;x)",
+        "| a\x1b |\n|--|\n| \x07 |",
+    ],
+)
+def test_nothing_that_a_terminal_obeys_is_drawn(hostile: str) -> None:
+    document = Document()
+    document.put(hostile, final=True)
+    document.fit(30, INKS)
+    assert not any(hidden(line) for line in drawn(document))
+
+
+SOURCE = """# Title
+
+A paragraph of some words, with **strong** and `code`, which is longer than a line is wide.
+
+- one
+- two
+
+  in a loose list
+- three
+
+1. first
+   ```python
+   print("in a list")
+   ```
+2. second
+
+> quoted
+> twice
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```json
+{"a": 1}
+```
+
+中文段落，没有空格。
+
+[docs]: http://docs.example
+See [docs].
+"""
+LONG_FENCE = "Before.\n\n```python\n" + "".join(f"x{number} = {number}\n" for number in range(200)) + "```\n\nAfter."
+LONG_TABLE = (
+    "| n | square |\n|--:|---|\n" + "".join(f"| {number} | {number * number} |\n" for number in range(200)) + "\nAfter."
+)
+LONG_LIST = "".join(f"{number}. item {number}\n" for number in range(1, 120)) + "\nAfter."
+LONG_PARAGRAPH = "word " * 5000 + "\n\nAfter."
+
+
+@pytest.mark.parametrize("source", [SOURCE, LONG_FENCE, LONG_LIST], ids=["page", "fence", "list"])
+@pytest.mark.parametrize("step", [1, 7, 400])
+def test_what_grew_looks_like_what_came_whole(source: str, step: int) -> None:
+    document = Document()
+    document.fit(30, INKS)
+    for end in range(step, len(source) + step, step):
+        document.put(source[:end], final=False)
+        document.advance(Budget(60))
+    document.put(source, final=True)
+    assert drawn(document) == lines(source, 30)
+
+
+def test_long_blocks_lose_nothing_where_they_are_cut() -> None:
+    assert [line.split()[-1] for line in lines(LONG_FENCE)[3:-2]] == [str(number) for number in range(200)]
+    assert lines(LONG_FENCE)[2:4] == ["  python", "  x0 = 0"]
+    rows = lines(LONG_TABLE)
+    assert len(rows) == 204
+    assert rows[2:202] == [f"{number:>3} │ {number * number}" for number in range(200)]
+    items = lines(LONG_LIST)
+    assert items[:119] == [f"{number}. item {number}" for number in range(1, 120)]
+    assert " ".join(lines(LONG_PARAGRAPH)).split() == ["word"] * 5000 + ["After."]
+
+
+def test_an_open_fence_is_not_drawn_again_from_its_first_line() -> None:
+    document = Document()
+    document.fit(40, INKS)
+    document.put("```python\n" + "x = 1\n" * 1000, final=False)
+    document.advance(Budget(60))
+    document.settle(0, 0, 1 << 40, Budget(60))
+    document.take_dirty()
+    document.put("```python\n" + "x = 1\n" * 1001, final=False)
+    document.advance(Budget(60))
+    assert document.take_dirty() > 970
+
+
+def test_a_late_token_costs_what_an_early_one_does() -> None:
+    def cost(repeats: int) -> float:
+        source = SOURCE * repeats
+        document = Document()
+        document.fit(60, INKS)
+        document.put(source, final=False)
+        document.advance(Budget(60))
+        best = 1.0
+        for number in range(1, 40):
+            begun = time.perf_counter()
+            document.put(source + "word " * number, final=False)
+            document.advance(Budget(60))
+            best = min(best, time.perf_counter() - begun)
+        return best
+
+    assert cost(200) < cost(5) * 3 + 0.002
+
+
+def test_the_budget_is_kept_and_the_work_goes_on_in_the_next_turn() -> None:
+    document = Document()
+    document.put(SOURCE * 300, final=True)
+    document.fit(60, INKS)
+    turns = 0
+    while not document.done:
+        begun = time.perf_counter()
+        document.advance(Budget(0.008))
+        assert time.perf_counter() - begun < 0.2
+        turns += 1
+    assert turns > 1
+
+
+def test_a_line_stays_itself_when_the_heights_above_are_corrected() -> None:
+    document = Document()
+    document.put("\n\n".join(f"paragraph {number} " + "words " * (number % 20) for number in range(200)), final=True)
+    document.fit(30, INKS)
+    document.advance(Budget(60))
+    line = document.settle(300, 0, 10, Budget(60))
+    text = document.line(line).strip.text
+    again = document.settle(line, 1 << 40, 10, Budget(60))
+    assert document.line(again).strip.text == text
+
+
+def test_a_table_that_grew_has_every_cell_whole() -> None:
+    document = Document()
+    document.fit(30, INKS)
+    for end in range(0, len(LONG_TABLE), 50):
+        document.put(LONG_TABLE[:end], final=False)
+        document.advance(Budget(60))
+    document.put(LONG_TABLE, final=True)
+    rows = drawn(document)
+    assert len(rows) == 204
+    assert [row.split() for row in rows[2:202]] == [[str(number), "│", str(number * number)] for number in range(200)]
+
+
+@given(st.text(max_size=300), st.integers(min_value=1, max_value=40))
+def test_anything_can_be_drawn_at_any_width(source: str, width: int) -> None:
+    assert not any(hidden(line) for line in lines(source, width))
+
+
+@given(st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~"), max_size=200), st.integers(min_value=1, max_value=20))
+def test_any_markup_can_be_drawn_and_streamed(source: str, step: int) -> None:
+    document = Document()
+    document.fit(20, INKS)
+    for end in range(0, len(source), step):
+        document.put(source[:end], final=False)
+        document.advance(Budget(60))
+    document.put(source, final=True)
+    assert drawn(document) == lines(source, 20)

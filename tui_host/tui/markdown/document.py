@@ -1,0 +1,193 @@
+"""A source as lines of one width: cut once, drawn where it is looked at, its open end drawn anew as it grows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from copy import deepcopy
+
+from textual.strip import Strip
+
+from tui_host.tui.markdown.blocks import draw_piece
+from tui_host.tui.markdown.cutter import Cutter
+from tui_host.tui.markdown.heights import Heights
+from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.page import Line, Page
+from tui_host.tui.markdown.parser import loaded
+from tui_host.tui.markdown.pieces import Piece, estimate
+
+EMPTY = Line(Strip([]))
+
+
+class Budget:
+    """Time that may be spent in one turn of the event loop."""
+
+    def __init__(self, seconds: float = 0.008, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._until = clock() + seconds
+
+    @property
+    def spent(self) -> bool:
+        """Whether it is used up."""
+        return self._clock() >= self._until
+
+
+class Document:
+    """The lines of one source.
+
+    It is told its source (`put`) and its width (`fit`), and works in `advance` and `settle` as long as a budget allows.
+    Until then heights are estimates, and lines that are not made yet are empty.
+    """
+
+    def __init__(self, *, plain: bool = False) -> None:
+        self._plain = plain
+        self._source = ""
+        self._final = False
+        self._width = 0
+        self._inks = Inks()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._as_text = self._plain or not loaded()
+        self._cutter = Cutter(plain=self._as_text)
+        self._pieces: list[Piece] = []
+        self._lines: list[list[Line] | None] = []
+        self._heights = Heights()
+        self._tail: list[Line] = []
+        self._tail_drawn = False
+        self._rest = estimate(self._source, self._width) if self._source else 0
+        self._dirty = 0
+
+    # What it is told.
+
+    def put(self, source: str, *, final: bool) -> None:
+        """Take the source as it is now; only what was added is read if it begins with what was there before."""
+        if "\r" in source:
+            source = source.replace("\r\n", "\n").replace("\r", "\n")
+        if source == self._source and final == self._final:
+            return
+        goes_on = source.startswith(self._source) and not (self._final and not final)
+        self._source, self._final = source, final
+        if goes_on:
+            self._tail_drawn = False
+        else:
+            self._begin()
+
+    def fit(self, width: int, inks: Inks) -> None:
+        """Take a width and styles. Nothing is drawn yet; heights become estimates where the width is another."""
+        if width == self._width and inks is self._inks:
+            return
+        if width != self._width:
+            self._heights.replace(piece.estimate(width) for piece in self._pieces)
+        self._width, self._inks = width, inks
+        self._lines = [None] * len(self._pieces)
+        self._tail_drawn = False
+        self._dirty = 0
+
+    # What it does.
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to cut, and the open end is drawn."""
+        return self._tail_drawn and not self._is_outdated()
+
+    def _is_outdated(self) -> bool:
+        return self._as_text and not self._plain and loaded()
+
+    def advance(self, budget: Budget) -> None:
+        """Cut what can be cut, and draw the open end."""
+        if self._is_outdated():
+            self._begin()
+        if self._tail_drawn:
+            return
+        found: list[Piece] = []
+        while self._cutter.step(self._source, final=self._final, found=found):
+            for piece in found:
+                self._pieces.append(piece)
+                self._lines.append(None)
+                self._heights.append(piece.estimate(self._width))
+            if found:
+                self._dirty = min(self._dirty, self._heights.start(len(self._pieces) - len(found)))
+            found.clear()
+            if budget.spent:
+                self._rest = estimate(self._source[self._cutter.position :], self._width)
+                self._tail = []
+                return
+        self._draw_tail()
+
+    def _draw_tail(self) -> None:
+        piece = self._cutter.rest(self._source)
+        before = self._tail
+        self._tail = [] if piece is None else self._draw(piece)
+        same = 0
+        for old, new in zip(before, self._tail, strict=False):
+            if old.strip != new.strip:
+                break
+            same += 1
+        if same < max(len(before), len(self._tail)):
+            self._dirty = min(self._dirty, self._heights.total + same)
+        self._tail_drawn = True
+        self._rest = 0
+
+    def _draw(self, piece: Piece) -> list[Line]:
+        page = Page(self._width, self._inks)
+        # A copy: what an open end seems to define must not outlive it.
+        draw_piece(page, piece, deepcopy(self._cutter.references))
+        return page.lines
+
+    def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
+        """Draw so much around a line, so that its neighbours' heights are right.
+
+        Returns:
+            Where that line is now: it stays the same line of the same piece, if there still is one.
+        """
+        if line < self._heights.total:
+            number, inside = self._heights.find(line)
+            inside = min(inside, max(0, self._make(number) - 1))
+            covered = self._heights[number] - inside
+        else:  # in the open end
+            number, inside = len(self._pieces), line - self._heights.total
+            covered = below
+        after = number + 1
+        while covered < below and after < len(self._pieces) and not budget.spent:
+            covered += self._make(after)
+            after += 1
+        covered = inside
+        before = number - 1
+        while covered < above and before >= 0 and not budget.spent:
+            covered += self._make(before)
+            before -= 1
+        return self._heights.start(number) + inside
+
+    def _make(self, number: int) -> int:
+        if self._lines[number] is None:
+            lines = self._draw(self._pieces[number])
+            self._lines[number] = lines
+            if len(lines) != self._heights[number]:
+                self._heights.put(number, len(lines))
+                self._dirty = min(self._dirty, self._heights.start(number))
+        return self._heights[number]
+
+    # What it knows.
+
+    @property
+    def height(self) -> int:
+        """How many lines there are, as far as is known."""
+        return self._heights.total + (len(self._tail) + self._rest)
+
+    def line(self, number: int) -> Line:
+        """One line. Draws the piece it is in, if `settle` has not; then heights may change."""
+        total = self._heights.total
+        if number >= total:
+            place = number - total
+            return self._tail[place] if place < len(self._tail) else EMPTY
+        block, inside = self._heights.find(number)
+        self._make(block)
+        lines = self._lines[block] or []
+        return lines[inside] if inside < len(lines) else EMPTY
+
+    def take_dirty(self) -> int:
+        """From which line on it looks different since this was last asked; its height if it does not."""
+        dirty = min(self._dirty, self.height)
+        self._dirty = 1 << 60
+        return dirty

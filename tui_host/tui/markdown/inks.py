@@ -1,0 +1,58 @@
+"""The styles that text is drawn with, by what it is; their colours come from the theme through component classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rich.style import Style
+
+from tui_host.tui.glyphs import UNICODE, Glyphs
+
+NAMES = (
+    "dim", "accent", "heading", "code", "address", "quote", "rule", "fence", "label",
+    "keyword", "name", "string", "number", "comment", "operator", "wrong",
+)  # fmt: skip
+"""What has a colour of its own. Strong, emphasised and struck text differ by attributes alone."""
+
+COMPONENTS = {f"ink--{name}" for name in NAMES}
+
+CSS = """
+        & > .ink--dim { color: $text-muted; }
+        & > .ink--accent { color: $text-primary; }
+        & > .ink--heading { color: $text-primary; text-style: bold; }
+        & > .ink--code { color: $text-accent; background: $foreground 8%; }
+        & > .ink--address { color: $text-muted; text-style: underline; }
+        & > .ink--quote { color: $text-muted; }
+        & > .ink--rule { color: $foreground 40%; }
+        & > .ink--fence { color: $foreground; background: $foreground 5%; }
+        & > .ink--label { color: $text-muted; background: $foreground 5%; text-style: italic; }
+        & > .ink--keyword { color: $text-accent; text-style: bold; }
+        & > .ink--name { color: $text-primary; }
+        & > .ink--string { color: $text-success; }
+        & > .ink--number { color: $text-warning; }
+        & > .ink--comment { color: $text-muted; text-style: italic; }
+        & > .ink--operator { color: $text-secondary; }
+        & > .ink--wrong { color: $text-error; text-style: bold; }
+"""
+"""Rules for a widget's own style sheet: it goes inside the widget's block."""
+
+FILLED = {"code", "fence", "label"}
+"""Those that have a background of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inks:
+    """Styles by name, and the marks to draw with. Without styles everything is drawn plain."""
+
+    styles: Mapping[str, Style] = field(default_factory=dict[str, Style])
+    glyphs: Glyphs = UNICODE
+
+    def __getitem__(self, name: str) -> Style:
+        return self.styles.get(name, Style.null())
+
+
+STRONG = Style(bold=True)
+EMPHASIS = Style(italic=True)
+STRUCK = Style(strike=True)
+UNDERLINED = Style(underline=True)

@@ -1,0 +1,41 @@
+"""The pieces that a source is cut into, each drawn by itself and never again at the same width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A block of Markdown, or a part of one that can grow without end.
+
+    Attributes:
+        kind: `markdown` is drawn as it reads; `fence` are lines of code, `table` the head and some rows, `text` no Markdown.
+        source: Its source; of a fence the code alone, of a table always with its head.
+        gap: An empty line stands before it.
+        begins: It is the first piece of its block: a fence names its language, a table shows its head.
+        info: What a fence says after its mark.
+        ordinal: The number of the first item of a list that goes on, None for a list that begins.
+        columns: The widths that a table's first rows asked for; empty where the piece is the whole table.
+    """
+
+    kind: Literal["markdown", "fence", "table", "text"]
+    source: str
+    gap: bool = False
+    begins: bool = True
+    info: str = ""
+    ordinal: int | None = None
+    columns: tuple[int, ...] = ()
+
+    def estimate(self, width: int) -> int:
+        """About how many lines it will take."""
+        return int(self.gap) + estimate(self.source, width)
+
+
+def estimate(text: str, width: int) -> int:
+    """About how many lines a text takes at a width, at least one. Counts, wraps nothing."""
+    if not text:
+        return 1
+    cells = len(text) if text.isascii() else int(len(text) * 1.5)
+    return 1 + text.count("\n") + cells // max(1, width)

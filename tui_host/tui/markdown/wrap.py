@@ -1,0 +1,112 @@
+"""Text into lines of a width in cells: words, Chinese and Japanese, emoji, words longer than a line.
+
+The one place where text becomes segments, hence the one where it is made visible.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich.cells import cell_len, split_graphemes
+from rich.segment import Segment
+from rich.style import Style
+
+from tui_host.capture.visible import visible
+
+# Characters between which a line may be broken, and those that must not begin or end one.
+_WIDE = "\u1100-\u11ff\u2e80-\u2fff\u3000-\u30ff\u3100-\u9fff\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
+_CLOSE = "、。，．：；？！）」』】》〉〕〗’”…～ー々"
+_OPEN = "（「『【《〈〔〖‘“"
+_ATOM = re.compile(
+    f" +|[{_OPEN}]*(?![{_CLOSE}{_OPEN}])[{_WIDE}][{_CLOSE}]*|[^ {_WIDE}{_OPEN}{_CLOSE}]+[{_CLOSE}]*|[{_OPEN}]+[{_CLOSE}]*|[{_CLOSE}]+"
+)
+_WIDE_END = re.compile(f"[{_WIDE}]$")
+_WIDE_START = re.compile(f"[{_WIDE}]")
+
+
+def joint(before: str, after: str) -> str:
+    """What a line break in the source stands for between two texts: a space, or nothing between Chinese or Japanese."""
+    return "" if _WIDE_END.search(before) and _WIDE_START.match(after) else " "
+
+
+def clean(text: str, style: Style) -> Segment:
+    """One segment of foreign text; tabs and newlines in it become pictures."""
+    return Segment(visible(text, newlines=False), style)
+
+
+def fill(text: str, width: int) -> list[tuple[int, int]]:
+    """Where the lines of a text without line breaks begin and end, in characters."""
+    if (len(text) <= width and text.isascii()) or cell_len(text) <= width:
+        return [(0, len(text))]
+    lines: list[tuple[int, int]] = []
+    start = end = 0  # of the line at work, without the spaces after its last word
+    used = gap = 0  # cells of it, and of those spaces
+    for match in _ATOM.finditer(text):
+        atom = match.group()
+        cells = cell_len(atom)
+        if atom[0] == " ":
+            if end == 0:
+                used = end = min(cells, width // 2)  # an indentation is kept
+            else:
+                gap += cells
+            continue
+        if end > start and used + gap + cells > width:
+            lines.append((start, end))
+            start = end = match.start()
+            used = gap = 0
+        if cells > width:
+            *full, (last, _) = fold(atom, width)
+            lines.extend((match.start() + first, match.start() + stop) for first, stop in full)
+            start = match.start() + last
+            used = cell_len(text[start : match.end()])
+        else:
+            used += gap + cells
+        gap = 0
+        end = match.end()
+    lines.append((start, end))
+    return lines
+
+
+def fold(text: str, width: int) -> list[tuple[int, int]]:
+    """Where a text is cut that is to keep its spaces, as code: at the last character that fits."""
+    width = max(1, width)
+    if text.isascii():
+        return [(place, min(len(text), place + width)) for place in range(0, len(text), width)] or [(0, 0)]
+    spans, _ = split_graphemes(text)
+    lines: list[tuple[int, int]] = []
+    start = column = 0
+    for first, _last, cells in spans:
+        if column + cells > width and first > start:
+            lines.append((start, first))
+            start, column = first, 0
+        column += cells
+    lines.append((start, len(text)))
+    return lines
+
+
+def cut(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
+    """The characters from `start` to `end` of what the segments say together."""
+    found: list[Segment] = []
+    place = 0
+    for segment in segments:
+        length = len(segment.text)
+        if place + length > start:
+            text = segment.text[max(0, start - place) : end - place]
+            if text:
+                found.append(segment if len(text) == length else Segment(text, segment.style))
+        place += length
+        if place >= end:
+            break
+    return found
+
+
+def break_lines(segments: Sequence[Segment]) -> list[list[Segment]]:
+    """Segments with line breaks in them as a list for each line, every text made visible."""
+    lines: list[list[Segment]] = [[]]
+    for text, style, _ in segments:
+        first, *others = text.split("\n")
+        if first:
+            lines[-1].append(clean(first, style or Style.null()))
+        lines.extend([clean(other, style or Style.null())] if other else [] for other in others)
+    return lines
