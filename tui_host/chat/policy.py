@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.servers.catalog import Tool
@@ -14,6 +14,11 @@ from tui_host.settings.schema import Rule
 
 Verdict: TypeAlias = Literal["approved", "edited", "rejected", "invalid"]
 Decider: TypeAlias = Literal["person", "rule", "flag", "default"]
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern names it; `*` stands for any characters, and nothing else is special."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,12 +190,12 @@ class Policy:
         actions = {
             rule.action: rule
             for rule in self._rules
-            if fnmatchcase(tool.server, rule.server) and fnmatchcase(tool.name, rule.tool)
+            if matches(tool.server, rule.server) and matches(tool.name, rule.tool)
         }
         if "deny" in actions:
             return self._by_rule(request, "rejected", f"denied by a rule in {actions['deny'].where}")
         full_name = f"{tool.server}.{tool.name}"
-        flag = next((pattern for pattern in self._flags if fnmatchcase(full_name, pattern)), None)
+        flag = next((pattern for pattern in self._flags if matches(full_name, pattern)), None)
         if flag is not None or self._allow_all:
             words = f"allowed by --allow {flag}" if flag is not None else "allowed by --yes"
             return Decision(

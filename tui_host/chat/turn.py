@@ -9,6 +9,7 @@ import anyio
 
 from tui_host.chat.calls import Calls, Outcome
 from tui_host.chat.conversation import NoteItem, SummaryItem
+from tui_host.chat.history import mended
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.messages import Ask, Message, ToolResult, ToolSpec, Usage
@@ -96,7 +97,7 @@ class Turn:
             table, tools = self._offered()
             ask = Ask(
                 model=session.model.model,
-                messages=tuple(session.messages),
+                messages=tuple(mended(session.messages)),
                 tools=tools,
                 options=tuple(provider.options.items()),
             )

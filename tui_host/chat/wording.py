@@ -78,3 +78,4 @@ STOPPED_RUNNING = (
 )
 ANSWER_STOPPED = "[The user stopped the previous answer here.]"
 ANSWER_CUT = "[The connection broke off here; the previous answer is not complete.]"
+ENDED = "The program ended before this call had a result. It may have had its effect; its result is unknown."

@@ -44,7 +44,7 @@ async def _ask(arguments: Arguments, settings: Settings, text: str) -> int:
         settings,
         source="ask",
         record=not arguments.no_record,
-        policy=lambda chosen: Policy(chosen.rules, flags=arguments.allow, allow_all=arguments.yes),
+        policy=lambda chosen: Policy(chosen.rules, flags=chosen.allow, allow_all=arguments.yes),
     )
     asks = sys.stdin.isatty() and sys.stderr.isatty() and arguments.words[0] != "-"
     host.approver = TerminalApprover() if asks else Refuse()

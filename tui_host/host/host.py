@@ -74,7 +74,7 @@ class Host:
         self.sessions: dict[str, Session] = {}
         self._source: Source = source
         self._record = record
-        self._policy = policy or (lambda chosen: Policy(chosen.rules))
+        self._policy = policy or (lambda chosen: Policy(chosen.rules, flags=chosen.allow))
         self._started = time.monotonic()
         self._turns: dict[str, Turn] = {}
         self._results: dict[str, TurnResult] = {}
@@ -225,7 +225,7 @@ class Host:
 
     def _keep(self, session: Session) -> None:
         if self.store is not None and self.recorder is not None and session.keeper is None:
-            session.keeper = StoreKeeper(self.store, self.recorder)
+            session.keeper = StoreKeeper(self.store)
 
     def send(self, session: Session, text: str) -> None:
         """Begin a turn; nothing happens while one is at work in this session."""

@@ -1,0 +1,147 @@
+"""`sessions`: what was recorded, listed, shown, exported, deleted."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.store import Store
+from tui_host.cli import diagnostics, output
+from tui_host.errors import JSON, StoreError
+
+if TYPE_CHECKING:
+    from tui_host.capture.sessions import SessionInfo
+    from tui_host.cli.arguments import Arguments
+    from tui_host.settings.schema import Settings
+
+
+def sessions(arguments: Arguments, settings: Settings) -> int:
+    """Do the command's action."""
+    path = settings.data_dir / "tui-host.db"
+    with _opened(path, write=arguments.action == "delete") as store:
+        for notice in store.notices if store is not None else ():
+            diagnostics.tell(notice)
+        if arguments.action == "list":
+            _list(store, as_json=arguments.json)
+            return diagnostics.DONE
+        if store is None:
+            raise StoreError("nothing has been recorded here yet", str(path), 'tui-host ask "hello" records something')
+        match arguments.action:
+            case "show":
+                _show(store, arguments)
+            case "export":
+                _export(store, arguments)
+            case _:
+                _delete(store, arguments)
+    return diagnostics.DONE
+
+
+@contextmanager
+def _opened(path: Path, *, write: bool) -> Iterator[Store | None]:
+    """The store, None where there is none yet: looking at it makes none."""
+    if not path.exists():
+        yield None
+        return
+    store = Store.open(path) if write else Store.open_to_read(path)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _info(info: SessionInfo) -> dict[str, JSON]:
+    return {
+        "id": info.id,
+        "title": info.title,
+        "created": info.created,
+        "updated": info.updated,
+        "turns": info.turns,
+        "source": info.source,
+        "live": info.live,
+    }
+
+
+def _list(store: Store | None, *, as_json: bool) -> None:
+    listed = store.sessions.list() if store is not None else ()
+    if as_json:
+        output.value({"sessions": [_info(info) for info in listed]})
+    elif not listed:
+        diagnostics.tell("no session has been recorded here yet")
+    else:
+        rows = [
+            (info.id, _local(info.updated_ns), str(info.turns), info.source, info.model, info.title) for info in listed
+        ]
+        output.table([("ID", "UPDATED", "TURNS", "SOURCE", "MODEL", "TITLE"), *rows])
+
+
+def _local(time_ns: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1_000_000_000))
+
+
+def _show(store: Store, arguments: Arguments) -> None:
+    info = store.find_session(arguments.words[0])
+    items: list[JSON] = [json.loads(text) for _, text in store.sessions.items(info.id)]
+    if arguments.json:
+        output.value({"session": _info(info), "items": items})
+        return
+    output.text(f"{info.title}\n{info.id} · {info.model} · {info.protocol} · {info.turns} turns")
+    for item in items:
+        if isinstance(item, dict) and (words := "\n".join(_item_words(item))):
+            output.text(f"\n{words}")
+
+
+def _item_words(item: dict[str, JSON]) -> Iterator[str]:
+    """One item of the chat as plain lines."""
+    match item.get("item"):
+        case "user":
+            yield f"You: {item.get('text')}"
+        case "answer":
+            if item.get("text"):
+                yield f"Model: {item.get('text')}"
+        case "call":
+            yield f"Tool call: {item.get('server')}.{item.get('tool')} {item.get('sent') or item.get('asked')}"
+            yield f"  {item.get('words') or item.get('state')}"
+            if item.get("result"):
+                yield f"  {item.get('result')}"
+        case "note":
+            yield f"Note: {' · '.join(str(item[key]) for key in ('where', 'what', 'remedy') if item.get(key))}"
+        case _:
+            return
+
+
+def _export(store: Store, arguments: Arguments) -> None:
+    info = store.find_session(arguments.words[0])
+    pieces = EXPORTS[arguments.format](store, info)
+    if arguments.output is None:
+        output.raw(pieces)
+    else:
+        _write(arguments.output, pieces)
+
+
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    try:
+        with path.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+    except OSError as error:
+        raise StoreError(f"cannot be written: {error.strerror}", str(path), "choose another file with -o") from error
+
+
+def _delete(store: Store, arguments: Arguments) -> None:
+    found = [store.find_session(name) for name in arguments.words]
+    deleted: list[JSON] = []
+    for info in found:
+        if not store.sessions.delete(info.id):
+            diagnostics.tell(
+                f"{info.id}: deleted; another process still reads the file, so traces may stay until it ends"
+            )
+        deleted.append(info.id)
+        if not arguments.json:
+            output.text(f"deleted {info.id}  {info.title}")
+    if arguments.json:
+        output.value({"deleted": deleted})
