@@ -1,0 +1,142 @@
+"""Short words for a row, out of the bytes of a request or a response; foreign words stay as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.dialect import Decoder
+from tui_host.llm.fold import Fold
+from tui_host.llm.jsonspans import Node, spans
+
+_MOST = 200
+_LISTS = ("tools", "messages", "contents", "input")
+_NO_NAMES: Mapping[str, tuple[str, str]] = {}
+
+
+def request_words(body: bytes, previous: bytes | None = None) -> str:
+    """«3 tools · 2 messages»; beside an earlier request of the same turn only what it adds: «+2 messages».
+
+    Args:
+        body: A request's body, of any dialect; anything else gives no words.
+        previous: The body of the request before it, None if this is the first.
+    """
+    now = spans(body, walk=_LISTS)
+    if now is None:
+        return ""
+    before = spans(previous, walk=_LISTS) if previous is not None else None
+    tools, messages = _count(now, "tools"), _messages(now)
+    words: list[str] = []
+    if tools and (before is None or tools != _count(before, "tools")):
+        words.append(_counted(tools, "tool"))
+    grown = messages - _messages(before) if before is not None else 0
+    if grown > 0:
+        words.append(f"+{_counted(grown, 'message')}")
+    elif messages:
+        words.append(_counted(messages, "message"))
+    return " · ".join(words)
+
+
+class ResponseWords:
+    """Words for a response while it grows: each byte is read once."""
+
+    def __init__(
+        self,
+        *,
+        dialect: str,
+        status: int = 200,
+        headers: tuple[tuple[str, str], ...] = (),
+        names: Mapping[str, tuple[str, str]] = _NO_NAMES,
+    ) -> None:
+        """Begin with a response's head.
+
+        Args:
+            dialect: The dialect's name; of one that is not known nothing is said.
+            status: The response's status.
+            headers: Its headers.
+            names: Server and tool for each name that the model sees.
+        """
+        self._dialect = DIALECTS.get(dialect)
+        self._status = status
+        self._headers = headers
+        self._names = names
+        self._fold = Fold(provider="", model="", call_id=str)
+        self._refusal = bytearray()
+        kind = next((value for name, value in headers if name.lower() == "content-type"), "")
+        self._decoder: Decoder | None = None
+        if self._dialect is not None and 200 <= status < 300:
+            self._decoder = self._dialect.decoder(kind)
+
+    def feed(self, data: bytes) -> None:
+        """More of the body, after content decoding."""
+        if self._decoder is None:
+            self._refusal += data[: 65536 - len(self._refusal)]
+            return
+        for event in self._decoder.feed(data):
+            self._fold.add(event)
+
+    def finish(self) -> None:
+        """The end of the body."""
+        if self._decoder is not None:
+            for event in self._decoder.finish():
+                self._fold.add(event)
+
+    @property
+    def words(self) -> str:
+        """«asks math.multiply {"a":6,"b":5}», «"6 × 5 + 7 = 37"», or the error's words; empty while nothing was said."""
+        if self._dialect is None:
+            return ""
+        if self._decoder is None:
+            error = self._dialect.error(self._status, self._headers, bytes(self._refusal))
+            return _line(error.what.removeprefix(f"{self._status}: "))
+        fold = self._fold
+        if fold.failure:
+            return _line(fold.failure)
+        calls = fold.calls
+        if calls:
+            first = calls[0].call
+            server, tool = self._names.get(first.name, ("", first.name))
+            name = f"{server}.{tool}" if server else tool
+            more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+            return f"{_line(f'asks {name} {first.arguments}', _MOST - len(more))}{more}"
+        text = fold.text or fold.thinking
+        ending = {"cut": ", cut off", "length": ", cut at the token limit", "refused": ", refused"}.get(
+            fold.stop or "", ""
+        )
+        if not text.strip():
+            return {"cut": "cut off", "end": "an empty answer", "refused": "refused"}.get(fold.stop or "", "")
+        quoted = f'"{_line(text, _MOST - len(ending) - 12)}"'
+        return f"{quoted}{ending}" if fold.text else f"thinks {quoted}{ending}"
+
+
+def response_words(
+    body: bytes,
+    *,
+    dialect: str,
+    status: int = 200,
+    headers: tuple[tuple[str, str], ...] = (),
+    names: Mapping[str, tuple[str, str]] = _NO_NAMES,
+) -> str:
+    """The words for a whole response, as `ResponseWords` has them."""
+    growing = ResponseWords(dialect=dialect, status=status, headers=headers, names=names)
+    growing.feed(body)
+    growing.finish()
+    return growing.words
+
+
+def _count(node: Node, name: str) -> int:
+    found = node.get(name)
+    return len(found.elements) if found is not None else 0
+
+
+def _messages(node: Node) -> int:
+    return max(_count(node, name) for name in _LISTS[1:])
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _line(text: str, most: int = _MOST) -> str:
+    line = " ".join(text[: 2 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,90 @@
+"""Which models a person has already: keys in the environment, servers on their usual loopback ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tui_host.settings.presets import PRESETS
+
+_SECONDS = 0.3
+_MOST = 1 << 20
+_LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalServer:
+    """A model server that answered on this machine.
+
+    Attributes:
+        provider: The preset's name.
+        base_url: Where it is.
+        models: What it has.
+    """
+
+    provider: str
+    base_url: str
+    models: tuple[str, ...]
+
+
+def found(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The presets whose key stands in the environment, by name, in the order to offer them."""
+    return tuple(
+        name
+        for name, provider in PRESETS.items()
+        if provider.key_variable is not None and environment.get(provider.key_variable, "").strip()
+    )
+
+
+async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[LocalServer, ...]:
+    """The model servers that answer on this machine's usual ports, asked for their models all at once; never raises.
+
+    What listens there and is no model server is told by its answer, and left out. Nothing is recorded: no provider was chosen.
+
+    Args:
+        addresses: Base URLs by the preset's name; None for the presets' own.
+    """
+    import anyio
+
+    if addresses is None:
+        addresses = {name: PRESETS[name].base_url.text for name in _LOCAL}
+    answers: dict[str, LocalServer] = {}
+
+    async def ask(name: str, base_url: str) -> None:
+        models = await _models(base_url)
+        if models is not None:
+            answers[name] = LocalServer(provider=name, base_url=base_url, models=models)
+
+    async with anyio.create_task_group() as group:
+        for name, base_url in addresses.items():
+            group.start_soon(ask, name, base_url)
+    return tuple(answers[name] for name in addresses if name in answers)
+
+
+async def _models(base_url: str) -> tuple[str, ...] | None:
+    """The names in the list that a model server gives; None for anything else."""
+    import ssl
+
+    import anyio
+    import httpx
+
+    from tui_host.llm.dialects.openai import OpenAI
+    from tui_host.llm.request import join
+
+    body = bytearray()
+    try:
+        with anyio.fail_after(2 * _SECONDS):
+            # Plain http to this machine: a context without any certificate spares loading them all.
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            async with (
+                httpx.AsyncClient(trust_env=False, verify=context, timeout=_SECONDS) as client,
+                client.stream("GET", join(base_url, "models"), headers={"Accept-Encoding": "identity"}) as response,
+            ):
+                async for piece in response.aiter_raw():
+                    body += piece
+                    if len(body) > _MOST:
+                        return None
+    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError):
+        return None  # nobody there, or nobody we know
+    is_list = response.status_code == 200 and b'"data"' in body and b'"list"' in body
+    return OpenAI().models(bytes(body)) if is_list else None
