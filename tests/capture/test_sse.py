@@ -124,6 +124,25 @@ def test_a_last_block_without_its_blank_line_counts_if_it_is_complete(last: byte
     assert [event.kind for event in events(b"data: 1\n\n", last)] == ["event", kind]
 
 
+@given(STREAMS, st.integers(1, 40), st.lists(st.integers(0, 200), max_size=20))
+def test_too_large_an_event_is_cut_however_it_came(stream: bytes, limit: int, cuts: list[int]) -> None:
+    bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+
+    def limited(*chunks: bytes) -> list[SseEvent]:
+        decoder = SseDecoder(limit)
+        return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.finish()
+
+    whole = limited(stream)
+    assert limited(*(stream[start:end] for start, end in itertools.pairwise(bounds))) == whole
+    assert all(len(event.data) <= limit for event in whole)
+
+
+def test_an_event_after_one_too_large_is_read() -> None:
+    decoder = SseDecoder(10)
+    assert decoder.feed(b"data: 12345678901") == []
+    assert [event.kind for event in decoder.feed(b"\n\ndata: 1\n\n")] == ["cut", "event"]
+
+
 def test_a_large_event_byte_by_byte_takes_time_in_proportion() -> None:
     def cost(size: int) -> float:
         decoder = SseDecoder()

@@ -40,16 +40,20 @@ class SseEvent:
 class SseDecoder:
     """Splits a body into events, however it was cut into chunks, in time proportional to its length.
 
-    Lines end at CR, LF and CRLF and nowhere else. An event is given out with the line end that completes it. It keeps an
-    unfinished event whole, so whoever feeds it bounds the body.
+    Lines end at CR, LF and CRLF and nowhere else. An event is given out with the line end that completes it.
+
+    Args:
+        limit: Bytes that one event may have; a larger one is given out as `cut`, without its data.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = 64 << 20) -> None:
+        self._limit = limit
         self._line = bytearray()
         self._line_start = 0
         self._position = 0
         self._head: bytes | None = b""  # the first bytes, until they can be told from a byte order mark
         self._after_cr = False
+        self._skip = False  # the line that is being read has been forgotten
         self._clear()
 
     def feed(self, data: bytes) -> list[SseEvent]:
@@ -77,10 +81,10 @@ class SseDecoder:
         head, self._head = self._head, None
         found = self._split(head) if head else []
         if self._line:
-            found += self._take(bytes(self._line))
+            found += self._take(bytes(self._line), self._position)
             self._line.clear()
         if self._start is not None:
-            whole = self._data is not None and _is_complete(b"\n".join(self._data))
+            whole = self._data is not None and not self._over and _is_complete(b"\n".join(self._data))
             found.append(self._dispatch("event" if whole else "cut"))
         return found
 
@@ -97,20 +101,28 @@ class SseDecoder:
             if self._line:
                 text = bytes(self._line) + text
                 self._line.clear()
-            found += self._take(text)
+            found += self._take(text, self._position + match.start())
             begin = match.end()
             self._line_start = self._position + begin
         self._line += data[begin:] if begin else data
+        if len(self._line) + self._held > self._limit:
+            self._too_large()
+            self._skip = True
         self._after_cr = data.endswith(b"\r") or (self._after_cr and not data)
         self._position += len(data)
         return found
 
-    def _take(self, line: bytes) -> list[SseEvent]:
-        start, end = self._line_start, self._line_start + len(line)
+    def _take(self, line: bytes, end: int) -> list[SseEvent]:
+        start = self._line_start
+        if self._skip or end - start + self._held > self._limit:
+            self._too_large()
+            self._skip = False
+            self._end = end
+            return []
         if not line:
             if self._start is None:
                 return []
-            return [self._dispatch("other" if self._data is None else "event")]
+            return [self._dispatch("cut" if self._over else "other" if self._data is None else "event")]
         if line.startswith(b":"):
             return [SseEvent(kind="comment", event="", data=line[1:].removeprefix(b" "), start=start, end=end)]
         if self._start is None:
@@ -121,16 +133,26 @@ class SseDecoder:
         return []
 
     def _field(self, name: bytes, value: bytes) -> None:
-        if name == b"data":
+        if name == b"data" and not self._over:
             if self._data is None:
                 self._data = []
             self._data.append(value)
+            self._held += len(value)
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
         elif name == b"id" and b"\0" not in value:
             self._id = value.decode("utf-8", "replace")
         elif name == b"retry" and value.isdigit() and len(value) <= 12:
             self._retry = int(value)
+
+    def _too_large(self) -> None:
+        """Forget an event beyond the limit; of an unfinished line only that it is not empty is still of use."""
+        if self._start is None:
+            self._start = self._line_start
+        self._over = True
+        self._held = 0
+        self._data = None
+        del self._line[1:]
 
     def _dispatch(self, kind: SseKind) -> SseEvent:
         found = SseEvent(
@@ -148,6 +170,8 @@ class SseDecoder:
     def _clear(self) -> None:
         self._start: int | None = None
         self._end = 0
+        self._held = 0
+        self._over = False
         self._data: list[bytes] | None = None
         self._event = ""
         self._id: str | None = None

@@ -1,0 +1,66 @@
+"""How an exchange ended: the data of `end` and `error` records.
+
+A JSON object: `{"reason", "bytes", "kept", "error"}`. `reason` is one of `Reason`; `bytes` counts the response's body as it was
+transferred, `kept` how many of these are in the capture (the limit stands in `http`); `error` says in words what failed. An
+exchange that is complete, or that the host itself closed, ends with an `end` record; any other with an `error` record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from tui_host.capture.record import Kind
+from tui_host.errors import JSON
+
+Reason: TypeAlias = Literal["complete", "closed by host", "cut by peer", "timed out", "not connected", "failed"]
+
+_REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The end of an exchange.
+
+    Attributes:
+        reason: What kind of end it was.
+        error: What failed, in words; empty if nothing did.
+        size: Bytes of the response's body that came.
+        kept: Bytes of it that were recorded.
+    """
+
+    reason: Reason = "complete"
+    error: str = ""
+    size: int = 0
+    kept: int = 0
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the record that says so."""
+        return "end" if self.reason in {"complete", "closed by host"} else "error"
+
+    def to_bytes(self) -> bytes:
+        """The record's data."""
+        value: dict[str, JSON] = {"reason": self.reason, "bytes": self.size, "kept": self.kept}
+        if self.error:
+            value["error"] = self.error
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+
+
+def read_ending(data: bytes) -> Ending:
+    """The end that a record tells; a record from elsewhere, with other data, tells it in its own words."""
+    try:
+        value: JSON = json.loads(data)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, Mapping):
+        return Ending(reason="failed", error=data[:500].decode("utf-8", "backslashreplace"))
+    size, kept = value.get("bytes"), value.get("kept")
+    return Ending(
+        reason=_REASONS.get(str(value.get("reason")), "failed"),
+        error=str(value.get("error", "")),
+        size=size if isinstance(size, int) else 0,
+        kept=kept if isinstance(kept, int) else 0,
+    )

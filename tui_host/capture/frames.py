@@ -1,0 +1,239 @@
+"""The heads of JSON-RPC frames out of their bytes. Nothing here raises, whatever the bytes are.
+
+Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole where that is cheap. A larger one is skimmed: its first
+64 KB and its end are read, what lies between is taken on trust (threats.md, PRO-01, PRO-02 and PRO-06).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from tui_host.capture.skim import Path, skim
+from tui_host.capture.words import WORDS, clean, mapping, words_of_error, words_of_request, words_of_result
+from tui_host.errors import JSON
+
+FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
+
+WHOLE = 2 << 20
+"""Bytes up to which a frame is parsed whole, if it has no more than `NODES` values."""
+NODES = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameHead:
+    """What a row and the correlation need of a frame; everything is empty that the frame does not have.
+
+    Attributes:
+        kind: What it is; `malformed` if it is no JSON-RPC message.
+        method: The method of a request or notification.
+        id: The id, as JSON text.
+        progress_token: The token of a progress notification, or the one a request gives for its progress, as JSON text.
+        request_id: The id that a cancellation names, as JSON text.
+        is_error: It is an error, or a result that has `isError`.
+        name: `params.name`: the tool, or the prompt.
+        words: A short form of what it says, one line.
+        reason: Why it is malformed, or what is odd about it.
+    """
+
+    kind: FrameKind
+    method: str = ""
+    id: str = ""
+    progress_token: str = ""
+    request_id: str = ""
+    is_error: bool = False
+    name: str = ""
+    words: str = ""
+    reason: str = ""
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers a request."""
+        return self.kind in {"result", "error"}
+
+
+def frame_head(line: bytes) -> FrameHead:
+    """The head of one message, or of a line that should be one; its line end may be there."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        return _malformed(line, f"not UTF-8 at byte {error.start}")
+    if len(line) > WHOLE or sum(line.count(mark) for mark in (b"{", b"[", b",")) > NODES:
+        found = _of_skimmed(line)
+        if found is not None:
+            return found
+    try:
+        return _of_value(json.loads(text, parse_constant=_refuse))
+    except RecursionError:
+        return _malformed(line, "nested too deeply to be read")
+    except json.JSONDecodeError as error:
+        return _malformed(line, f"not JSON: {error.msg} at character {error.pos}" if text.strip() else "an empty line")
+    except ValueError as error:
+        return _malformed(line, str(error) if str(error).startswith("not JSON") else "a number is too long to be read")
+
+
+def frames_in(body: bytes) -> list[bytes]:
+    """The messages in the body of a request or response: itself, or each member of a batch, as the bytes they are."""
+    stripped = body.strip()
+    if not stripped.startswith(b"["):
+        return [stripped] if stripped else []
+    try:
+        text = stripped.decode()
+        return [piece.encode() for piece in _members(text)] or [stripped]
+    except (ValueError, RecursionError):
+        return [stripped]
+
+
+def _members(text: str) -> Iterator[str]:
+    decode = json.JSONDecoder().raw_decode
+    at = 1
+    while True:
+        at = _after_space(text, at)
+        if text[at : at + 1] == "]":
+            return
+        start = at
+        _, at = decode(text, at)
+        yield text[start:at]
+        at = _after_space(text, at)
+        if text[at : at + 1] == ",":
+            at += 1
+        elif text[at : at + 1] != "]":
+            raise ValueError("a batch without an end")
+
+
+def _after_space(text: str, at: int) -> int:
+    while text[at : at + 1] in {" ", "\t", "\n", "\r"}:
+        at += 1
+    return at
+
+
+def _refuse(name: str) -> JSON:
+    raise ValueError(f"not JSON: {name} is no number")
+
+
+def _of_value(value: JSON) -> FrameHead:
+    if isinstance(value, Mapping):
+        if isinstance(value.get("method"), str):
+            return _of_request(value)
+        if "error" in value or "result" in value:
+            return _of_answer(value)
+        return FrameHead(kind="malformed", id=_id(value.get("id")), reason="no method, no result and no error")
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if value:
+            return FrameHead(kind="batch", words=f"{len(value)} messages")
+        return FrameHead(kind="malformed", reason="an empty batch")
+    return FrameHead(kind="malformed", reason="not a JSON object")
+
+
+def _of_request(value: Mapping[str, JSON]) -> FrameHead:
+    method = str(value.get("method"))
+    params = mapping(value.get("params"))
+    if method == "notifications/progress":
+        token = _id(params.get("progressToken"))
+    else:
+        token = _id(mapping(params.get("_meta")).get("progressToken"))
+    name = params.get("name")
+    head = FrameHead(
+        kind="request" if "id" in value else "notification",
+        method=clean(method),
+        id=_id(value.get("id")),
+        progress_token=token,
+        request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
+        name=clean(name) if isinstance(name, str) else "",
+        words=clean(words_of_request(method, params)),
+    )
+    if head.kind == "request" and not head.id:
+        return replace(head, kind="malformed", reason="the id is neither text nor a number")
+    return head
+
+
+def _of_answer(value: Mapping[str, JSON]) -> FrameHead:
+    identity = _id(value.get("id"))
+    error = value.get("error")
+    if "error" in value:
+        odd = "both a result and an error" if "result" in value else ""
+        words = words_of_error(mapping(error))
+        return FrameHead(kind="error", id=identity, is_error=True, words=clean(words), reason=odd)
+    result = mapping(value.get("result"))
+    head = FrameHead(
+        kind="result", id=identity, is_error=result.get("isError") is True, words=clean(words_of_result(result))
+    )
+    if not identity:
+        return replace(head, kind="malformed", reason="an answer without an id")
+    if not isinstance(value.get("result"), Mapping):
+        return replace(head, reason="the result is not an object")
+    return head
+
+
+def _id(value: JSON) -> str:
+    """An id as JSON text, empty for what cannot be one."""
+    if isinstance(value, str):
+        return clean(json.dumps(value[:WORDS], ensure_ascii=False))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return json.dumps(value)[:WORDS]
+    return ""
+
+
+def _malformed(line: bytes, reason: str) -> FrameHead:
+    """A frame that cannot be read, with what can be read at its beginning and end: an id wakes the one who waits for it."""
+    found = skim(line)
+    return FrameHead(
+        kind="malformed",
+        method=_text(found.get((b"", b"method"))),
+        id=_token_id(found.get((b"", b"id"))),
+        reason=reason,
+    )
+
+
+def _of_skimmed(line: bytes) -> FrameHead | None:
+    """The head of a frame too large to be parsed for it; None if its beginning and end do not tell."""
+    stripped = line.strip()
+    if stripped.startswith(b"["):
+        return FrameHead(kind="batch", words="many messages") if stripped.endswith(b"]") else None
+    if not stripped.startswith(b"{") or not stripped.endswith(b"}"):
+        return None
+    found = skim(stripped)
+    identity = _token_id(found.get((b"", b"id")))
+    method = _text(found.get((b"", b"method")))
+    if method:
+        return FrameHead(
+            kind="request" if identity else "notification",
+            method=method,
+            id=identity,
+            progress_token=_progress_token(found, method),
+            request_id=_token_id(found.get((b"", b"params", b"requestId"))),
+            name=_text(found.get((b"", b"params", b"name"))),
+            words=_text(found.get((b"", b"params", b"name"))),
+        )
+    if identity and ((b"", b"result") in found or (b"", b"error") in found):
+        failed = (b"", b"error") in found
+        is_error = failed or found.get((b"", b"result", b"isError")) == b"true"
+        words = _text(found.get((b"", b"error", b"message")) or found.get((b"", b"result", b"content", b"", b"text")))
+        return FrameHead(kind="error" if failed else "result", id=identity, is_error=is_error, words=words)
+    return None
+
+
+def _progress_token(found: Mapping[Path, bytes], method: str) -> str:
+    meta = () if method == "notifications/progress" else (b"_meta",)
+    return _token_id(found.get((b"", b"params", *meta, b"progressToken")))
+
+
+def _text(token: bytes | None) -> str:
+    value = _value(token)
+    return clean(value) if isinstance(value, str) else ""
+
+
+def _token_id(token: bytes | None) -> str:
+    return _id(_value(token))
+
+
+def _value(token: bytes | None) -> JSON:
+    if token is None or token[:1] in b"{[":
+        return None
+    try:
+        value: JSON = json.loads(token, parse_constant=_refuse)
+    except ValueError:
+        return None
+    return value

@@ -1,0 +1,144 @@
+"""One side's HTTP traffic observed and recorded, whichever client library moves it.
+
+A transport tells the observer what goes over the wire: heads, chunks after transfer framing and before content decoding, ends. For an
+MCP server the JSON-RPC messages in the bodies become `frame` records beside the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from tui_host.capture.correlator import Correlator
+from tui_host.capture.ending import Ending, Reason
+from tui_host.capture.http_frames import HttpFrames
+from tui_host.capture.record import Draft, Head, Place, Redaction
+from tui_host.capture.recording import Recording
+
+BODY_LIMIT = 64 << 20
+"""Bytes of a body that are kept; more is counted, and told in the record of the exchange's end."""
+
+Headers = Sequence[tuple[str, str]]
+
+
+class Observer:
+    """One client's traffic with one peer.
+
+    Args:
+        recorder: Keeps the records; takes the secrets out of them.
+        wire: Whether the peer is a model's provider or an MCP server.
+        peer: The provider's or server's name.
+        connection: The connection's id, of an MCP server.
+        limit: Bytes of a body that are kept.
+    """
+
+    def __init__(
+        self,
+        recorder: Recording,
+        *,
+        wire: Literal["llm", "mcp"],
+        peer: str,
+        connection: str | None = None,
+        limit: int = BODY_LIMIT,
+    ) -> None:
+        self._recorder = recorder
+        self._limit = limit
+        self._draft = Draft(wire=wire, kind="request", peer=peer, connection=connection)
+        self._correlator = Correlator()
+
+    def begin(self, method: str, url: str, headers: Headers, body: bytes, place: Place) -> ObservedExchange:
+        """Record a request that is about to be sent, with its whole body, as belonging to a place."""
+        exchange = self._recorder.new_exchange()
+        draft = replace(self._draft, exchange=exchange, place=place, direction="out")
+        cut = len(body) > self._limit
+        self._recorder.append(
+            replace(
+                draft,
+                head=Head(method=method, url=url, headers=tuple(headers)),
+                data=body[: self._limit],
+                encoding=_encoding(headers),
+                malformed=f"the body is kept up to {self._limit} of its {len(body)} bytes" if cut else None,
+            )
+        )
+        frames = HttpFrames(self._recorder, self._correlator, draft) if draft.wire == "mcp" else None
+        if frames is not None and method == "POST":
+            frames.sent(body)
+        return ObservedExchange(self._recorder, replace(draft, direction="in"), self._limit, frames)
+
+
+class ObservedExchange:
+    """One exchange while it lasts. After its end, told in whatever way, nothing more is recorded.
+
+    Attributes:
+        id: Its id in the capture.
+    """
+
+    def __init__(self, recorder: Recording, draft: Draft, limit: int, frames: HttpFrames | None) -> None:
+        self.id = draft.exchange or ""
+        self._recorder = recorder
+        self._draft = draft
+        self._limit = limit
+        self._frames = frames
+        self._redactor = recorder.redactor.stream()
+        self._size = self._kept = 0
+        self._ended = False
+
+    def response(self, status: int, headers: Headers) -> None:
+        """The head of the response has come."""
+        head = Head(status=status, headers=tuple(headers))
+        self._recorder.append(replace(self._draft, kind="response", head=head))
+        self._draft = replace(self._draft, encoding=_encoding(headers))
+        if self._frames is not None:
+            self._frames.answered(status, _value(headers, "content-type"), self._draft.encoding)
+
+    def chunk(self, data: bytes) -> None:
+        """Bytes of the response's body have come; they are recorded before anybody reads them."""
+        if self._ended or not data:
+            return
+        kept = data[: max(self._limit - self._kept, 0)]
+        self._size += len(data)
+        self._kept += len(kept)
+        self._keep(*self._redactor.feed(kept))
+        if self._frames is not None:
+            self._frames.received(data)
+
+    def end(self) -> None:
+        """The response is complete."""
+        self._finish("complete", "")
+
+    def fail(self, error: str, reason: Reason = "failed") -> None:
+        """The exchange came to an end that nobody wanted; `error` says in words what happened."""
+        self._finish(reason, error)
+
+    def close(self) -> None:
+        """The host reads no further: it has what it wants, or a person stopped it."""
+        self._finish("closed by host", "")
+
+    def _finish(self, reason: Reason, error: str) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        self._keep(*self._redactor.flush())
+        if self._frames is not None:
+            self._frames.finished(whole=reason == "complete")
+        ending = Ending(reason=reason, error=error, size=self._size, kept=self._kept)
+        self._recorder.append(replace(self._draft, kind=ending.kind, data=ending.to_bytes(), encoding=None))
+
+    def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:
+        if data or redacted:
+            self._recorder.append(replace(self._draft, kind="chunk", data=data, redacted=redacted))
+
+
+def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
+    """Headers as they stand on the wire, each byte one character."""
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
+
+
+def _encoding(headers: Headers) -> str | None:
+    encoding = _value(headers, "content-encoding")
+    return None if encoding in {"", "identity"} else encoding
+
+
+def _value(headers: Headers, name: str) -> str:
+    return next((value.strip().lower() for key, value in headers if key.lower() == name), "")

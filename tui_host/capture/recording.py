@@ -1,0 +1,44 @@
+"""What a tap needs of a recorder."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tui_host.capture.record import Draft, Redaction
+
+
+class RedactedStream(Protocol):
+    """Takes secrets out of a body that comes in pieces, also where a piece ends within one."""
+
+    def feed(self, data: bytes, /) -> tuple[bytes, tuple[Redaction, ...]]:
+        """What is certainly no part of a secret so far."""
+        ...
+
+    def flush(self) -> tuple[bytes, tuple[Redaction, ...]]:
+        """The rest."""
+        ...
+
+
+class BodyRedactor(Protocol):
+    """Gives a stream for each body."""
+
+    def stream(self) -> RedactedStream:
+        """For one body."""
+        ...
+
+
+class Recording(Protocol):
+    """What the observer needs of a recorder."""
+
+    @property
+    def redactor(self) -> BodyRedactor:
+        """Knows the secrets."""
+        ...
+
+    def append(self, draft: Draft, /) -> int:
+        """Keep a record; gives its number."""
+        ...
+
+    def new_exchange(self) -> str:
+        """A new id."""
+        ...
