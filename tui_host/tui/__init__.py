@@ -1,1 +1,1 @@
-"""The Textual front: app, screens, widgets."""
+"""The app: Textual screens and widgets over the host. Views draw and ask; nothing is decided here."""

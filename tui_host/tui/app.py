@@ -1,0 +1,221 @@
+"""The app: one host, its screens, and what holds on all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import locale
+import signal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
+from textual.screen import Screen
+from typing_extensions import override
+
+from tui_host.capture.visible import line
+from tui_host.tui import textual_private
+from tui_host.tui.crash import write_crash
+from tui_host.tui.filters import Clean
+from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.keys import ACTIONS
+from tui_host.tui.screens.main import MainScreen
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tui_host.chat.policy import Question
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+
+RATE = 1 / 25
+"""Seconds between two looks at what is new."""
+SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
+THEME = "textual-dark"
+
+
+class TuiHost(App[int]):
+    """The program's first front.
+
+    Attributes:
+        host: What all is asked of.
+        session: The session on screen.
+        first_frame: Set once something is painted; the host waits for it.
+    """
+
+    TITLE = "tui-host"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    CSS_PATH = "app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            action.key,
+            action.action,
+            action.label or action.name,
+            show=False,
+            priority=action.key != "ctrl+c",
+            id=action.name,
+        )
+        for action in ACTIONS
+        if action.key
+    ]
+
+    def __init__(self, host: Host) -> None:
+        super().__init__()
+        self.host = host
+        self.session: Session = host.new_session()
+        self.first_frame = asyncio.Event()
+        self._clean = Clean()
+        self._skipped = False
+        chosen = host.settings.ui.ascii
+        wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
+        self._glyphs = ASCII if chosen or (chosen is None and wide) else UNICODE
+        host.approver = self
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The marks to draw with."""
+        return self._glyphs
+
+    @property
+    def main(self) -> MainScreen | None:
+        """The main screen, None before it is there."""
+        return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
+
+    # From start to end.
+
+    def on_mount(self) -> None:
+        """Show the main screen; let the host begin after the first frame."""
+        self.theme = self.host.settings.ui.theme or THEME
+        self.push_screen(MainScreen(self.host, self.session, self._glyphs))
+        self.call_after_refresh(self._painted)
+
+    def _painted(self) -> None:
+        self.first_frame.set()
+        loop = asyncio.get_running_loop()
+        for number, code in SIGNALS.items():
+            loop.add_signal_handler(number, self._ended_by, code)
+        self.set_interval(RATE, self._look)
+
+    def _ended_by(self, code: int) -> None:
+        self.exit(return_code=code)
+
+    def _look(self) -> None:
+        """Let what is on screen take in what is new. Costs nothing where nothing is."""
+        if self.host.fault is not None:
+            self._failed(str(self.host.fault))
+            return
+        main = self.main
+        if main is not None:
+            main.look()
+        looks = getattr(self.screen, "look", None)
+        if self.screen is not main and callable(looks):
+            looks()
+
+    def _failed(self, words: str) -> None:
+        """The host could not open: leave, and say why below."""
+        self.exit(return_code=1, message=line(words, 400))
+
+    # Deciding.
+
+    async def decide(self, questions: Sequence[Question]) -> None:
+        """The host asks; the main screen shows `session.questions`. Returns when all are answered or the turn is stopped."""
+        while any(question.open for question in questions):
+            await asyncio.sleep(RATE)
+
+    @override
+    async def on_event(self, event: events.Event) -> None:
+        """The one place that keeps the quiet period: a key typed before the question was up never decides."""
+        main = self.main
+        if (
+            isinstance(event, events.Key | events.Paste | events.MouseDown | events.MouseUp | events.Click)
+            and main is not None
+            and self.screen is main
+            and main.swallow(event)
+        ):
+            return
+        await super().on_event(event)
+
+    # Actions of the whole app.
+
+    def show_session(self, session: Session) -> None:
+        """Put another session on the screen; the turn of the one that leaves goes on."""
+        self.session = session
+        if self.main is not None:
+            self.main.show_session(session)
+
+    def action_new(self) -> None:
+        """A new session."""
+        self.show_session(self.host.new_session(model=self.session.model))
+
+    def action_again(self) -> None:
+        """Send the last request again."""
+        self.host.again(self.session)
+
+    def action_stop(self) -> None:
+        """Stop the turn on screen."""
+        self.host.stop_turn(self.session)
+
+    def action_inspector(self) -> None:
+        """Chat and inspector, inspector alone, chat alone."""
+        if self.main is not None:
+            self.main.next_arrangement()
+
+    def action_copy(self) -> None:
+        """Copy what the focused view has, and say how much went where."""
+        source = getattr(self.focused, "current_source", None)
+        if not callable(source):
+            return
+        found = source()
+        what, text = found if isinstance(found, tuple) else ("message", str(found))
+        if not text:
+            return
+        self.copy_to_clipboard(text)
+        self.notify(f"{what}: {len(text):,} characters sent to the terminal's clipboard", markup=False, timeout=3)
+
+    def run_named(self, name: str) -> bool:
+        """Do the action of a `/name`; False if there is none."""
+        action = next((action for action in ACTIONS if action.name == name), None)
+        if action is None:
+            return False
+        self.call_later(self.run_action, action.action)
+        return True
+
+    @override
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette: the table of keys."""
+        for action in ACTIONS:
+            if action.name == "palette":
+                continue
+            key = f" ({action.shown})" if action.shown else ""
+            yield SystemCommand(
+                f"{action.name}{key}", action.help, lambda name=action.name: None if self.run_named(name) else None
+            )
+
+    # What holds on every screen.
+
+    @override
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Textual's own filters, then the one that lets nothing act on the terminal."""
+        return [*super().get_line_filters(), self._clean]
+
+    @override
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """Skip a frame while the terminal does not read; draw all once it does. A full queue would block the loop."""
+        if textual_private.writes_waiting(self) >= textual_private.MOST_WAITING:
+            self._skipped = True
+            return
+        if self._skipped:
+            self._skipped = False
+            self.call_later(self.screen.refresh, layout=True)
+        super()._display(screen, renderable)
+
+    @override
+    def _fatal_error(self) -> None:
+        """The last resort: a log without local variables in place of Textual's traceback with them; exit code 1."""
+        recorder = self.host.recorder
+        redact = recorder.redactor.text if recorder is not None else str
+        error = self._exception or RuntimeError("no exception was kept")
+        textual_private.say_after_end(self, write_crash(error, self.host.settings.data_dir, redact))

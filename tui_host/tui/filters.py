@@ -1,0 +1,42 @@
+"""The exit filter: whatever still acts on a terminal is deleted from every line that is drawn.
+
+Entry (`capture.visible`) makes foreign text readable; this is the second layer, for what did not pass there.
+Controls take no cell, so that deleting them keeps a line's width. Source: threats, TRM-01, TRM-07.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from textual.filter import LineFilter
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from textual.color import Color
+
+ACTING = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+class Clean(LineFilter):
+    """Deletes control, bidi and other invisible characters, and every hyperlink."""
+
+    @override
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The same segments, harmless."""
+        cleaned: list[Segment] | None = None
+        for place, segment in enumerate(segments):
+            text, style, control = segment
+            linked = style is not None and style.link is not None
+            if not linked and (text.isascii() and text.isprintable()):
+                continue
+            harmless = ACTING.sub("", text)
+            if harmless == text and not linked:
+                continue
+            cleaned = list(segments) if cleaned is None else cleaned
+            cleaned[place] = Segment(harmless, style.update_link(None) if linked and style else style, control)
+        return segments if cleaned is None else [segment for segment in cleaned if segment.text]

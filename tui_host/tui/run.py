@@ -1,0 +1,48 @@
+"""Runs the app and the host around each other: the host opens after the first frame, and ends after the app."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from tui_host.errors import SettingsError
+from tui_host.host.host import Host
+from tui_host.tui.app import TuiHost
+
+if TYPE_CHECKING:
+    from tui_host.settings.schema import Settings
+
+
+def run_app(settings: Settings) -> int:
+    """The app; returns its exit code.
+
+    Raises:
+        SettingsError: There is no terminal that it can draw on.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise SettingsError("the app needs a terminal", where="tui-host", remedy="without one: tui-host ask TEXT")
+    if os.environ.get("TERM", "dumb") == "dumb":
+        raise SettingsError(
+            "this terminal cannot place text", where="TERM", remedy="set TERM, or use tui-host ask TEXT"
+        )
+    return asyncio.run(_run(settings))
+
+
+async def _run(settings: Settings) -> int:
+    host = Host(settings)
+    app = TuiHost(host)
+
+    async def serve() -> None:
+        await app.first_frame.wait()
+        await host.serve()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve())
+        try:
+            await app.run_async()
+        finally:
+            app.first_frame.set()  # an app that ended before its first frame still has a host to end
+            host.stop()
+    return app.return_code or 0
