@@ -1,0 +1,247 @@
+"""The recorder: takes what taps saw, hands it to the store, and tells views what is new."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from tui_host.capture.record import Draft, Record
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store_writer import Slot
+from tui_host.errors import StoreError
+
+if TYPE_CHECKING:
+    from tui_host.capture.store import CaptureKind, Store
+
+OVERHEAD = 700
+"""Bytes that a record takes in memory besides its data, roughly."""
+
+NOT_RECORDED = "nothing is kept, as you asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """How much a recorder keeps in memory.
+
+    Attributes:
+        window_bytes: Of records that are on disk too, for views that follow.
+        unkept_bytes: While the store cannot write; beyond it the oldest bytes go, and are counted.
+    """
+
+    window_bytes: int = 32 << 20
+    unkept_bytes: int = 256 << 20
+
+
+MEMORY = Memory()
+
+
+class Clock(Protocol):
+    """Where stamps come from."""
+
+    def wall_ns(self) -> int:
+        """Nanoseconds since 1970, UTC."""
+        ...
+
+    def mono_ns(self) -> int:
+        """Nanoseconds of a clock that never goes back."""
+        ...
+
+
+class SystemClock:
+    """This machine's clocks."""
+
+    def wall_ns(self) -> int:
+        """Nanoseconds since 1970, UTC."""
+        return time.time_ns()
+
+    def mono_ns(self) -> int:
+        """Nanoseconds of a clock that never goes back."""
+        return time.monotonic_ns()
+
+
+SYSTEM = SystemClock()
+
+
+class Recorder:
+    """Records one capture. Callable from any thread; only `flush`, `close` and `since` on old records touch the disk.
+
+    Args:
+        store: Where records are kept; None keeps them in memory alone.
+        redactor: What every record passes first; the store's texts pass it too.
+        capture: The capture's id, new.
+        kind: What makes the capture.
+        memory: Its limits.
+
+    Attributes:
+        revision: Grows when something new is visible, or what is told of it changed.
+        unkept: Records that are visible but only in memory.
+        dropped: Records whose bytes had to go because memory was full.
+        fault: Why records are not kept, empty if they are.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        redactor: Redactor,
+        *,
+        capture: str,
+        kind: CaptureKind = "app",
+        clock: Clock = SYSTEM,
+        memory: Memory = MEMORY,
+    ) -> None:
+        self.capture = capture
+        self.redactor = redactor
+        self.revision = 0
+        self.dropped = 0
+        self.fault: str = "" if store is not None else NOT_RECORDED
+        self._store = store
+        self._clock = clock
+        self._memory = memory
+        self._lock = threading.RLock()
+        self._slots: list[Slot] = []
+        self._evicted = 0  # how many records before the window
+        self._stale = 0  # how many slots at the window's beginning are evicted but not yet removed from the list
+        self._bytes = 0
+        self._seq = self._visible = self._kept = self._shed = 0
+        self._refused = 0
+        self._closed = False
+        self._exchanges = itertools.count(1)
+        self._connections = itertools.count(1)
+        if store is not None:
+            store.redactor = redactor
+            store.begin_capture(capture, kind, clock.wall_ns())
+
+    # Recording.
+
+    def append(self, draft: Draft) -> int:
+        """Redact, stamp and record; never blocks on the disk and never fails for it.
+
+        Returns:
+            The record's number in the capture.
+        """
+        draft = self.redactor.draft(draft)
+        with self._lock:
+            self._seq = seq = self._seq + 1
+            clock = self._clock
+            slot = Slot(
+                Record(capture=self.capture, seq=seq, time_ns=clock.wall_ns(), mono_ns=clock.mono_ns(), draft=draft),
+                self,
+            )
+            self._slots.append(slot)
+            self._bytes += len(draft.data) + OVERHEAD
+            if self._store is None:
+                self.settled(seq, NOT_RECORDED)
+            elif not self._store.put(slot):
+                self.settled(seq, self._store.fault)
+        return seq
+
+    def new_exchange(self) -> str:
+        """An id for an HTTP exchange, unique in the capture."""
+        return f"x{next(self._exchanges)}"
+
+    def new_connection(self, server: str) -> str:
+        """An id for a connection, unique in the capture."""
+        return f"{server}#{next(self._connections)}"
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Wait until all that was appended is on disk; False if it cannot be, or not within the time. Blocks."""
+        if self._store is None:
+            return False
+        try:
+            self._store.run(lambda _: None, timeout)
+        except StoreError:
+            return False
+        return not self.unkept
+
+    def close(self, timeout: float = 5.0) -> bool:
+        """End the capture; returns like `flush`. Blocks."""
+        if self._store is not None and not self._closed:
+            self._store.end_capture(self.capture, self._clock.wall_ns())
+        self._closed = True
+        return self.flush(timeout)
+
+    # Reading.
+
+    @property
+    def unkept(self) -> int:
+        """Records that are visible but only in memory."""
+        return self._visible - self._kept + self._refused
+
+    def since(self, seq: int, *, limit: int = 5000) -> Sequence[Record]:
+        """The visible records with a greater number, in order.
+
+        Raises:
+            StoreError: They left memory, and the database cannot be read.
+        """
+        with self._lock:
+            visible = self._visible
+            if seq >= self._evicted:
+                start = seq - self._evicted + self._stale
+                stop = min(start + limit, visible - self._evicted + self._stale)
+                return [slot.record for slot in self._slots[start:stop]]
+        if self._store is None:
+            return []
+        return list(self._store.records(capture=self.capture, after=seq, until_seq=visible, limit=limit))
+
+    async def follow(self, period: float = 1 / 30) -> AsyncIterator[int]:
+        """The revision, at once and then whenever it has changed; ends when the recorder is closed."""
+        import anyio
+
+        seen = -1
+        while True:
+            is_closed = self._closed
+            if self.revision != seen:
+                seen = self.revision
+                yield seen
+            if is_closed:
+                return
+            await anyio.sleep(period)
+
+    # What the writer says.
+
+    def settled(self, seq: int, fault: str) -> None:
+        """Records up to this number are kept, or wait in memory for the reason given."""
+        with self._lock:
+            if seq <= self._visible and fault == self.fault and (fault or seq <= self._kept):
+                return
+            self._visible = max(self._visible, seq)
+            self.fault = fault
+            if not fault:
+                self._kept = max(self._kept, seq)
+            self._make_room()
+            self.revision += 1
+
+    def refused(self) -> None:
+        """One record can never be kept; it stays visible while it is in memory, and is counted."""
+        with self._lock:
+            self._refused += 1
+            self.revision += 1
+
+    def _make_room(self) -> None:
+        while self._bytes > self._memory.window_bytes and self._evicted < self._kept:
+            slot = self._slots[self._stale]
+            self._bytes -= len(slot.record.draft.data) + OVERHEAD
+            self._stale += 1
+            self._evicted += 1
+        if self._stale > 1000 and self._stale * 2 > len(self._slots):
+            del self._slots[: self._stale]
+            self._stale = 0
+        if self.fault:
+            self._drop_bytes(self._memory.unkept_bytes)
+
+    def _drop_bytes(self, limit: int) -> None:
+        """Let the oldest bytes that are nowhere else go, until the rest fits."""
+        self._shed = max(self._shed, self._kept)
+        while self._bytes > limit and self._shed < self._seq:
+            slot = self._slots[self._shed - self._evicted + self._stale]
+            self._shed += 1
+            data = slot.record.draft.data
+            if data:
+                words = f"{len(data)} bytes were dropped: {self.fault}, and memory was full"
+                slot.record = replace(slot.record, draft=replace(slot.record.draft, data=b"", malformed=words))
+                self._bytes -= len(data)
+                self.dropped += 1

@@ -1,0 +1,288 @@
+"""Sessions in the store: what is listed, what they consist of, who writes one, how one is deleted.
+
+Calls that save return at once and keep their order, among themselves and with the records; the others block on the disk.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, Protocol, TypeAlias, TypeVar
+
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store_process import is_running, process_start
+from tui_host.capture.store_rows import SQLValue
+from tui_host.capture.store_selection import delete_session_records
+from tui_host.capture.store_writer import Write
+from tui_host.errors import TuiHostError
+
+T = TypeVar("T")
+Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
+
+_INFO = (
+    "SELECT id, title, created, updated, turns, source, model, protocol, owner_pid, owner_started,"
+    " turns > 0 OR source IN ('tap', 'import') AS listed FROM sessions"
+)
+_SAVE = """
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, draft, owner_pid, owner_started)
+    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = excluded.updated, model = excluded.model,
+        protocol = excluded.protocol, draft = excluded.draft
+"""
+_SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) VALUES (?, ?, ?, ?)"
+_SAVE_ITEM = "INSERT OR REPLACE INTO items (session, number, json) VALUES (?, ?, ?)"
+_TOUCH = "UPDATE sessions SET turns = max(turns, ?), updated = max(updated, ?) WHERE id = ?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInfo:
+    """What a list says of a session.
+
+    Attributes:
+        id: Sorts by time.
+        created_ns: Wall clock, nanoseconds since 1970 (UTC).
+        updated_ns: The same, of its last change.
+        turns: How many it has.
+        source: What made it.
+        live: A running process writes it.
+        model: PROVIDER/MODEL.
+        protocol: The tool protocol in use.
+    """
+
+    id: str
+    title: str
+    created_ns: int
+    updated_ns: int
+    turns: int
+    source: Source
+    live: bool
+    model: str
+    protocol: str
+
+    @property
+    def created(self) -> str:
+        """RFC 3339, UTC, microseconds."""
+        return rfc3339(self.created_ns)
+
+    @property
+    def updated(self) -> str:
+        """RFC 3339, UTC, microseconds."""
+        return rfc3339(self.updated_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionState:
+    """What is saved of a session besides messages and items."""
+
+    id: str
+    title: str
+    created_ns: int
+    updated_ns: int
+    source: Source
+    model: str
+    protocol: str
+    draft: str = ""
+
+
+class Database(Protocol):
+    """What sessions need of the store."""
+
+    @property
+    def redactor(self) -> Redactor:
+        """What every saved text passes."""
+        ...
+
+    def put(self, item: Write) -> bool:
+        """Hand something to the writer; never blocks."""
+        ...
+
+    def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do something on the writer's connection, after all that was put before, and wait for it."""
+        ...
+
+    def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
+        """All rows of a query."""
+        ...
+
+
+class Sessions:
+    """The sessions of one store. All text that is saved passes the store's redactor."""
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+        self._pid = os.getpid()
+        self._pid_started = process_start(self._pid)
+
+    # Saving: at once, in order.
+
+    def save(self, state: SessionState) -> None:
+        """Make the session, owned by this process, or bring it up to date."""
+        text = self._store.redactor.text
+        self._store.put(
+            Write(
+                sql=_SAVE,
+                row=(
+                    state.id,
+                    _storable(text(state.title)),
+                    state.created_ns,
+                    state.updated_ns,
+                    state.source,
+                    state.model,
+                    state.protocol,
+                    _storable(text(state.draft)),
+                    self._pid,
+                    self._pid_started,
+                ),
+            )
+        )
+
+    def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
+        """Save one message, JSON as the chat gives it."""
+        row: tuple[SQLValue, ...] = (session, number, turn, _storable(self._store.redactor.json_text(text)))
+        self._store.put(Write(sql=_SAVE_MESSAGE, row=row))
+        self._store.put(Write(sql=_TOUCH, row=(turn, time_ns, session)))
+
+    def save_item(self, session: str, number: int, text: str) -> None:
+        """Save one item of the chat, JSON as the chat gives it, in place of what its number had."""
+        row: tuple[SQLValue, ...] = (session, number, _storable(self._store.redactor.json_text(text)))
+        self._store.put(Write(sql=_SAVE_ITEM, row=row))
+
+    # Reading.
+
+    def list(self) -> Sequence[SessionInfo]:
+        """The sessions with a turn, and those from taps and imports; the last changed first."""
+        rows = self._store.read(f"{_INFO} WHERE listed ORDER BY updated DESC, id DESC")
+        return [_info(row) for row in rows]
+
+    def get(self, session: str) -> SessionInfo | None:
+        """One session by its whole id, with or without a turn."""
+        rows = self._store.read(f"{_INFO} WHERE id = ?", session)
+        return _info(rows[0]) if rows else None
+
+    def find(self, name: str) -> SessionInfo:
+        """A session by its id, a unique prefix of it, or `last`.
+
+        Raises:
+            TuiHostError: None has this name, or several begin with it; tells the nearest ids.
+        """
+        exact = self.get(name)
+        if exact is not None:
+            return exact
+        listed = self.list()
+        if name == "last" and listed:
+            return listed[0]
+        found = [info for info in listed if name and info.id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(info.id for info in found[:5])
+            raise TuiHostError(f"{len(found)} sessions begin with this: {ids}", name, "type more of the id")
+        near = difflib.get_close_matches(name, [info.id for info in listed], n=3, cutoff=0.5)
+        ids = f"; the nearest: {', '.join(near)}" if near else ""
+        raise TuiHostError(f"there is no such session{ids}", name, "look at `tui-host sessions list`")
+
+    def draft(self, session: str) -> str:
+        """What stood unsent in the prompt."""
+        rows = self._store.read("SELECT draft FROM sessions WHERE id = ?", session)
+        return _text(rows[0][0]) if rows else ""
+
+    def messages(self, session: str) -> Sequence[str]:
+        """The messages' JSON, in order."""
+        rows = self._store.read("SELECT json FROM messages WHERE session = ? ORDER BY number", session)
+        return [_text(row[0]) for row in rows]
+
+    def items(self, session: str) -> Sequence[tuple[int, str]]:
+        """Numbers and JSON of the chat's items, in order."""
+        rows = self._store.read("SELECT number, json FROM items WHERE session = ? ORDER BY number", session)
+        return [(_number(row[0]), _text(row[1])) for row in rows]
+
+    # Owning and deleting.
+
+    def claim(self, session: str) -> bool:
+        """Become the one process that writes this session; False while another one that runs is."""
+
+        def take(connection: sqlite3.Connection) -> bool:
+            connection.execute("BEGIN IMMEDIATE")
+            row: tuple[int | None, str | None] | None = connection.execute(
+                "SELECT owner_pid, owner_started FROM sessions WHERE id = ?", (session,)
+            ).fetchone()
+            is_free = row is None or row[0] in {None, self._pid} or not is_running(row[0] or 0, row[1] or "")
+            if is_free:
+                connection.execute(
+                    "UPDATE sessions SET owner_pid = ?, owner_started = ? WHERE id = ?",
+                    (self._pid, self._pid_started, session),
+                )
+            connection.execute("COMMIT")
+            return is_free
+
+        return self._store.run(take)
+
+    def release(self, session: str) -> None:
+        """Let others write it."""
+        sql = "UPDATE sessions SET owner_pid = NULL, owner_started = NULL WHERE id = ? AND owner_pid = ?"
+        self._store.put(Write(sql=sql, row=(session, self._pid)))
+
+    def delete(self, session: str) -> bool:
+        """Remove a session from the disk, with the records that only it used.
+
+        Returns:
+            Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
+
+        Raises:
+            TuiHostError: A running process writes it, or the database cannot be written.
+        """
+
+        def remove(connection: sqlite3.Connection) -> bool:
+            connection.execute("BEGIN IMMEDIATE")
+            row: tuple[SQLValue, ...] | None = connection.execute(f"{_INFO} WHERE id = ?", (session,)).fetchone()
+            if row is not None and row[8] != self._pid and _info(row).live:
+                raise TuiHostError("another process writes this session", session, "end it first")
+            delete_session_records(connection, session)
+            connection.execute("DELETE FROM messages WHERE session = ?", (session,))
+            connection.execute("DELETE FROM items WHERE session = ?", (session,))
+            connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+            busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            return not busy
+
+        return self._store.run(remove)
+
+
+def rfc3339(time_ns: int) -> str:
+    """UTC with microseconds, such as `2026-11-21T13:45:01.000250Z`."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _info(row: Sequence[SQLValue]) -> SessionInfo:
+    source = _text(row[5])
+    owner_pid = row[8]
+    return SessionInfo(
+        id=_text(row[0]),
+        title=_text(row[1]),
+        created_ns=_number(row[2]),
+        updated_ns=_number(row[3]),
+        turns=_number(row[4]),
+        source="ask" if source == "ask" else "tap" if source == "tap" else "import" if source == "import" else "chat",
+        live=isinstance(owner_pid, int) and is_running(owner_pid, _text(row[9])),
+        model=_text(row[6]),
+        protocol=_text(row[7]),
+    )
+
+
+def _text(value: SQLValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: SQLValue) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _storable(text: str) -> str:
+    """The text without lone surrogates, which SQLite refuses (PRO-12)."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,210 @@
+"""The database's file: made private, checked, set aside where it is damaged, brought to the newest form."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tui_host.capture.schema import APPLICATION_ID
+from tui_host.capture.store_writer import is_damage
+from tui_host.errors import StoreError
+
+BUSY_SECONDS = 5.0
+CHECKED_UP_TO = 4 << 20
+"""Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
+
+_ELSEWHERE = "choose another place with --data-dir, or start with --no-record"
+
+
+def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
+    """A connection in autocommit mode that waits for other processes and leaves no deleted text behind."""
+    connection = sqlite3.connect(
+        uri or path, uri=bool(uri), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA secure_delete = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write; works in a folder that cannot be written, too (STO-02)."""
+    quoted = path.absolute().as_uri()
+    for uri in (f"{quoted}?mode=ro", f"{quoted}?mode=ro&immutable=1"):
+        connection = connect(path, uri=uri)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            connection.close()
+            continue
+        return connection
+    raise StoreError("the database cannot be read", str(path), "look at its permissions")
+
+
+def open_to_write(path: Path, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
+    """The database, ready to be written; a damaged one is moved aside and told in `notices`.
+
+    Raises:
+        StoreError: The folder or the file cannot be used, or a newer version of the program has written it.
+    """
+    try:
+        _make_private(path)
+        try:
+            return _open(path, migrations, notices)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            aside = set_aside(path)
+            notices.append(f"the database was damaged: it was set aside as {aside.name}, and a new one begun")
+            _make_private(path)
+            return _open(path, migrations, notices)
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise StoreError(f"the database cannot be opened: {reason}", str(path), _ELSEWHERE) from error
+
+
+def doubted(path: Path) -> Path:
+    """The file whose presence says: look at the database before it is used again."""
+    return path.with_name(path.name + ".check")
+
+
+def set_aside(path: Path) -> Path:
+    """Move the database and what belongs to it out of the way; nothing of it is deleted.
+
+    Returns:
+        Where the database is now.
+    """
+    aside = path.with_name(f"{path.name}.damaged-{_stamp()}")
+    for ending in ("", "-wal", "-shm"):
+        old = path.with_name(path.name + ending)
+        if old.exists():
+            old.replace(aside.with_name(aside.name + ending))
+    doubted(path).unlink(missing_ok=True)
+    return aside
+
+
+def _make_private(path: Path) -> None:
+    folder = path.parent
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    owner = folder.stat()
+    if owner.st_uid not in {os.geteuid(), 0} and os.geteuid() != 0:
+        raise StoreError("the folder belongs to somebody else", str(folder), _ELSEWHERE)
+    try:
+        # made before SQLite does it, so that its two other files get the same mode (SEC-09)
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            path.chmod(0o600)
+    else:
+        os.fchmod(file, 0o600)
+        os.close(file)
+
+
+def _open(path: Path, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
+    connection = connect(path)
+    try:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only now, while there is no table, can it be chosen
+        mode = _write_ahead(connection)
+        if mode != "wal":
+            notices.append(f"the data folder allows no write-ahead log ({mode}): keeping is slower here")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        _check(path, connection)
+        _migrate(path, connection, migrations)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> str:
+    """Switch to the write-ahead log; SQLite does not wait here while another process does the same."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            mode: str = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return mode
+
+
+def _check(path: Path, connection: sqlite3.Connection) -> None:
+    if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
+        return
+    found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        damage = sqlite3.DatabaseError(found)
+        damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damage
+    doubted(path).unlink(missing_ok=True)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The number of migrations that the file has seen."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _migrate(path: Path, connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
+    _refuse_foreign(path, connection, len(migrations))
+    version = version_of(connection)
+    if version == len(migrations):
+        return
+    if version > 0:
+        _copy_aside(path, connection, version)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statements in migrations[version_of(connection) :]:  # asked again: another process may have done it
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> None:
+    version = version_of(connection)
+    application: int = connection.execute("PRAGMA application_id").fetchone()[0]
+    if version == 0 and application == 0:
+        tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if not tables:
+            return
+    if application != APPLICATION_ID:
+        raise StoreError("this is a database of another program", str(path), _ELSEWHERE)
+    if version > newest:
+        raise StoreError(
+            f"the database was written by a newer tui-host (form {version}, this one knows {newest})",
+            str(path),
+            "update tui-host, or choose another place with --data-dir",
+        )
+
+
+def _copy_aside(path: Path, connection: sqlite3.Connection, version: int) -> None:
+    copy_path = path.with_name(f"{path.name}.form{version}-{_stamp()}")
+    _make_private(copy_path)
+    copy = connect(copy_path)
+    try:
+        connection.backup(copy)
+    finally:
+        copy.close()
+
+
+def _stamp() -> str:
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"

@@ -1,0 +1,321 @@
+"""The one thread that writes to the database: it takes all that waits and commits it at once.
+
+What cannot be written now stays in memory, in order, and is tried again every few seconds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeAlias, TypeVar
+
+from tui_host.capture.record import Record
+from tui_host.capture.store_rows import INSERT, Row, to_row
+from tui_host.errors import StoreError
+
+BATCH = 1024
+RESTARTS = 1
+T = TypeVar("T")
+
+
+class Owner(Protocol):
+    """Who is told what became of its records; called in the writer's thread."""
+
+    def settled(self, seq: int, fault: str) -> None:
+        """Records up to this number are kept, or wait in memory for the reason given."""
+        ...
+
+    def refused(self) -> None:
+        """One record can never be kept."""
+        ...
+
+
+class Slot:
+    """A record on its way to the database; whoever runs short of memory may put a smaller one in its place."""
+
+    __slots__ = ("owner", "record")
+
+    def __init__(self, record: Record, owner: Owner) -> None:
+        self.record = record
+        self.owner = owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One statement with its values."""
+
+    sql: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work on the writer's connection that somebody waits for; runs after all that was put before it."""
+
+    work: Callable[[sqlite3.Connection], None]
+    future: Future[None] = field(default_factory=Future[None])
+
+    def perform(self, connection: sqlite3.Connection) -> None:
+        """Do it, outside any transaction, and hand over what came of it."""
+        try:
+            self.work(connection)
+        except BaseException as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self.future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            self.future.set_result(None)
+
+
+Statement: TypeAlias = "Slot | Write"
+Item: TypeAlias = "Slot | Write | Job | None"
+
+
+class Writer:
+    """Writes in the order of `put`.
+
+    Args:
+        connection: In autocommit mode and usable from any thread; the writer owns it.
+        capture_key: Finds or makes a capture's key in the database, inside a transaction.
+        told: Where it says what a person should know.
+        retry_seconds: How long it waits before it tries again.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        capture_key: Callable[[sqlite3.Connection, str], int],
+        told: Callable[[str], None],
+        *,
+        retry_seconds: float,
+    ) -> None:
+        self.fault = ""
+        self._connection = connection
+        self._capture_key = capture_key
+        self._told = told
+        self._retry_seconds = retry_seconds
+        self._retry_at = 0.0
+        self._queue: SimpleQueue[Item] = SimpleQueue()
+        self._pending: deque[Slot | Write | Job] = deque()
+        self._stopping = False
+        self._restarts = 0
+        self._lock = threading.Lock()
+        self._thread = self._start()
+
+    def put(self, item: Slot | Write) -> bool:
+        """Hand something over; never blocks.
+
+        Returns:
+            Whether a thread is there to write it.
+        """
+        self._queue.put(item)
+        return self._thread.is_alive() or self._revive()
+
+    def run(self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None) -> T:
+        """Do something on the writer's connection after all that was put before, and wait for it.
+
+        Raises:
+            StoreError: What was put before could not be written, or the time is over.
+        """
+        results: list[T] = []
+        job = Job(lambda connection: results.append(work(connection)))
+        self._queue.put(job)
+        if not (self._thread.is_alive() or self._revive()):
+            raise StoreError(self.fault or "the database is closed")
+        try:
+            job.future.result(timeout)
+        except TimeoutError as error:
+            raise StoreError("the database did not answer in time", "", "try again") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"the database cannot be written: {error}") from error
+        return results[0]
+
+    def close(self, timeout: float) -> bool:
+        """Write what waits and end; what cannot be written within the time is given up.
+
+        Returns:
+            Whether everything was written.
+        """
+        self._queue.put(None)
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            return False
+        self._connection.close()
+        return not self._pending
+
+    def _start(self) -> threading.Thread:
+        thread = threading.Thread(target=self._loop, name="store", daemon=True)
+        thread.start()
+        return thread
+
+    def _revive(self) -> bool:
+        with self._lock:
+            if self._thread.is_alive():
+                return True
+            if self._stopping:
+                self.fault = self.fault or "the database is closed"
+                return False
+            if self._restarts >= RESTARTS:
+                self.fault = "the writer of the database broke down"
+                return False
+            self._restarts += 1
+            self._told("the writer of the database broke down and was started again")
+            self._thread = self._start()
+            return True
+
+    def _loop(self) -> None:
+        try:
+            while not (self._stopping and self._queue.empty()):
+                is_urgent = self._take()
+                if self.fault and not is_urgent and time.monotonic() < self._retry_at:
+                    self._tell_owners(self._statements(), self.fault)
+                else:
+                    self._work()
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _take(self) -> bool:
+        """Everything that waits, at least one thing; whether somebody waits for it."""
+        timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
+        is_urgent = False
+        try:
+            item = self._queue.get(timeout=timeout)
+            for _ in range(BATCH):
+                if item is None:
+                    self._stopping = is_urgent = True
+                else:
+                    is_urgent = is_urgent or isinstance(item, Job)
+                    self._pending.append(item)
+                item = self._queue.get_nowait()
+            self._queue.put(item)
+        except Empty:
+            pass
+        return is_urgent
+
+    def _work(self) -> None:
+        while self._pending:
+            first = self._pending[0]
+            if isinstance(first, Job):
+                self._pending.popleft()
+                first.perform(self._connection)
+                continue
+            batch = self._statements(BATCH)
+            try:
+                self._commit(batch)
+            except sqlite3.Error as error:
+                if _is_storage(error):
+                    self._fail(error)
+                    return
+                self._commit_each(batch)
+            except (ValueError, TypeError, OverflowError):
+                self._commit_each(batch)
+            else:
+                self._done(batch)
+
+    def _statements(self, limit: int | None = None) -> list[Statement]:
+        """What stands before the next job."""
+        found: list[Statement] = []
+        for item in islice(self._pending, limit):
+            if isinstance(item, Job):
+                break
+            found.append(item)
+        return found
+
+    def _commit(self, batch: Sequence[Statement]) -> None:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for sql, group in groupby(batch, _sql):
+                connection.executemany(sql, [self._row(item) for item in group])
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _commit_each(self, batch: Sequence[Statement]) -> None:
+        """One by one, to find what can never be written and go on without it."""
+        for item in batch:
+            try:
+                self._commit((item,))
+            except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
+                if isinstance(error, sqlite3.Error) and _is_storage(error):
+                    self._fail(error)
+                    return
+                self._refuse(item, error)
+            self._done((item,))
+
+    def _refuse(self, item: Statement, error: Exception) -> None:
+        reason = f"something could not be kept: {error}"
+        if isinstance(item, Slot):
+            item.owner.refused()
+        self._told(reason)
+
+    def _done(self, batch: Sequence[Statement]) -> None:
+        for _ in batch:
+            self._pending.popleft()
+        self.fault = ""
+        self._tell_owners(batch, "")
+
+    def _fail(self, error: sqlite3.Error) -> None:
+        self.fault = _reason(error)
+        self._retry_at = time.monotonic() + self._retry_seconds
+        waiting = [item for item in self._pending if isinstance(item, Job)]
+        self._pending = deque(item for item in self._pending if not isinstance(item, Job))
+        self._tell_owners(self._statements(), self.fault)
+        for job in waiting:
+            job.future.set_exception(StoreError(self.fault))
+
+    @staticmethod
+    def _tell_owners(batch: Sequence[Statement], fault: str) -> None:
+        newest: dict[Owner, int] = {}
+        for item in batch:
+            if isinstance(item, Slot):
+                newest[item.owner] = item.record.seq
+        for owner, seq in newest.items():
+            owner.settled(seq, fault)
+
+    def _row(self, item: Statement) -> Row:
+        if isinstance(item, Write):
+            return item.row
+        return to_row(item.record, self._capture_key(self._connection, item.record.capture))
+
+
+def _sql(item: Statement) -> str:
+    return item.sql if isinstance(item, Write) else INSERT
+
+
+def _is_storage(error: sqlite3.Error) -> bool:
+    """Whether it is the place's fault (full, locked, read-only, broken), not that of what was to be written."""
+    if isinstance(error, sqlite3.OperationalError):
+        return _code(error) != sqlite3.SQLITE_ERROR
+    return type(error) is sqlite3.DatabaseError or isinstance(error, sqlite3.InternalError)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary result code; absent where the module itself raised."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is broken."""
+    return _code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def _reason(error: sqlite3.Error) -> str:
+    if is_damage(error):
+        return "the database is damaged; start again, and it is set aside"
+    if _code(error) == sqlite3.SQLITE_FULL:
+        return "the disk is full"
+    return f"the database cannot be written: {error}"
