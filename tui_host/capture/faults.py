@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from tui_host.capture.ending import Reason
@@ -30,8 +31,14 @@ def reason_of(error: BaseException) -> Reason:
 def words_of(error: BaseException) -> str:
     """An error in words, with what the operating system said at the bottom of it."""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    said = next((each.strerror for each in _causes(error) if isinstance(each, OSError) and each.strerror), "")
+    said = next((_said(each) for each in _causes(error) if isinstance(each, OSError) and each.errno), "")
     return f"{words} ({said})" if said and said not in words else words
+
+
+def _said(error: OSError) -> str:
+    """The system's own words for an error number; asyncio puts an address there. Names that are not found have negative numbers."""
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

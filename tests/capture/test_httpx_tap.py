@@ -1,0 +1,194 @@
+"""What the tap on the model's side records is what was on the wire."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import httpx
+import pytest
+
+from tests.capture.wires import Answer, Kept, Peer, chunked, response, serving
+from tui_host.capture.context import current_place
+from tui_host.capture.http import Observer
+from tui_host.capture.httpx_tap import RecordingTransport, exchange_of
+from tui_host.capture.record import Place
+
+EVENTS = [b'data: {"a":1}\n\n', b"data: \xe5\xb7", b"\xa5\n\n", b"data: [DONE]\n\n"]
+KEY = "sk-canary-0123456789abcdef"
+
+
+@asynccontextmanager
+async def client(kept: Kept, *, limit: int = 64 << 20) -> AsyncGenerator[httpx.AsyncClient]:
+    observer = Observer(kept, wire="llm", peer="demo", limit=limit)
+    async with httpx.AsyncClient(transport=RecordingTransport(observer), timeout=5) as opened:
+        yield opened
+
+
+async def post(kept: Kept, peer: Peer, body: bytes = b"{}", **headers: str) -> httpx.Response:
+    with anyio.fail_after(5):
+        async with client(kept) as opened:
+            return await opened.post(peer.url + "/chat/completions", content=body, headers=headers)
+
+
+async def test_request_and_response_are_recorded_as_they_were_on_the_wire() -> None:
+    kept = Kept()
+    async with serving(response(b'{"ok":true}', more="X-Request-Id: 7\r\n")) as peer:
+        answer = await post(kept, peer, b'{"model":"m"}')
+    request, head, chunk, end = kept.drafts
+    assert [request.kind, head.kind, chunk.kind, end.kind] == ["request", "response", "chunk", "end"]
+    assert [draft.direction for draft in kept.drafts] == ["out", "in", "in", "in"]
+    assert {draft.exchange for draft in kept.drafts} == {"x1"}
+    assert request.data == peer.requests[0][1] == b'{"model":"m"}'
+    assert request.head is not None
+    assert (request.head.method, request.head.url) == ("POST", peer.url + "/chat/completions")
+    sent = peer.requests[0][0].split(b"\r\n")[1:]
+    assert [f"{name}: {value}".encode() for name, value in request.head.headers] == sent
+    assert head.head is not None
+    assert head.head.status == 200
+    assert ("X-Request-Id", "7") in head.head.headers
+    assert chunk.data == answer.content
+    assert (kept.ending().reason, kept.ending().size, kept.ending().kept) == ("complete", 11, 11)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1000])
+async def test_a_stream_in_chunks_of_any_size_is_recorded_byte_for_byte(size: int) -> None:
+    body = b"".join(EVENTS) * 5
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    kept = Kept()
+    async with serving(chunked(pieces)) as peer:
+        answer = await post(kept, peer)
+    assert kept.body() == body == answer.content
+
+
+async def test_a_chunk_is_recorded_when_it_comes_and_not_when_the_exchange_ends() -> None:
+    kept = Kept()
+    async with serving(chunked(EVENTS[:1], wait=True)) as peer, client(kept) as opened:
+        with anyio.fail_after(5):
+            async with opened.stream("POST", peer.url) as answer:
+                async for _ in answer.aiter_raw():
+                    break
+                assert kept.body() == EVENTS[0]
+                assert exchange_of(answer) == "x1"
+    assert kept.ending().reason == "closed by host"
+
+
+async def test_a_compressed_body_is_recorded_compressed() -> None:
+    kept = Kept()
+    body = gzip.compress(b'{"ok":true}')
+    async with serving(response(body, more="Content-Encoding: gzip\r\n")) as peer:
+        answer = await post(kept, peer)
+    assert answer.json() == {"ok": True}
+    assert kept.body() == body
+    assert kept.of("chunk")[0].encoding == "gzip"
+
+
+async def test_a_body_that_breaks_off_is_told_with_what_came() -> None:
+    kept = Kept()
+    async with serving(chunked(EVENTS[:2], close=True)) as peer:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await post(kept, peer)
+    assert kept.body() == b"".join(EVENTS[:2])
+    assert kept.ending().reason == "cut by peer"
+    assert "RemoteProtocolError" in kept.ending().error
+    assert kept.of("error")
+
+
+async def test_a_peer_that_closes_without_an_answer_is_told() -> None:
+    kept = Kept()
+    async with serving(Answer(close=True)) as peer:
+        with pytest.raises(httpx.RemoteProtocolError) as caught:
+            await post(kept, peer)
+    assert [draft.kind for draft in kept.drafts] == ["request", "error"]
+    assert kept.ending().reason == "cut by peer"
+    assert exchange_of(caught.value.request) == "x1"
+
+
+async def test_a_refused_connection_is_told_in_the_systems_words() -> None:
+    kept = Kept()
+    async with serving(response()) as peer:
+        pass
+    with pytest.raises(httpx.ConnectError):
+        await post(kept, peer)
+    assert kept.ending().reason == "not connected"
+    assert "refused" in kept.ending().error.lower()
+
+
+async def test_silence_is_told_as_a_timeout() -> None:
+    kept = Kept()
+    async with serving(Answer(wait=True)) as peer, client(kept) as opened:
+        with pytest.raises(httpx.ReadTimeout):
+            await opened.get(peer.url, timeout=httpx.Timeout(5, read=0.05))
+    assert kept.ending().reason == "timed out"
+
+
+async def test_a_request_that_is_stopped_is_told_as_closed_by_the_host() -> None:
+    kept = Kept()
+    async with serving(Answer(wait=True)) as peer, client(kept) as opened, anyio.create_task_group() as group:
+        group.start_soon(opened.get, peer.url)
+        with anyio.fail_after(5):
+            while not peer.requests:
+                await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+    assert kept.ending().reason == "closed by host"
+
+
+async def test_every_hop_of_a_redirect_is_an_exchange() -> None:
+    kept = Kept()
+    moved = response(status="307 Temporary Redirect", more="Location: /other\r\n")
+    async with serving(moved, response(b"{}")) as peer, client(kept) as opened:
+        await opened.post(peer.url, content=b"{}", follow_redirects=True)
+    assert [draft.exchange for draft in kept.of("request")] == ["x1", "x2"]
+    assert [draft.head.status for draft in kept.of("response") if draft.head] == [307, 200]
+
+
+async def test_a_connection_is_used_again_after_a_response_was_read() -> None:
+    kept = Kept()
+    async with serving(chunked(EVENTS)) as peer, client(kept) as opened:
+        for _ in range(3):
+            await opened.post(peer.url, content=b"{}")
+        assert peer.closed == 0
+    assert [kept.body(f"x{number}") for number in (1, 2, 3)] == [b"".join(EVENTS)] * 3
+
+
+async def test_a_credential_goes_out_on_the_wire_and_never_into_a_record() -> None:
+    kept = Kept(("API_KEY", KEY))
+    echo = b"data: your key is " + KEY.encode() + b" indeed\n\n"
+    pieces = [echo[at : at + 5] for at in range(0, len(echo), 5)]
+    async with serving(chunked(pieces)) as peer:
+        answer = await post(kept, peer, b'{"k":"' + KEY.encode() + b'"}', Authorization=f"Bearer {KEY}")
+    assert KEY.encode() in peer.requests[0][0]
+    assert answer.content == echo
+    assert KEY not in repr(kept.drafts)
+    assert kept.body() == echo.replace(KEY.encode(), "⟨secret:API_KEY⟩".encode())
+    assert any(draft.redacted for draft in kept.of("chunk"))
+
+
+async def test_bytes_beyond_the_limit_are_counted_and_told() -> None:
+    kept = Kept()
+    async with serving(chunked([b"x" * 1000] * 10)) as peer, client(kept, limit=2500) as opened:
+        answer = await opened.post(peer.url, content=b"y" * 3000)
+    assert len(answer.content) == 10_000
+    assert kept.body() == b"x" * 2500
+    assert (kept.ending().size, kept.ending().kept) == (10_000, 2500)
+    assert len(kept.of("request")[0].data) == 2500
+    assert "3000" in (kept.of("request")[0].malformed or "")
+
+
+async def test_a_request_belongs_to_the_place_of_the_task_that_makes_it() -> None:
+    kept = Kept()
+    places = [Place(session="s", turn=1, step=step) for step in (1, 2)]
+
+    async def ask(place: Place, opened: httpx.AsyncClient, url: str) -> None:
+        current_place.set(place)
+        await opened.post(url, content=str(place.step).encode())
+
+    async with serving(chunked(EVENTS)) as peer, client(kept) as opened, anyio.create_task_group() as group:
+        for place in places:
+            group.start_soon(ask, place, opened, peer.url)
+    for draft in kept.of("request"):
+        assert draft.place.step == int(draft.data)
+    for draft in kept.drafts:
+        assert draft.place == next(each.place for each in kept.of("request") if each.exchange == draft.exchange)
