@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import locale
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -20,8 +21,12 @@ from tui_host.tui import textual_private
 from tui_host.tui.crash import write_crash
 from tui_host.tui.filters import Clean
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
-from tui_host.tui.keys import ACTIONS
+from tui_host.tui.keys import ACTIONS, Action
+from tui_host.tui.screens.help import HelpScreen
 from tui_host.tui.screens.main import MainScreen
+from tui_host.tui.screens.model import ModelScreen
+from tui_host.tui.screens.servers import ServersScreen
+from tui_host.tui.screens.sessions import SessionsScreen
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -146,6 +151,32 @@ class TuiHost(App[int]):
         if self.main is not None:
             self.main.show_session(session)
 
+    def action_help(self) -> None:
+        """Every key."""
+        self._open(HelpScreen)
+
+    def action_servers(self) -> None:
+        """The servers."""
+        self._open(lambda: ServersScreen(self.host))
+
+    def action_model(self) -> None:
+        """Choose the model."""
+        self._open(lambda: ModelScreen(self.host, self.session))
+
+    def action_sessions(self) -> None:
+        """Earlier sessions."""
+        self._open(lambda: SessionsScreen(self.host))
+
+    def _open(self, make: Callable[[], Screen[None]]) -> None:
+        """Put a screen over the main one; the same key again closes it."""
+        screen = make()
+        if isinstance(self.screen, type(screen)):
+            self.pop_screen()
+        else:
+            if self.screen is not self.main and len(self.screen_stack) > 2:
+                self.pop_screen()
+            self.push_screen(screen)
+
     def action_new(self) -> None:
         """A new session."""
         self.show_session(self.host.new_session(model=self.session.model))
@@ -180,8 +211,11 @@ class TuiHost(App[int]):
         action = next((action for action in ACTIONS if action.name == name), None)
         if action is None:
             return False
-        self.call_later(self.run_action, action.action)
+        self._run_action_of(action)
         return True
+
+    def _run_action_of(self, action: Action) -> None:
+        self.call_later(self.run_action, action.action)
 
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -190,9 +224,7 @@ class TuiHost(App[int]):
             if action.name == "palette":
                 continue
             key = f" ({action.shown})" if action.shown else ""
-            yield SystemCommand(
-                f"{action.name}{key}", action.help, lambda name=action.name: None if self.run_named(name) else None
-            )
+            yield SystemCommand(f"{action.name}{key}", action.help, partial(self._run_action_of, action))
 
     # What holds on every screen.
 

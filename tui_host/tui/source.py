@@ -106,7 +106,7 @@ class SessionSource:
         provider = self._host.settings.providers.get(row.peer)
         return None if provider is None else DIALECTS.get(provider.dialect)
 
-    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:  # noqa: ARG002 - names may come to differ by row
         """What each tool's name stands for."""
         from tui_host.llm.names import NameTable
 
