@@ -74,10 +74,16 @@ class HttpFrames:
 
     def _record(self, direction: Direction, data: bytes) -> None:
         head = frame_head(data)
-        place = self._correlator.see(direction, head, self._draft.place).place
-        malformed = head.reason if head.kind == "malformed" else None
+        seen = self._correlator.see(direction, head, self._draft.place)
         self._recorder.append(
-            replace(self._draft, kind="frame", direction=direction, place=place, data=data, malformed=malformed)
+            replace(
+                self._draft,
+                kind="frame",
+                direction=direction,
+                place=seen.place,
+                data=data,
+                malformed=head.reason or seen.odd or None,
+            )
         )
 
     def _forget(self) -> None:
