@@ -104,7 +104,6 @@ class Recorder:
         self._lock = threading.RLock()
         self._slots: list[Slot] = []
         self._evicted = 0  # how many records before the window
-        self._stale = 0  # how many slots at the window's beginning are evicted but not yet removed from the list
         self._bytes = 0
         self._seq = self._visible = self._kept = self._shed = 0
         self._refused = 0
@@ -180,8 +179,8 @@ class Recorder:
         with self._lock:
             visible = self._visible
             if seq >= self._evicted:
-                start = seq - self._evicted + self._stale
-                stop = min(start + limit, visible - self._evicted + self._stale)
+                start = seq - self._evicted
+                stop = min(start + limit, visible - self._evicted)
                 return [slot.record for slot in self._slots[start:stop]]
         if self._store is None:
             return []
@@ -222,14 +221,14 @@ class Recorder:
             self.revision += 1
 
     def _make_room(self) -> None:
-        while self._bytes > self._memory.window_bytes and self._evicted < self._kept:
-            slot = self._slots[self._stale]
-            self._bytes -= len(slot.record.draft.data) + OVERHEAD
-            self._stale += 1
-            self._evicted += 1
-        if self._stale > 1000 and self._stale * 2 > len(self._slots):
-            del self._slots[: self._stale]
-            self._stale = 0
+        window = self._memory.window_bytes
+        if self._bytes > window:
+            gone = 0
+            while self._bytes > window * 7 // 8 and self._evicted + gone < self._kept:  # some at once: the list moves
+                self._bytes -= len(self._slots[gone].record.draft.data) + OVERHEAD
+                gone += 1
+            del self._slots[:gone]
+            self._evicted += gone
         if self.fault:
             self._drop_bytes(self._memory.unkept_bytes)
 
@@ -237,7 +236,7 @@ class Recorder:
         """Let the oldest bytes that are nowhere else go, until the rest fits."""
         self._shed = max(self._shed, self._kept)
         while self._bytes > limit and self._shed < self._seq:
-            slot = self._slots[self._shed - self._evicted + self._stale]
+            slot = self._slots[self._shed - self._evicted]
             self._shed += 1
             data = slot.record.draft.data
             if data:

@@ -15,7 +15,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store_process import is_running, process_start
-from tui_host.capture.store_rows import SQLValue
+from tui_host.capture.store_rows import SQLValue, storable
 from tui_host.capture.store_selection import delete_session_records
 from tui_host.capture.store_writer import Write
 from tui_host.errors import TuiHostError
@@ -127,13 +127,13 @@ class Sessions:
                 sql=_SAVE,
                 row=(
                     state.id,
-                    _storable(text(state.title)),
+                    storable(text(state.title)),
                     state.created_ns,
                     state.updated_ns,
                     state.source,
                     state.model,
                     state.protocol,
-                    _storable(text(state.draft)),
+                    storable(text(state.draft)),
                     self._pid,
                     self._pid_started,
                 ),
@@ -142,13 +142,13 @@ class Sessions:
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
         """Save one message, JSON as the chat gives it."""
-        row: tuple[SQLValue, ...] = (session, number, turn, _storable(self._store.redactor.json_text(text)))
+        row: tuple[SQLValue, ...] = (session, number, turn, storable(self._store.redactor.json_text(text)))
         self._store.put(Write(sql=_SAVE_MESSAGE, row=row))
         self._store.put(Write(sql=_TOUCH, row=(turn, time_ns, session)))
 
     def save_item(self, session: str, number: int, text: str) -> None:
         """Save one item of the chat, JSON as the chat gives it, in place of what its number had."""
-        row: tuple[SQLValue, ...] = (session, number, _storable(self._store.redactor.json_text(text)))
+        row: tuple[SQLValue, ...] = (session, number, storable(self._store.redactor.json_text(text)))
         self._store.put(Write(sql=_SAVE_ITEM, row=row))
 
     # Reading.
@@ -281,8 +281,3 @@ def _text(value: SQLValue) -> str:
 
 def _number(value: SQLValue) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _storable(text: str) -> str:
-    """The text without lone surrogates, which SQLite refuses (PRO-12)."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -5,10 +5,8 @@ Several processes may have the same file open. Source: DESIGN, How a byte become
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +17,9 @@ from tui_host.capture.redact import Redactor
 from tui_host.capture.schema import MIGRATIONS, SEQ_BITS
 from tui_host.capture.sessions import SessionInfo, Sessions
 from tui_host.capture.store_file import connect, connect_to_read, doubted, open_to_write
-from tui_host.capture.store_process import process_start
 from tui_host.capture.store_rows import SELECT, SQLValue, StoredRow, from_row, record_key
 from tui_host.capture.store_selection import select_session
-from tui_host.capture.store_writer import Slot, Write, Writer, is_damage
+from tui_host.capture.store_writer import Slot, Write, Writer, begin_capture, is_damage
 from tui_host.errors import StoreError
 
 CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
@@ -63,15 +60,7 @@ class Store:
         """
         notices: list[str] = []
         connection = open_to_write(path, migrations, notices)
-        keys: dict[str, int] = {}
-
-        def capture_key(connection: sqlite3.Connection, capture: str) -> int:
-            key = keys.get(capture)
-            if key is None:
-                key = keys[capture] = _capture_key(connection, capture)
-            return key
-
-        return cls(path, Writer(connection, capture_key, notices.append, retry_seconds=retry_seconds), notices)
+        return cls(path, Writer(connection, notices.append, retry_seconds=retry_seconds), notices)
 
     @classmethod
     def open_to_read(cls, path: Path) -> Store:
@@ -120,9 +109,7 @@ class Store:
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
         """Say that this process begins a capture."""
-        pid = os.getpid()
-        sql = "INSERT OR IGNORE INTO captures (id, kind, started, pid, pid_started) VALUES (?, ?, ?, ?, ?)"
-        self.put(Write(sql=sql, row=(capture, kind, time_ns, pid, process_start(pid))))
+        self.put(begin_capture(capture, kind, time_ns))
 
     def end_capture(self, capture: str, time_ns: int) -> None:
         """Say that a capture is over."""
@@ -250,12 +237,3 @@ class Store:
                     reader.close()
                 else:
                     self._readers.append(reader)
-
-
-def _capture_key(connection: sqlite3.Connection, capture: str) -> int:
-    """A capture's key; the capture is made if whoever began it did not say so."""
-    sql = "INSERT OR IGNORE INTO captures (id, kind, started, pid, pid_started) VALUES (?, 'app', ?, ?, ?)"
-    pid = os.getpid()
-    connection.execute(sql, (capture, time.time_ns(), pid, process_start(pid)))
-    key: int = connection.execute("SELECT key FROM captures WHERE id = ?", (capture,)).fetchone()[0]
-    return key

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tui_host.capture.schema import APPLICATION_ID
+from tui_host.capture.schema import APPLICATION_ID, MIGRATIONS
 from tui_host.capture.store_writer import is_damage
 from tui_host.errors import StoreError
 
@@ -35,17 +35,33 @@ def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write; works in a folder that cannot be written, too (STO-02)."""
+    """A connection that cannot write; works in a folder that cannot be written, too (STO-02).
+
+    Raises:
+        StoreError: It cannot be read, or not by this version.
+    """
     quoted = path.absolute().as_uri()
-    for uri in (f"{quoted}?mode=ro", f"{quoted}?mode=ro&immutable=1"):
-        connection = connect(path, uri=uri)
+    try:
         try:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
-            connection.close()
-            continue
-        return connection
-    raise StoreError("the database cannot be read", str(path), "look at its permissions")
+            return _checked_to_read(path, f"{quoted}?mode=ro")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                raise
+            return _checked_to_read(path, f"{quoted}?mode=ro&immutable=1")
+    except sqlite3.Error as error:
+        remedy = "start tui-host, and it is set aside" if is_damage(error) else "look at its permissions"
+        raise StoreError(f"the database cannot be read: {error}", str(path), remedy) from error
+
+
+def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
+    connection = connect(path, uri=uri)
+    try:
+        _refuse_foreign(path, connection, len(MIGRATIONS))
+        _refuse_older(path, connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def open_to_write(path: Path, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
@@ -193,6 +209,13 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> 
             f"the database was written by a newer tui-host (form {version}, this one knows {newest})",
             str(path),
             "update tui-host, or choose another place with --data-dir",
+        )
+
+
+def _refuse_older(path: Path, connection: sqlite3.Connection) -> None:
+    if version_of(connection) < len(MIGRATIONS):
+        raise StoreError(
+            "the database has an older form", str(path), "start tui-host once, and it is brought up to date"
         )
 
 

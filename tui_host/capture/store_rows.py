@@ -43,6 +43,11 @@ SELECT = (
 )
 
 
+def storable(text: str) -> str:
+    """The text without lone surrogates, which SQLite refuses (PRO-12)."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def record_key(capture_key: int, seq: int) -> int:
     """A record's key in the database."""
     return (capture_key << SEQ_BITS) + seq
@@ -58,16 +63,16 @@ def to_row(record: Record, capture_key: int) -> Row:
         record.mono_ns,
         draft.wire,
         draft.kind,
-        draft.peer,
+        storable(draft.peer),
         draft.direction,
-        place.session,
+        _storable(place.session),
         place.turn,
         place.step,
-        place.call,
-        draft.connection,
-        draft.exchange,
-        draft.encoding,
-        draft.malformed,
+        _storable(place.call),
+        _storable(draft.connection),
+        _storable(draft.exchange),
+        _storable(draft.encoding),
+        _storable(draft.malformed),
         None if draft.head is None else _head_to_json(draft.head),
         _redacted_to_json(draft.redacted) if draft.redacted else None,
         draft.data,
@@ -93,6 +98,10 @@ def from_row(row: StoredRow) -> Record:
         redacted=() if redacted is None else _redacted_from_json(redacted),
     )
     return Record(capture=capture, seq=key & ((1 << SEQ_BITS) - 1), time_ns=time, mono_ns=mono, draft=draft)
+
+
+def _storable(text: str | None) -> str | None:
+    return None if text is None else storable(text)
 
 
 def _head_to_json(head: Head) -> str:

@@ -5,6 +5,7 @@ What cannot be written now stays in memory, in order, and is tried again every f
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -17,6 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.record import Record
+from tui_host.capture.store_process import process_start
 from tui_host.capture.store_rows import INSERT, Row, to_row
 from tui_host.errors import StoreError
 
@@ -85,7 +87,6 @@ class Writer:
 
     Args:
         connection: In autocommit mode and usable from any thread; the writer owns it.
-        capture_key: Finds or makes a capture's key in the database, inside a transaction.
         told: Where it says what a person should know.
         retry_seconds: How long it waits before it tries again.
     """
@@ -93,14 +94,13 @@ class Writer:
     def __init__(
         self,
         connection: sqlite3.Connection,
-        capture_key: Callable[[sqlite3.Connection, str], int],
         told: Callable[[str], None],
         *,
         retry_seconds: float,
     ) -> None:
         self.fault = ""
         self._connection = connection
-        self._capture_key = capture_key
+        self._keys: dict[str, int] = {}
         self._told = told
         self._retry_seconds = retry_seconds
         self._retry_at = 0.0
@@ -175,32 +175,39 @@ class Writer:
     def _loop(self) -> None:
         try:
             while not (self._stopping and self._queue.empty()):
-                is_urgent = self._take()
+                new, is_urgent = self._take()
                 if self.fault and not is_urgent and time.monotonic() < self._retry_at:
-                    self._tell_owners(self._statements(), self.fault)
+                    self._tell_owners(new, self.fault)
                 else:
                     self._work()
+        except Exception as error:  # noqa: BLE001 - the thread's own supervisor: whoever puts next sees that it has ended
+            self._told(f"the writer of the database broke down: {error}")
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
-    def _take(self) -> bool:
-        """Everything that waits, at least one thing; whether somebody waits for it."""
+    def _take(self) -> tuple[list[Statement], bool]:
+        """What is new, at least one thing or none for some seconds; and whether somebody waits for it."""
         timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
+        new: list[Statement] = []
         is_urgent = False
         try:
             item = self._queue.get(timeout=timeout)
-            for _ in range(BATCH):
+            while True:
                 if item is None:
                     self._stopping = is_urgent = True
                 else:
-                    is_urgent = is_urgent or isinstance(item, Job)
                     self._pending.append(item)
+                    if isinstance(item, Job):
+                        is_urgent = True
+                    else:
+                        new.append(item)
+                if len(new) >= BATCH:
+                    break
                 item = self._queue.get_nowait()
-            self._queue.put(item)
         except Empty:
             pass
-        return is_urgent
+        return new, is_urgent
 
     def _work(self) -> None:
         while self._pending:
@@ -239,6 +246,7 @@ class Writer:
                 connection.executemany(sql, [self._row(item) for item in group])
             connection.execute("COMMIT")
         except BaseException:
+            self._keys.clear()  # a capture made in this transaction is gone with it
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -288,7 +296,26 @@ class Writer:
     def _row(self, item: Statement) -> Row:
         if isinstance(item, Write):
             return item.row
-        return to_row(item.record, self._capture_key(self._connection, item.record.capture))
+        capture = item.record.capture
+        key = self._keys.get(capture)
+        if key is None:
+            key = self._keys[capture] = _capture_key(self._connection, capture)
+        return to_row(item.record, key)
+
+
+def begin_capture(capture: str, kind: str, time_ns: int) -> Write:
+    """Make a capture of this process, if it is not there yet."""
+    pid = os.getpid()
+    sql = "INSERT OR IGNORE INTO captures (id, kind, started, pid, pid_started) VALUES (?, ?, ?, ?, ?)"
+    return Write(sql=sql, row=(capture, kind, time_ns, pid, process_start(pid)))
+
+
+def _capture_key(connection: sqlite3.Connection, capture: str) -> int:
+    """A capture's key; the capture is made if whoever began it did not say so."""
+    begin = begin_capture(capture, "app", time.time_ns())
+    connection.execute(begin.sql, begin.row)
+    key: int = connection.execute("SELECT key FROM captures WHERE id = ?", (capture,)).fetchone()[0]
+    return key
 
 
 def _sql(item: Statement) -> str:
