@@ -86,7 +86,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._strips: LRUCache[int, Strip] = LRUCache(1024)
         self._at_tail = self.FOLLOWS
-        self._drawn_width = -1
+        self._strips_width = self._told_width = -1
 
     # What a subclass says.
 
@@ -190,18 +190,22 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """One line on the screen."""
         width = self.view_width
-        if width != self._drawn_width:
-            self._drawn_width = width
+        if width != self._strips_width:
+            self._strips_width = width
             self._strips.clear()
         number = y + self.scroll_offset.y
         base = self.rich_style
         if number >= self.virtual_size.height:
             return Strip.blank(width, base)
+        left = self.scroll_offset.x
+        return self.decorate(number, self.strip_at(number)).crop_extend(left, left + width, None).apply_style(base)
+
+    def strip_at(self, number: int) -> Strip:
+        """A line as `draw` made it, kept until it is said to have changed. A view that keeps its own overrides this."""
         strip = self._strips.get(number)
         if strip is None:
             strip = self._strips[number] = self.draw(number)
-        left = self.scroll_offset.x
-        return self.decorate(number, strip).crop_extend(left, left + width, None).apply_style(base)
+        return strip
 
     @override
     def notify_style_update(self) -> None:
@@ -211,8 +215,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         """Make lines anew for another width, and stay at the end where the reader was there."""
-        if self.view_width != self._drawn_width:
-            self._drawn_width = self.view_width
+        if self.view_width != self._told_width:
+            self._told_width = self.view_width
             self.width_changed()
             self.redraw()
         else:
