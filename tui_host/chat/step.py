@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_host.capture.context import current_place
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft
 from tui_host.capture.visible import line
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
     from tui_host.llm.names import NameTable
+    from tui_host.llm.protocols.protocol import Reader
     from tui_host.settings.schema import Provider
 
 
@@ -67,30 +67,33 @@ class Step:
         )
         self.answered = Answered(fold=fold)
 
-    async def run(self, provider: Provider, ask: Ask, told: Sequence[ToolResult]) -> Answered:
-        """Stream the answer into the conversation; what goes wrong stands in `answered.error`."""
+    async def run(self, provider: Provider, ask: Ask, *, told: Sequence[ToolResult], reader: Reader) -> Answered:
+        """Stream the answer into the conversation; what goes wrong stands in `answered.error`.
+
+        Args:
+            provider: Whom to ask.
+            ask: What to ask.
+            told: The results that this request tells for the first time.
+            reader: Reads the calls as the tool protocol has them.
+        """
         session, answered = self._session, self.answered
         place = session.place(step=self.number)
         session.wait_for("model", f"{provider.name}/{ask.model}")
-        token = current_place.set(place)
         try:
-            async with self._services.client.stream(provider, ask, place) as stream:
-                answered.exchange = stream.exchange
-                self._link_told(told)
+            async with self._services.client.stream(provider, ask, place=place, reader=reader) as stream:
                 async for event in stream:
-                    if session.activity.waits == "model":
+                    if not answered.exchange:
+                        answered.exchange = stream.exchange or ""
                         session.wait_for("answer")
                     answered.fold.add(event)
                     self._grow()
         except ModelError as error:
             answered.error = error
             answered.exchange = answered.exchange or error.exchange or ""
-        finally:
-            current_place.reset(token)
-        if answered.fold.failure and answered.error is None:
-            answered.error = ModelError(answered.fold.failure, where=provider.name, exchange=answered.exchange)
         self._close("cut" if answered.broken else "done")
-        self._link_asked()
+        if answered.exchange:
+            self._link_told(told)
+            self._link_asked()
         return answered
 
     def _made(self, state: AnswerState) -> AnswerItem:
@@ -134,8 +137,6 @@ class Step:
 
     def _link_asked(self) -> None:
         """Record where in this response each call was asked for."""
-        if not self.answered.exchange:
-            return
         for folded in self.answered.fold.calls:
             server, tool = self._table.find(folded.call.name) or ("", folded.call.name)
             for start, end in folded.spans:

@@ -12,8 +12,10 @@ from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.history import mended
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import ModelError, TuiHostError
-from tui_host.llm.messages import Ask, Message, ToolResult, ToolSpec, Usage
-from tui_host.llm.names import NameTable
+from tui_host.llm.dialects import dialect
+from tui_host.llm.messages import Ask, ToolResult, ToolSpec, Usage
+from tui_host.llm.names import NameRule, NameTable
+from tui_host.llm.protocols import protocol
 
 if TYPE_CHECKING:
     from tui_host.chat.services import Services
@@ -59,6 +61,7 @@ class Turn:
     def __init__(self, services: Services, session: Session) -> None:
         self._services = services
         self._session = session
+        self._protocol = protocol(session.protocol)
         self._scope = anyio.CancelScope()
         self._step: Step | None = None
         self._calls: Calls | None = None
@@ -94,24 +97,29 @@ class Turn:
         provider = await self._provider()
         limit = services.settings.limits.steps
         for number in range(1, limit + 1):
-            table, tools = self._offered()
+            table, tools = self._offered(dialect(provider.dialect).name_rule)
+            prepared = self._protocol.prepare(mended(session.messages), tools)
             ask = Ask(
                 model=session.model.model,
-                messages=tuple(mended(session.messages)),
-                tools=tools,
-                options=tuple(provider.options.items()),
+                messages=prepared.messages,
+                tools=prepared.tools,
+                stop_sequences=prepared.stop_sequences,
             )
             self._step = Step(services, session, number, table)
             self._calls = None
             self.result.steps = number
-            answered = await self._step.run(provider, ask, self._told)
+            answered = await self._step.run(provider, ask, told=self._told, reader=self._protocol.reader(tools))
             self.result.usage.append(answered.fold.usage)
-            self.result.answer = answered.fold.text or None
+            self.result.answer = self._answer(self._step)
             if self._ended(self._step):
                 return
             await self._run_calls(self._step, table)
         self.result.stop = "limit"
         self._note(f"stopped after {limit} steps", remedy="say «go on» to go on; limits.steps in the configuration")
+
+    def _answer(self, step: Step | None) -> str | None:
+        message = None if step is None else step.message()
+        return None if message is None else self._protocol.answer(message)
 
     def _ended(self, step: Step) -> bool:
         """Keep the answer in the history; whether the turn is over with it."""
@@ -157,8 +165,8 @@ class Turn:
             return
         self._told = self._calls.results()
         self.result.outcomes.extend(self._calls.outcomes)
-        for result in self._told:
-            self._session.say(Message(role="tool", parts=(result,), turn=self._session.turn))
+        for message in self._protocol.results(self._told, turn=self._session.turn):
+            self._session.say(message)
         self._calls = None
 
     def _stopped(self) -> None:
@@ -172,7 +180,7 @@ class Turn:
             message = step.message(calls=False)
             if message is not None:
                 session.say(replace(message, stop="stopped"))
-        self.result.answer = None if step is None else step.answered.fold.text or None
+        self.result.answer = self._answer(step)
         session.say(cut_note(session, stopped=True))
         self._note("stopped by you")
 
@@ -190,10 +198,10 @@ class Turn:
         self._session.wait_for("model", name)
         return await self._services.provider(name)
 
-    def _offered(self) -> tuple[NameTable, tuple[ToolSpec, ...]]:
+    def _offered(self, rule: NameRule) -> tuple[NameTable, tuple[ToolSpec, ...]]:
         """The tools of all servers that are ready now; one that became ready joins at the next step."""
         tools = self._services.pool.tools()
-        table = NameTable.make((tool.server, tool.name) for tool in tools)
+        table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
         specs = tuple(
             ToolSpec(
                 name=table.name(tool.server, tool.name),

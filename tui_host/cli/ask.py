@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from tui_host.chat.policy import Policy, Refuse
+from tui_host.chat.policy import Refuse
 from tui_host.cli import diagnostics, output
 from tui_host.cli.approver import TerminalApprover
 from tui_host.errors import JSON, SettingsError
@@ -40,12 +40,7 @@ def ask(arguments: Arguments, settings: Settings) -> int:
 
 
 async def _ask(arguments: Arguments, settings: Settings, text: str) -> int:
-    host = Host(
-        settings,
-        source="ask",
-        record=not arguments.no_record,
-        policy=lambda chosen: Policy(chosen.rules, flags=chosen.allow, allow_all=arguments.yes),
-    )
+    host = Host(settings, source="ask", record=not arguments.no_record, allow_all=arguments.yes)
     asks = sys.stdin.isatty() and sys.stderr.isatty() and arguments.words[0] != "-"
     host.approver = TerminalApprover() if asks else Refuse()
     code = 0

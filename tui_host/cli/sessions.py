@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
 
 
 @contextmanager
-def _opened(path: Path, *, write: bool) -> Iterator[Store | None]:
+def _opened(path: Path, *, write: bool) -> Generator[Store | None]:
     """The store, None where there is none yet: looking at it makes none."""
     if not path.exists():
         yield None

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import os
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -62,7 +61,7 @@ class Host:
         *,
         source: Source = "chat",
         record: bool = True,
-        policy: Callable[[Settings], Policy] | None = None,
+        allow_all: bool = False,
     ) -> None:
         self.settings = settings
         self.approver: Approver = Refuse()
@@ -74,7 +73,7 @@ class Host:
         self.sessions: dict[str, Session] = {}
         self._source: Source = source
         self._record = record
-        self._policy = policy or (lambda chosen: Policy(chosen.rules, flags=chosen.allow))
+        self._allow_all = allow_all
         self._started = time.monotonic()
         self._turns: dict[str, Turn] = {}
         self._results: dict[str, TurnResult] = {}
@@ -199,7 +198,7 @@ class Host:
             created_ns=time.time_ns(),
             model=model or self.settings.model or DEFAULT_MODEL,
             protocol=self.settings.protocol,
-            policy=self._policy(self.settings),
+            policy=self._policy(),
         )
         self.sessions[session.id] = session
         self._keep(session)
@@ -218,10 +217,13 @@ class Host:
             raise StoreError("nothing is kept here", remedy="start without --no-record")
         info = self.store.find_session(name)
         if info.id not in self.sessions:
-            session = stored_session(self.store, info, self._policy(self.settings))
+            session = stored_session(self.store, info, self._policy())
             self.sessions[session.id] = session
             self._keep(session)
         return self.sessions[info.id]
+
+    def _policy(self) -> Policy:
+        return Policy(self.settings.rules, flags=self.settings.allow, allow_all=self._allow_all)
 
     def _keep(self, session: Session) -> None:
         if self.store is not None and self.recorder is not None and session.keeper is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tui_host.capture.sessions import SessionState
 from tui_host.chat.conversation import Conversation, Item, NoteItem, item_from_json, item_to_json
 from tui_host.chat.session import Session
 from tui_host.chat.stored import message_from_text, message_to_text
-from tui_host.errors import StoreError
+from tui_host.errors import JSON, StoreError
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class StoreKeeper:
 
 def _stored_item(text: str) -> Item:
     """An item as it was kept; what this version cannot read is told in its place, so that numbers stay."""
-    value = json.loads(text)
-    item = item_from_json(value) if isinstance(value, dict) else None
+    value: JSON = json.loads(text)
+    item = item_from_json(value) if isinstance(value, Mapping) else None
     return item or NoteItem(turn=0, kind="note", what="something that this version cannot show")
 
 

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from typing_extensions import override
 
-from tui_host.capture.search import search_sessions
+from tui_host.capture.search import search
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.screens.page import ListView, PageScreen
@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_host.capture.sessions import SessionInfo
+    from tui_host.capture.store import Store
     from tui_host.host.host import Host
+
+
+def _found(store: Store, words: str) -> list[SessionInfo]:
+    return [found.session for found in search(store.sessions, words)]
 
 
 class SessionsScreen(PageScreen):
@@ -52,7 +57,7 @@ class SessionsScreen(PageScreen):
         store = self._host.store
         if store is not None:
             if words.strip():
-                self._listed = await asyncio.to_thread(search_sessions, store, words)
+                self._listed = await asyncio.to_thread(_found, store, words)
             else:
                 self._listed = await asyncio.to_thread(store.sessions.list)
         view = self.query_one(ListView)
