@@ -186,7 +186,7 @@ class Host:
             return provider
         assert self._demo is not None  # noqa: S101 - turns run only while the host is open
         assert self._group is not None  # noqa: S101
-        return replace(provider, base_url=Template(await self._demo.url(self._group), literal=True))
+        return replace(provider, base_url=Template(text=await self._demo.url(self._group), literal=True))
 
     # Sessions and turns.
 
