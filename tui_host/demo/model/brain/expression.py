@@ -1,0 +1,231 @@
+"""Arithmetic found in a sentence, as a tree."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import Literal, TypeAlias, assert_never
+
+Operator: TypeAlias = Literal["+", "-", "*", "/"]
+
+_OPERATORS: dict[str, Operator] = {"+": "+", "-": "-", "*": "*", "/": "/"}
+_LONGEST = 300
+_MOST_OPERATIONS = 40
+_CONTEXT = Context(prec=40, Emax=10_000, Emin=-10_000)
+
+_SIGNS = str.maketrans(
+    {"×": "*", "·": "*", "⋅": "*", "∗": "*", "÷": "/", "∕": "/", "−": "-", "–": "-", "²": "^2", "³": "^3"}
+)
+_PHRASES = (
+    (r"\b(?:add|the sum of|sum of)\s+({n})\s+(?:and|to|plus)\s+({n})", r"\1 + \2"),
+    (r"\bsubtract\s+({n})\s+from\s+({n})", r"\2 - \1"),
+    (r"\b(?:the difference of|difference between)\s+({n})\s+and\s+({n})", r"\1 - \2"),
+    (r"\b(?:multiply|the product of|product of)\s+({n})\s+(?:and|by|with|times)\s+({n})", r"\1 * \2"),
+    (r"\bdivide\s+({n})\s+by\s+({n})", r"\1 / \2"),
+)
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_REWRITTEN = tuple((re.compile(pattern.replace("{n}", _NUMBER), re.IGNORECASE), text) for pattern, text in _PHRASES)
+_WORDS = tuple(
+    (re.compile(rf"(?<=[\d)])\s*(?:{words})\s*(?=[-\d(])", re.IGNORECASE), sign)
+    for words, sign in (
+        (r"plus|加上|加", " + "),
+        (r"minus|减去|减", " - "),
+        (r"multiplied by|times|x|乘以|乘", " * "),
+        (r"divided by|over|除以", " / "),
+        (r"to the power of|的?(?=\d+\s*次方)", " ^ "),
+    )
+)
+_RUN = re.compile(r"[-+*/^().\d\s]+")
+_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?|\.\d+)|([-+*/^()]))")
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{2,4}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A number as it was written."""
+
+    value: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """Two expressions and what is done with them; equal ones are one, and are asked for once."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+
+
+Expression: TypeAlias = Number | Operation
+
+
+def find_expression(text: str) -> Expression | None:
+    """The longest arithmetic expression in a text that has at least one operation, None if there is none."""
+    plain = unicodedata.normalize("NFKC", text.translate(_SIGNS)).replace("**", "^")
+    plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", plain)
+    for pattern, words in _REWRITTEN:
+        plain = pattern.sub(words, plain)
+    for pattern, sign in _WORDS:
+        plain = pattern.sub(sign, plain)
+    found = (parse(run) for run in sorted(_RUN.findall(plain), key=len, reverse=True) if len(run.strip()) > 2)
+    return next((tree for tree in found if isinstance(tree, Operation)), None)
+
+
+def parse(text: str) -> Expression | None:
+    """The tree of a text that is nothing but an expression; None if it is none, or too long for a demonstration."""
+    text = text.strip().rstrip(".").strip()
+    if len(text) > _LONGEST or _DATE.fullmatch(text):
+        return None
+    try:
+        return _Parser(text).whole()
+    except _NoExpressionError:
+        return None
+
+
+def operations(expression: Expression) -> Iterator[Operation]:
+    """All operations, each after those that it needs."""
+    if isinstance(expression, Operation):
+        yield from operations(expression.left)
+        yield from operations(expression.right)
+        yield expression
+
+
+def compute(operator: Operator, left: Decimal, right: Decimal) -> Decimal | None:
+    """What a tool for this should answer, to tell a surprising result; None for a division by zero."""
+    match operator:
+        case "+":
+            return _CONTEXT.add(left, right)
+        case "-":
+            return _CONTEXT.subtract(left, right)
+        case "*":
+            return _CONTEXT.multiply(left, right)
+        case "/":
+            return _CONTEXT.divide(left, right) if right else None
+    assert_never(operator)
+
+
+def written(expression: Expression, *, in_operation: bool = False) -> str:
+    """The expression for a person, with the parentheses that it needs and a few more for comfort."""
+    match expression:
+        case Number(value=value):
+            return f"({number_text(value)})" if value < 0 and in_operation else number_text(value)
+        case Operation(operator=operator, left=left, right=right):
+            sign = {"*": "×", "-": "−"}.get(operator, operator)
+            parts = [
+                _part(left, needs=_binds(left) < _binds(expression)),
+                _part(
+                    right,
+                    needs=_binds(right) < _binds(expression)
+                    or (operator in "-/" and _binds(right) == _binds(expression)),
+                ),
+            ]
+            return f" {sign} ".join(parts)
+    assert_never(expression)
+
+
+def _part(expression: Expression, *, needs: bool) -> str:
+    text = written(expression, in_operation=True)
+    return f"({text})" if needs else text
+
+
+def _binds(expression: Expression) -> int:
+    return 3 if isinstance(expression, Number) else (2 if expression.operator in "*/" else 1)
+
+
+def number_text(value: Decimal) -> str:
+    """A number as JSON writes it, without an exponent where that stays short."""
+    if value == value.to_integral_value() and abs(value) < Decimal(10) ** 30:
+        return str(int(value))
+    return format(value, "f") if -30 < value.adjusted() < 30 else str(value)
+
+
+class _NoExpressionError(Exception):
+    """The text is no expression."""
+
+
+class _Parser:
+    """Recursive descent: sums of products of powers. The length of the text bounds its depth."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(self._split(text))
+        self._position = 0
+        self._operations = 0
+
+    def whole(self) -> Expression:
+        tree = self._sum()
+        if self._position != len(self._tokens):
+            raise _NoExpressionError
+        return tree
+
+    @staticmethod
+    def _split(text: str) -> Iterator[str]:
+        position = 0
+        while position < len(text):
+            found = _TOKEN.match(text, position)
+            if found is None:
+                raise _NoExpressionError
+            yield found[1] or found[2]
+            position = found.end()
+
+    def _next(self, signs: str) -> str:
+        if self._position < len(self._tokens) and self._tokens[self._position] in signs:
+            self._position += 1
+            return self._tokens[self._position - 1]
+        return ""
+
+    def _sum(self) -> Expression:
+        tree = self._product()
+        while sign := self._next("+-"):
+            tree = self._operation(sign, tree, self._product())
+        return tree
+
+    def _product(self) -> Expression:
+        tree = self._signed()
+        while sign := self._next("*/"):
+            tree = self._operation(sign, tree, self._signed())
+        return tree
+
+    def _signed(self) -> Expression:
+        if self._next("+"):
+            return self._signed()
+        if not self._next("-"):
+            return self._power()
+        inner = self._signed()
+        if isinstance(inner, Number):
+            return Number(value=-inner.value)
+        return self._operation("-", Number(value=Decimal(0)), inner)
+
+    def _power(self) -> Expression:
+        base = self._atom()
+        if not self._next("^"):
+            return base
+        exponent = self._signed()
+        # No tool raises to a power: a small whole one is as many multiplications.
+        if not isinstance(exponent, Number) or exponent.value not in range(1, 11):
+            raise _NoExpressionError
+        tree = base
+        size = sum(1 for _ in operations(base))
+        for _ in range(int(exponent.value) - 1):
+            self._operations += size
+            tree = self._operation("*", tree, base)
+        return tree
+
+    def _atom(self) -> Expression:
+        if self._next("("):
+            tree = self._sum()
+            if not self._next(")"):
+                raise _NoExpressionError
+            return tree
+        if self._position == len(self._tokens) or not self._tokens[self._position][-1].isdigit():
+            raise _NoExpressionError
+        self._position += 1
+        return Number(value=Decimal(self._tokens[self._position - 1]))
+
+    def _operation(self, sign: str, left: Expression, right: Expression) -> Operation:
+        self._operations += 1
+        if self._operations > _MOST_OPERATIONS:
+            raise _NoExpressionError
+        return Operation(operator=_OPERATORS[sign], left=left, right=right)

@@ -1,0 +1,63 @@
+"""Results of tools, quoted in Markdown so that nothing in them can pass for the answer's own words."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tui_host.demo.model.turn import DoneCall, Turn
+
+_INLINE = 120
+_BLOCK = 4_000
+
+
+def quote(turn: Turn, text: str) -> str:
+    """A result as inline code if it is one short line, else as a fenced block, cut with a note if it is long.
+
+    It begins with the blank or the empty line that sets it off from the words before it.
+    """
+    if not text.strip():
+        return turn.words(" nothing", "（空）")
+    if len(text) <= _INLINE and "\n" not in text and "`" not in text:
+        return f" `{text}`"
+    note = ""
+    if len(text) > _BLOCK:
+        left = len(text) - _BLOCK
+        note = turn.words(
+            f"\n\n({left:,} more characters are not repeated here.)", f"\n\n（还有 {left:,} 个字符，这里不再重复。）"
+        )
+    language = "json" if not note and _is_json(text) else ""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"\n\n{fence}{language}\n{text[:_BLOCK]}\n{fence}{note}"
+
+
+def in_one_line(text: str) -> str:
+    """A result as part of a sentence: blanks and line ends become one blank."""
+    return " ".join(text.split())[:1_000]
+
+
+def what_went_wrong(turn: Turn, done: DoneCall) -> str:
+    """A sentence on a call that gave no result."""
+    name = f"`{done.call.name}`"
+    match done.fate:
+        case "rejected":
+            reason = turn.words(f" (reason: {done.reason})", f"（理由：{done.reason}）") if done.reason else ""
+            by_person = "user" in done.told[:40].casefold() and "rule" not in done.told[:60].casefold()
+            if by_person:
+                return turn.words(f"You rejected {name}{reason}.", f"你拒绝了 {name}{reason}。")
+            return turn.words(
+                f"{name} was not allowed: {in_one_line(done.told)}", f"{name} 没有被允许：{in_one_line(done.told)}"
+            )
+        case "stopped":
+            return turn.words(f"{name} was stopped before it gave a result.", f"{name} 在得到结果之前被停止了。")
+        case "failed":
+            return turn.words(f"{name} failed:{quote(turn, done.told)}", f"{name} 失败了：{quote(turn, done.told)}")
+        case "answered":
+            return turn.words(f"{name} answered{quote(turn, done.told)}", f"{name} 的结果：{quote(turn, done.told)}")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False

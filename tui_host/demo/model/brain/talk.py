@@ -1,0 +1,89 @@
+"""Rules: greetings and help, what tools there are, and what is said when no rule fits."""
+
+from __future__ import annotations
+
+import re
+
+from tui_host.demo.model.plan import Plan
+from tui_host.demo.model.turn import Turn
+
+_GREETING = re.compile(
+    r"\s*(?:(?:hello|hi|hey|help|hilfe)\b|good (?:morning|day|evening)|who are you|what are you|what can you do|/help"
+    r"|你好|您好|嗨|帮助|你是谁|你能做什么|你会什么)",
+    re.IGNORECASE,
+)
+_TOOLS = re.compile(
+    r"\s*(?:(?:list|show|what|which)\b[^.!?\n]{0,30}\btools\b|tools\s*\??$|(?:有)?(?:哪些|什么|列出)工具)",
+    re.IGNORECASE,
+)
+
+_HELP_EN = """I am the demo model of this program. I am **no AI**: I follow a handful of rules, so that everything can be tried \
+without a key. On the wire I am real: what you see beside this chat is what was sent.
+
+What I recognise:
+
+- arithmetic, step by step with tools: `what is (6 × 5 + 7) / 2?`
+- the weather: `weather in Paris and Tokyo`, `alerts for New York`
+- orders: `where is order 1042?`, `list orders`
+- any tool that is offered: `call SERVER.TOOL {"name": "value"}`; several lines are asked for at once
+- broken calls: `raw call SERVER.TOOL {broken`
+- thinking before an answer: `think about 6 × 7`
+- Markdown: `show markdown`; long answers: `write 500 words`
+- errors: `error 429`, `error 429 once`, `error 500`, `error stream`, `error cut`, `error hang`, `error length`, `error empty`, \
+`error html`
+- `list tools`
+"""
+_HELP_ZH = """我是本程序的演示模型，**不是人工智能**：我只按几条规则回答，这样没有密钥也能试用一切。线上的往来是真实的：旁边看到的就是实际发送的内容。
+
+我能识别：
+
+- 用工具一步一步做算术：`(6 × 5 + 7) / 2 等于多少？`
+- 天气：`东京和巴黎的天气怎么样？`、`香港有没有预警？`
+- 订单：`订单 1042 到哪了？`、`列出所有订单`
+- 任何提供给我的工具：`call SERVER.TOOL {"name": "value"}`，可以写多行，同时请求
+- 有错的调用：`raw call SERVER.TOOL {broken`
+- 回答之前先思考：`思考 6 × 7`
+- Markdown：`演示 Markdown`；长回答：`写一篇 500 字`
+- 错误：`error 429`、`error 429 once`、`error 500`、`error stream`、`error cut`、`error hang`、`error length`、`error empty`、`error html`
+- `有哪些工具`
+"""
+
+
+def greeting(turn: Turn) -> Plan | None:
+    """Says what it is and what it can do; to an empty question too."""
+    if turn.question and not _GREETING.match(turn.question):
+        return None
+    return turn.answer(f"{turn.words(_HELP_EN, _HELP_ZH)}\n{_offered(turn)}")
+
+
+def list_tools(turn: Turn) -> Plan | None:
+    """The tools that the request offered, by name."""
+    if not _TOOLS.match(turn.question):
+        return None
+    lines = [f"- `{tool.name}` – {' '.join(tool.description.split())[:100]}" for tool in turn.tools.tools[:100]]
+    return turn.answer("\n".join([_offered(turn), "", *lines]))
+
+
+def not_recognised(turn: Turn) -> Plan:
+    """An honest answer to what no rule recognises."""
+    asked = " ".join(turn.question.split())
+    asked = (f"{asked[:80]}…" if len(asked) > 80 else asked).replace("`", "'")
+    text = turn.words(
+        f"I follow rules and am no AI, and none of my rules recognised `{asked}`.\n\nTry `what is (6 × 5 + 7) / 2?`, "
+        "`weather in Paris and Tokyo`, `where is order 1042?`, `show markdown`, or `help` for the whole list.",
+        f"我按规则回答，不是人工智能，没有规则能识别 `{asked}`。\n\n可以试试 `(6 × 5 + 7) / 2 等于多少？`、`东京的天气怎么样？`、"
+        "`订单 1042 到哪了？`、`演示 Markdown`，或用 `帮助` 查看全部。",
+    )
+    return turn.answer(f"{text}\n\n{_offered(turn)}")
+
+
+def _offered(turn: Turn) -> str:
+    counts = turn.tools.by_server()
+    if not counts:
+        return turn.words("No tools were offered to me in this request.", "这次请求没有提供任何工具。")
+    listed = turn.words(", ", "、").join(f"`{server}` ({count})" for server, count in counts.items())
+    number = sum(counts.values())
+    return turn.words(
+        f"Tools offered to me in this request: {number}, from {listed}.",
+        f"这次请求提供了 {number} 个工具，来自 {listed}。",
+    )

@@ -1,0 +1,84 @@
+"""What a request said, in neutral values: every wire reads into them, and the brain knows nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that was really offered.
+
+    Attributes:
+        name: The name by which it is asked for.
+        types: The JSON Schema `type` of each parameter, empty where none is given.
+        required: The parameters that must be there.
+    """
+
+    name: str
+    description: str
+    types: Mapping[str, str]
+    required: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call as it stands in the conversation; `arguments` is the text that was written, JSON or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserSaid:
+    """A user message.
+
+    Attributes:
+        text: All its text.
+        images: How many images came with it.
+    """
+
+    text: str
+    images: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantSaid:
+    """An assistant message."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSaid:
+    """What the host told of one call."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemSaid:
+    """A system or developer message."""
+
+    text: str
+
+
+Message: TypeAlias = UserSaid | AssistantSaid | ToolSaid | SystemSaid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """One request.
+
+    Attributes:
+        parallel: Whether several calls may be asked for at once.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    parallel: bool = True

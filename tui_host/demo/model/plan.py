@@ -1,0 +1,165 @@
+"""What the brain wants said, and the pieces in which it is streamed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.demo.model.tokens import estimate
+from tui_host.errors import JSON
+
+Stop: TypeAlias = Literal["end", "calls", "length"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCall:
+    """A call that the model asks for; `arguments` goes out exactly as it stands."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """An HTTP error instead of an answer.
+
+    Attributes:
+        once: Only the first time that this process sees the conversation.
+    """
+
+    status: int
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakage:
+    """A response that goes wrong under the status 200.
+
+    Attributes:
+        kind: `error`: an error object in mid-stream; `cut`: the connection ends in mid-stream; `hang`: nothing comes after the
+            head; `html`: a page instead of an answer.
+    """
+
+    kind: Literal["error", "cut", "hang", "html"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One answer: thinking, then text, then calls; or trouble.
+
+    Attributes:
+        trouble: What goes wrong on request; with a `Breakage` of kind `error` or `cut` the text before it is streamed.
+    """
+
+    thinking: str = ""
+    text: str = ""
+    calls: tuple[AskedCall, ...] = ()
+    is_cut: bool = False
+    trouble: Refusal | Breakage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """A piece of thinking."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallBegun:
+    """A call begins; its arguments follow in fragments.
+
+    Attributes:
+        index: Counts the calls of this answer from 0.
+    """
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """A fragment of a call's arguments."""
+
+    index: int
+    text: str
+
+
+Piece: TypeAlias = Thought | Said | CallBegun | Fragment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The last piece: why the answer ended, and what it took.
+
+    Attributes:
+        tokens: All tokens of the answer: a piece is one, a call's name as many as it is estimated at.
+        thinking_tokens: Those of them that were thinking.
+    """
+
+    stop: Stop
+    tokens: int
+    thinking_tokens: int
+
+
+# Sizes in characters, as uneven as a model's tokens are; fixed, so that the same answer is always cut alike.
+_LATIN = (4, 2, 5, 3, 7, 1, 4, 6, 3, 8, 2, 5)
+_CJK = (1, 2, 1, 3, 1, 2)
+_ARGUMENTS = (3, 7, 2, 5, 9, 4)
+
+
+def arguments_text(values: Mapping[str, JSON]) -> str:
+    """Arguments as a model writes them: JSON without blanks, characters as they are."""
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def pieces(plan: Plan, most_tokens: int | None = None) -> Iterator[Piece | Ended]:
+    """The plan in the order and the pieces in which it is sent; the last one is an `Ended`.
+
+    Args:
+        plan: What is to be said.
+        most_tokens: The request's limit; what goes beyond it is cut, wherever that is.
+    """
+    spent = thinking = 0
+    stop: Stop = "length" if plan.is_cut else "calls" if plan.calls else "end"
+    for piece in _all_pieces(plan):
+        cost = estimate(piece.name) if isinstance(piece, CallBegun) else 1
+        if most_tokens is not None and spent + cost > most_tokens:
+            stop = "length"
+            break
+        spent += cost
+        thinking += isinstance(piece, Thought)
+        yield piece
+    yield Ended(stop=stop, tokens=spent, thinking_tokens=thinking)
+
+
+def _all_pieces(plan: Plan) -> Iterator[Piece]:
+    for text in _cut(plan.thinking):
+        yield Thought(text=text)
+    for text in _cut(plan.text):
+        yield Said(text=text)
+    for index, call in enumerate(plan.calls):
+        yield CallBegun(index=index, name=call.name)
+        for text in _cut(call.arguments, _ARGUMENTS):
+            yield Fragment(index=index, text=text)
+
+
+def _cut(text: str, sizes: tuple[int, ...] | None = None) -> Iterator[str]:
+    position = 0
+    for turn in itertools.count():
+        if position >= len(text):
+            return
+        cycle = sizes or (_LATIN if text[position] < "\u2e80" else _CJK)
+        size = cycle[turn % len(cycle)]
+        yield text[position : position + size]
+        position += size

@@ -1,0 +1,85 @@
+"""The program `demo-model`: listens on loopback, says where, and ends when it is told to."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+import anyio
+import anyio.abc
+
+from tui_host.demo.lifetime import wait_for_end_of_stdin, wait_for_signal
+from tui_host.demo.model.http import serve_connection
+from tui_host.demo.model.service import DemoModel
+
+_HOST = "127.0.0.1"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serves until SIGTERM or SIGINT, or until the end of standard input with `--lifeline`.
+
+    The first line on standard output is `{"url": …, "dialects": {"openai": …}}`, written when it listens.
+
+    Returns:
+        The exit code: 0 done, 1 the address could not be had. A wrong use raises `SystemExit(2)`.
+    """
+    options = _grammar().parse_args(argv, namespace=_Options())
+    return anyio.run(_serve, options)
+
+
+class _Options(argparse.Namespace):
+    port: int
+    pace: float
+    lifeline: bool
+
+
+def _grammar() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tui-host demo-model", description="A model that follows rules, on a port of the loopback interface."
+    )
+    parser.add_argument("--port", type=_port, default=0, help="the port (default: any free one)")
+    parser.add_argument("--pace", type=_pace, default=1.0, metavar="FACTOR", help="delays times this; 0 for none")
+    parser.add_argument("--lifeline", action="store_true", help="end when standard input, a pipe, ends")
+    return parser
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number from 0 to 65535")
+    return int(text)
+
+
+def _pace(text: str) -> float:
+    try:
+        pace = float(text)
+    except ValueError:
+        pace = -1.0
+    if not 0 <= pace <= 1_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no pace: give a number from 0 to 1000")
+    return pace
+
+
+async def _serve(options: _Options) -> int:
+    try:
+        listener = await anyio.create_tcp_listener(local_host=_HOST, local_port=options.port)
+    except OSError as error:
+        print(f"demo-model: cannot listen on {_HOST}:{options.port}: {error} (choose another --port)", file=sys.stderr)
+        return 1
+    model = DemoModel(pace=options.pace)
+
+    async def serve_client(stream: anyio.abc.ByteStream) -> None:
+        try:
+            await serve_connection(stream, model.handle, model.refuse)
+        except Exception as error:  # noqa: BLE001 - one request's failure must not end the others; it is told
+            print(f"demo-model: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+
+    async with anyio.create_task_group() as group, listener:
+        await group.start(wait_for_signal, group.cancel_scope)
+        if options.lifeline:
+            group.start_soon(wait_for_end_of_stdin, group.cancel_scope)
+        url = f"http://{_HOST}:{listener.extra(anyio.abc.SocketAttribute.local_port)}"  # noqa: S610 - anyio's method, no database
+        print(json.dumps({"url": url, "dialects": {"openai": f"{url}/v1"}}), flush=True)
+        await listener.serve(serve_client, group)
+    return 0

@@ -1,0 +1,166 @@
+"""Answers requests: from a route to a wire, from the wire to the brain, and back at the pace of a model."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+
+import anyio
+
+from tui_host.demo.model.brain.answer import answer
+from tui_host.demo.model.http import MOST_BODY, Exchange
+from tui_host.demo.model.plan import Breakage, Ended, Piece, Plan, Refusal, pieces
+from tui_host.demo.model.wires.openai import OpenAIWire
+from tui_host.demo.model.wires.wire import Asked, RequestRefused, ResponseWriter, Wire
+
+_BEFORE_FIRST = 0.12
+"""Seconds before the first piece, at a pace of 1."""
+_BETWEEN = 0.005
+"""Seconds from one piece to the next: 500 words take some three and a half."""
+_LONGEST_WHOLE = 2.0
+"""Seconds that an answer which is not streamed waits at most."""
+_REMEMBERED = 10_000
+"""Conversations kept in mind for errors that come once."""
+
+_GREETING = b"The demo model of tui-host: it follows rules and is no AI. Its API is at /v1/chat/completions.\n"
+_PAGE = b"<!doctype html><title>Sign in</title><h1>Sign in to this network</h1><p>The demo model was asked for this page.</p>\n"
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class DemoModel:
+    """The service behind all connections.
+
+    Attributes:
+        pace: Factor on all delays; 0 for none.
+    """
+
+    def __init__(self, *, pace: float = 1.0, clock: Callable[[], float] = time.time) -> None:
+        self.pace = pace
+        self._clock = clock
+        self._openai = OpenAIWire()
+        self._chats: dict[str, Wire] = {"/v1/chat/completions": self._openai}
+        self._refused: dict[int, None] = {}
+        self._answers = 0
+
+    async def handle(self, exchange: Exchange) -> None:
+        """Answers one request, whatever it is."""
+        request = exchange.request
+        if not _is_local(request.headers.get("host", "")):
+            await self.refuse(exchange, 403, "This server answers to names of the loopback interface only.")
+            return
+        if request.is_too_large:
+            await self.refuse(exchange, 413, f"The body is larger than {MOST_BODY:,} bytes.")
+            return
+        wire = self._chats.get(request.path)
+        if wire is not None and request.method == "POST":
+            await self._chat(exchange, wire)
+        elif wire is not None:
+            await self.refuse(exchange, 405, f"{request.path} takes POST.")
+        elif request.method in {"GET", "HEAD"} and request.path == "/v1/models":
+            await exchange.reply(200, "application/json", self._openai.models())
+        elif request.method in {"GET", "HEAD"} and request.path == "/":
+            await exchange.reply(200, "text/plain; charset=utf-8", _GREETING)
+        else:
+            await self.refuse(exchange, 404, f"Unknown request URL: {request.method} {request.path[:200]}.")
+
+    async def refuse(self, exchange: Exchange, status: int, reason: str) -> None:
+        """Answers with an error in the form that most clients read."""
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        body = json.dumps({"error": {"message": reason, "type": kind, "param": None, "code": None}})
+        await exchange.reply(status, "application/json", body.encode())
+
+    async def _chat(self, exchange: Exchange, wire: Wire) -> None:
+        body = exchange.request.body
+        self._answers += 1
+        identity = f"{zlib.crc32(body):08x}{self._answers:06x}"
+        exchange.headers.append(("x-request-id", f"req_{identity}"))
+        try:
+            asked = wire.read(body)
+            plan = self._past_errors(answer(asked.conversation), hash(asked.conversation.messages))
+        except RequestRefused as refused:
+            if refused.status == 429:
+                exchange.headers.append(("retry-after", "1"))
+            await exchange.reply(refused.status, "application/json", wire.refusal(refused))
+            return
+        writer = wire.writer(asked, identity=identity, created=int(self._clock()))
+        if isinstance(plan.trouble, Breakage) and plan.trouble.kind in {"hang", "html"}:
+            await _break_at_once(
+                exchange, plan.trouble, writer.stream_type if asked.is_streamed else "application/json"
+            )
+        elif asked.is_streamed:
+            await self._stream(exchange, plan, asked, writer)
+        else:
+            await self._whole(exchange, plan, asked, wire, writer)
+
+    def _past_errors(self, plan: Plan, conversation: int) -> Plan:
+        """The plan without its trouble if that comes once and has come. Raises `RequestRefused` for an error asked for."""
+        if not isinstance(plan.trouble, Refusal):
+            return plan
+        if plan.trouble.once:
+            if conversation in self._refused:
+                return replace(plan, trouble=None)
+            if len(self._refused) >= _REMEMBERED:
+                del self._refused[next(iter(self._refused))]
+            self._refused[conversation] = None
+        raise RequestRefused(status=plan.trouble.status)
+
+    async def _stream(self, exchange: Exchange, plan: Plan, asked: Asked, writer: ResponseWriter) -> None:
+        exchange.headers.append(("cache-control", "no-cache"))
+        await exchange.begin(200, writer.stream_type)
+        due = anyio.current_time() + self.pace * _BEFORE_FIRST
+        await anyio.sleep_until(due)
+        await exchange.write(writer.begin())
+        for piece in pieces(plan, asked.most_tokens):
+            if isinstance(piece, Ended):
+                await self._end_stream(exchange, plan, writer, piece)
+                return
+            # Against a clock, not one delay after the other: the pace holds however busy the machine is.
+            due += self.pace * _BETWEEN
+            await anyio.sleep_until(due)
+            await exchange.write(writer.piece(piece))
+
+    async def _end_stream(self, exchange: Exchange, plan: Plan, writer: ResponseWriter, ended: Ended) -> None:
+        if isinstance(plan.trouble, Breakage):
+            if plan.trouble.kind == "error":
+                await exchange.write(
+                    writer.failure("The server had an error in mid-stream. (The demo model was asked for it.)")
+                )
+                await exchange.end()
+            else:
+                await exchange.cut()
+            return
+        await exchange.write(writer.end(ended))
+        await exchange.end()
+
+    async def _whole(self, exchange: Exchange, plan: Plan, asked: Asked, wire: Wire, writer: ResponseWriter) -> None:
+        if isinstance(plan.trouble, Breakage):
+            if plan.trouble.kind == "error":
+                await exchange.reply(500, "application/json", wire.refusal(RequestRefused(status=500)))
+                return
+            await exchange.begin(200, "application/json", size=1_000)
+            await exchange.write(b'{"id":')
+            await exchange.cut()
+        said: list[Piece] = []
+        for piece in pieces(plan, asked.most_tokens):
+            if isinstance(piece, Ended):
+                await anyio.sleep(min(_LONGEST_WHOLE, _BEFORE_FIRST + len(said) * _BETWEEN) * self.pace)
+                await exchange.reply(200, "application/json", writer.whole(said, piece))
+            else:
+                said.append(piece)
+
+
+async def _break_at_once(exchange: Exchange, breakage: Breakage, content_type: str) -> None:
+    if breakage.kind == "html":
+        await exchange.reply(200, "text/html; charset=utf-8", _PAGE)
+        return
+    await exchange.begin(200, content_type)
+    await exchange.wait_for_the_end()
+
+
+def _is_local(host: str) -> bool:
+    """Whether a Host header names the loopback interface: a page on the web, whose name leads here, does not."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    return not host or name in _LOOPBACK

@@ -1,0 +1,125 @@
+"""The turn that a conversation stands in: the question, and what became of the calls asked for since."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.demo.model.conversation import AssistantSaid, Call, Conversation, ToolSaid, UserSaid
+from tui_host.demo.model.plan import AskedCall, Plan
+from tui_host.demo.model.toolbox import Toolbox
+
+Language: TypeAlias = Literal["en", "zh"]
+Fate: TypeAlias = Literal["answered", "failed", "rejected", "stopped"]
+
+_HEAD = 4_000
+
+_ENGLISH = re.compile(
+    r"\b(a|about|all|and|are|call|do|for|hello|help|hi|how|in|is|it|list|me|my|of|order|please|show|the|think|to|use"
+    r"|weather|what|where|who|with|words|write|you)\b",
+    re.IGNORECASE,
+)
+_CHINESE = re.compile(r"[\u3400-\u9fff]")
+_REJECTED = re.compile(
+    r"\b(?:user|person|human)\b.{0,20}\b(?:denied|rejected|declined|refused)\b|\bdenied by\b|\bto approve this call\b"
+    r"|(?:用户|使用者).{0,8}(?:拒绝|否决)",
+    re.IGNORECASE,
+)
+_STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNORECASE)
+_FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
+_REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoneCall:
+    """A call of this turn with what the host told of it."""
+
+    call: Call
+    told: str
+
+    @property
+    def fate(self) -> Fate:
+        """What became of it, as far as the host's words say: this API has no field for it."""
+        head = self.told[:300]
+        if _STOPPED.search(head):
+            return "stopped"
+        if _REJECTED.search(head):
+            return "rejected"
+        return "failed" if _FAILED.match(head) else "answered"
+
+    @property
+    def reason(self) -> str:
+        """The reason that a person gave for a rejection, empty if none."""
+        found = _REASON.search(self.told[:2_000])
+        return " ".join(found[1].split()) if found else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The question that is to be answered now.
+
+    Attributes:
+        question: The last user message's text.
+        rounds: The calls of each assistant message since, with their results, in order.
+        tools: What was offered.
+    """
+
+    question: str
+    language: Language
+    rounds: tuple[tuple[DoneCall, ...], ...]
+    tools: Toolbox
+
+    @property
+    def head(self) -> str:
+        """The beginning of the question, for rules that look for a short sentence anywhere in it."""
+        return self.question[:_HEAD]
+
+    @property
+    def done(self) -> tuple[DoneCall, ...]:
+        """The calls of all rounds."""
+        return tuple(call for calls in self.rounds for call in calls)
+
+    def words(self, english: str, chinese: str) -> str:
+        """One of the two, by the question's language."""
+        return chinese if self.language == "zh" else english
+
+    def answer(self, text: str) -> Plan:
+        """A final answer, with the line that says what this model is."""
+        label = self.words("demo model: I follow rules, I am no AI", "演示模型：按规则回答，不是人工智能")
+        return Plan(text=f"{text.strip()}\n\n*{label}*")
+
+    def ask(self, calls: list[AskedCall], text: str = "") -> Plan:
+        """Asks for tools."""
+        return Plan(text=text, calls=tuple(calls))
+
+
+def turn_of(conversation: Conversation) -> Turn:
+    """The turn of a conversation; its question is empty if no user message is there."""
+    start, question = _question(conversation)
+    told = {message.call_id: message.text for message in conversation.messages[start:] if isinstance(message, ToolSaid)}
+    rounds = tuple(
+        tuple(DoneCall(call=call, told=told[call.id]) for call in message.calls if call.id in told)
+        for message in conversation.messages[start:]
+        if isinstance(message, AssistantSaid) and message.calls
+    )
+    text = question.strip()
+    return Turn(question=text, language=language_of(text[:_HEAD]), rounds=rounds, tools=Toolbox(conversation.tools))
+
+
+def language_of(text: str) -> Language:
+    """Chinese if it has Chinese characters and no plain English words (a city's name alone decides nothing)."""
+    return "zh" if _CHINESE.search(text) and not _ENGLISH.search(text) else "en"
+
+
+def _question(conversation: Conversation) -> tuple[int, str]:
+    messages = conversation.messages
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if not isinstance(message, UserSaid):
+            continue
+        # Images of a tool's result come as a user message after it, since a tool message cannot hold them.
+        if message.images and position and isinstance(messages[position - 1], ToolSaid):
+            continue
+        return position, message.text
+    return len(messages), ""
