@@ -206,13 +206,15 @@ class TuiHost(App[int]):
         self.copy_to_clipboard(text)
         self.notify(f"{what}: {len(text):,} characters sent to the terminal's clipboard", markup=False, timeout=3)
 
-    def run_named(self, name: str) -> bool:
-        """Do the action of a `/name`; False if there is none."""
-        action = next((action for action in ACTIONS if action.name == name), None)
-        if action is None:
-            return False
-        self._run_action_of(action)
-        return True
+    def on_main_screen_command_asked(self, event: MainScreen.CommandAsked) -> None:
+        """Do the action of a `/name`."""
+        for action in ACTIONS:
+            if action.name == event.name:
+                self._run_action_of(action)
+
+    def on_sessions_screen_chosen(self, event: SessionsScreen.Chosen) -> None:
+        """Show the session that was chosen."""
+        self.show_session(event.session)
 
     def _run_action_of(self, action: Action) -> None:
         self.call_later(self.run_action, action.action)

@@ -110,3 +110,14 @@ def break_lines(segments: Sequence[Segment]) -> list[list[Segment]]:
             lines[-1].append(clean(first, style or Style.null()))
         lines.extend([clean(other, style or Style.null())] if other else [] for other in others)
     return lines
+
+
+def clip(text: str, cells: int, more: str = "…") -> str:
+    """One line of at most so many cells; `more`, of one cell, stands where it was cut. Made visible."""
+    shown = visible(text[: max(0, cells) * 4 + 32], newlines=False)
+    if cell_len(shown) <= cells:
+        return shown
+    if cells < 1:
+        return ""
+    _, end = fold(shown, cells - 1)[0] if cells > 1 else (0, 0)
+    return shown[:end] + more

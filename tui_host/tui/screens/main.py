@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
 from typing_extensions import override
 
@@ -57,6 +58,13 @@ class MainScreen(Screen[None]):
         &.-inspector Inspector { border-left: none; }
     }
     """
+
+    class CommandAsked(Message):
+        """A `/name` of the table of keys was typed."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
 
     def __init__(self, host: Host, session: Session, glyphs: Glyphs) -> None:
         super().__init__()
@@ -146,11 +154,11 @@ class MainScreen(Screen[None]):
 
     def on_prompt_command(self, event: Prompt.Command) -> None:
         """Do a `/name`."""
-        from tui_host.tui.app import TuiHost
-
-        if isinstance(self.app, TuiHost) and not self.app.run_named(event.name):
-            names = ", ".join(f"/{action.name}" for action in ACTIONS)
-            self.notify(f"there is no such command; there is {names}", severity="warning", markup=False)
+        if any(action.name == event.name for action in ACTIONS):
+            self.app.post_message(self.CommandAsked(event.name))
+            return
+        names = ", ".join(f"/{action.name}" for action in ACTIONS)
+        self.notify(f"there is no such command; there is {names}", severity="warning", markup=False)
 
     def action_close(self) -> None:
         """Stop the turn; never quits."""

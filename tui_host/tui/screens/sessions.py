@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 from typing_extensions import override
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from tui_host.capture.sessions import SessionInfo
     from tui_host.capture.store import Store
+    from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
 
@@ -33,6 +35,13 @@ class SessionsScreen(PageScreen):
 
     HEADING = "Sessions"
     KEYS = "type to search   enter open   up/down move"
+
+    class Chosen(Message):
+        """A session is to be shown."""
+
+        def __init__(self, session: Session) -> None:
+            super().__init__()
+            self.session = session
 
     def __init__(self, host: Host) -> None:
         super().__init__()
@@ -87,16 +96,13 @@ class SessionsScreen(PageScreen):
     async def _open(self, number: int | None) -> None:
         if number is None or not 0 <= number < len(self._listed):
             return
-        from tui_host.tui.app import TuiHost
-
         try:
             session = await asyncio.to_thread(self._host.open_session, self._listed[number].id)
         except TuiHostError as error:
             self.notify(line(str(error), 300), severity="error", markup=False)
             return
-        if isinstance(self.app, TuiHost):
-            self.app.pop_screen()
-            self.app.show_session(session)
+        self.app.post_message(self.Chosen(session))
+        self.app.pop_screen()
 
     def key_down(self) -> None:
         """From the field into the list."""
