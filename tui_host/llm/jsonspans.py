@@ -110,7 +110,8 @@ def _after_space(text: str, position: int) -> int:
 
 def _string(text: str, position: int) -> tuple[str, int]:
     read: tuple[object, int] = _DECODER.raw_decode(text, position)
-    return str(read[0]), read[1]
+    key, end = str(read[0]), read[1]
+    return key if key.isascii() else str(read_json(text[position:end].encode("latin-1"))), end
 
 
 class _Walk:
@@ -143,8 +144,6 @@ class _Walk:
             if not text.startswith('"', position):
                 raise ValueError("a key is missing")
             key, position = _string(text, position)
-            if not key.isascii():
-                key = key.encode("latin-1", "replace").decode("utf-8", "replace")
             colon = _COLON.match(text, position)
             if colon is None:
                 raise ValueError("a colon is missing")

@@ -121,14 +121,16 @@ def estimate_tokens(data: bytes) -> int:
 def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
     """The beginning of what a value says, in one line."""
     cut = body[node.start : min(node.end, node.start + 6 * most)]
+    is_whole = len(cut) == node.size
     if node.kind != "string":
         text = cut.decode("utf-8", "ignore")
-    elif len(cut) == node.size:
+    elif is_whole:
         text = node.text(body)
     else:
         text = _unescaped(cut[1:].decode("utf-8", "ignore"))
     line = " ".join(text[: 2 * most].split())
-    return line if len(line) <= most and len(text) <= 2 * most else f"{line[: most - 1]}…"
+    is_whole = is_whole and len(text) <= 2 * most and len(line) <= most
+    return line if is_whole else f"{line[: most - 1]}…"
 
 
 def _unescaped(text: str) -> str:
@@ -219,8 +221,8 @@ def _words(previous: Outline, now: Outline, comparing: _Comparing, prefix: int) 
     marks = comparing.marks
     found: list[str] = []
     for kind, one in (("messages", "message"), ("tools", "tool")):
-        here = [part.key for part in now.walk() if part.kind == one]
-        gone = sum(part.kind == one for part in comparing.removed)
+        here, before = _keys_in(now, kind), _keys_in(previous, kind)
+        gone = sum(part.key in before for part in comparing.removed)
         gone += sum(len(part.children) for part in comparing.removed if part.kind == kind)
         come, changed = (sum(marks.get(key) == mark for key in here) for mark in ("+", "~"))
         pieces = [f"{sign}{count}" for sign, count in (("+", come), ("-", gone), ("~", changed)) if count]
@@ -235,6 +237,10 @@ def _words(previous: Outline, now: Outline, comparing: _Comparing, prefix: int) 
     same = prefix == len(previous.body) == len(now.body)
     found.append("identical" if same else f"prefix identical for {size_words(prefix)}")
     return ", ".join(found)
+
+
+def _keys_in(outline: Outline, kind: str) -> set[str]:
+    return {child.key for part in outline.parts if part.kind == kind for child in part.children}
 
 
 def size_words(size: int) -> str:

@@ -30,6 +30,7 @@ class ThinkTags:
         self._end = 0
         self._line_is_blank = True
         self._fences = 0
+        self._ticks = ""  # the beginning of a fence, at the end of what was said
 
     def off(self) -> list[ModelEvent]:
         """The server tells thinking apart itself: from here on text is text."""
@@ -118,7 +119,9 @@ class ThinkTags:
     def _say(self, text: str, found: list[ModelEvent]) -> None:
         if not text:
             return
-        self._fences += text.count("```")
+        ticks = self._ticks + text
+        self._fences += ticks.count("```")
+        self._ticks = "`" * ((len(ticks) - len(ticks.rstrip("`"))) % 3)
         _, newline, line = text.rpartition("\n")
         self._line_is_blank = not line.strip() and (bool(newline) or self._line_is_blank)
         found.append(TextDelta(text=text, start=self._held_start, end=self._end))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.llm.streams import DONE, RECORDED, calls, chunk, event, fragment
+from tests.llm.test_openai_write import CASES
+from tui_host.llm.describe import ResponseWords, request_words, response_words
+from tui_host.llm.dialects.openai import OpenAI
+
+NAMES = {"math__multiply": ("math", "multiply")}
+
+
+def words(*pieces: bytes, status: int = 200) -> str:
+    return response_words(b"".join(pieces), dialect="openai", status=status, names=NAMES)
+
+
+def test_a_request_is_told_by_its_counts() -> None:
+    first = OpenAI().write(CASES["openai-tools"], provider="p").body
+    more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
+
+    assert request_words(first) == "3 tools · 2 messages"
+    assert request_words(more, first) == "+2 messages"
+    assert request_words(more, b"{}") == "3 tools · +4 messages"
+    assert request_words(b'{"messages":[{}]}') == "1 message"
+
+
+def test_a_response_is_told_by_what_it_asks_or_says() -> None:
+    asks = calls(fragment(index=0, wire_id="1", name="math__multiply", arguments='{"a":6,"b":5}'))
+    other = calls(fragment(index=1, wire_id="2", name="unknown", arguments="{}"))
+
+    assert words(asks, DONE) == 'asks math.multiply {"a":6,"b":5}'
+    assert words(asks, other, DONE) == 'asks math.multiply {"a":6,"b":5} and 1 more'
+    assert words(chunk({"content": "6 × 5\n+ 7 = 37"}), DONE) == '"6 × 5 + 7 = 37"'
+    assert words(chunk({"content": "6 ×"})) == '"6 ×", cut off'
+    assert words(chunk({"reasoning": "hm"})) == 'thinks "hm", cut off'
+    assert words(chunk(finish="stop"), DONE) == "an empty answer"
+    assert words(event({"error": {"message": "overloaded"}})) == "overloaded"
+    assert words(b'{"error":{"message":"slow down"}}', status=429) == "slow down"
+    assert words(b"") == "cut off"
+
+
+def test_words_grow_with_the_response() -> None:
+    growing = ResponseWords(dialect="openai", names=NAMES)
+    seen: list[str] = []
+    for piece in (chunk({"content": "6 ×"}), chunk({"content": " 5"}), DONE):
+        growing.feed(piece)
+        seen.append(growing.words)
+    growing.finish()
+
+    assert seen == ['"6 ×"', '"6 × 5"', '"6 × 5"']
+    assert growing.words == '"6 × 5"'
+
+
+def test_words_are_one_line_of_at_most_two_hundred_characters() -> None:
+    long = calls(fragment(index=0, wire_id="1", name="t", arguments='{"a":"' + "x\n" * 500 + '"}'))
+
+    for found in (
+        words(long, long.replace(b'"index": 0', b'"index": 1')),
+        words(chunk({"content": "y\n" * 900}), DONE),
+    ):
+        assert len(found) <= 200
+        assert "\n" not in found
+
+
+def test_a_dialect_that_is_not_known_says_nothing() -> None:
+    assert response_words(RECORDED, dialect="smtp") == ""
+
+
+@pytest.mark.parametrize("status", [200, 204, 302, 400, 500])
+@given(body=st.binary(max_size=200))
+def test_foreign_bytes_never_raise(status: int, body: bytes) -> None:
+    assert len(words(body, status=status)) <= 200
+    request_words(body, body)
+    request_words(b'{"messages":' + body + b"}")

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tui_host.errors import JSON
+from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.faults import fault_words, refusal, wait_seconds
+
+FORMS: list[tuple[JSON, tuple[str, str]]] = [
+    ({"error": {"message": "no", "type": "t", "code": "c"}}, ("no", "c")),
+    ({"error": {"message": "no", "type": "t", "code": None}}, ("no", "t")),
+    ({"error": {"code": 400, "message": "no", "metadata": {}}}, ("no", "400")),
+    ({"error": "no"}, ("no", "")),
+    ({"object": "error", "message": "no", "type": "t", "code": "3230"}, ("no", "3230")),
+    ({"detail": "no"}, ("no", "")),
+    ({"detail": [{"loc": ["body", "a"], "msg": "no", "type": "t"}, {"msg": "never"}]}, ("body.a: no; never", "")),
+    ({"errors": [{"message": "no"}]}, ("no", "")),
+    ([{"error": {"message": "no"}}], ("no", "")),
+    ({"error": {"status": "gone"}}, ("status gone", "")),
+    ({"error": {"message": "bad", "failed_generation": "<tool"}}, ("bad The model wrote: <tool", "")),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), FORMS)
+def test_the_provider_s_words_are_found_in_every_form(value: JSON, expected: tuple[str, str]) -> None:
+    assert fault_words(json.dumps(value).encode()) == expected
+
+
+@pytest.mark.parametrize("body", [b"Bad gateway", b"\xff\xfe", b"", b"[" * 100_000, b"7", b"null", b'{"a":1}'])
+def test_a_body_of_another_form_is_shown_as_it_is(body: bytes) -> None:
+    words, code = fault_words(body)
+
+    assert words == body[:2000].decode("utf-8", "replace").strip()[:500]
+    assert code == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "what", "remedy"),
+    [
+        (
+            401,
+            b'{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}',
+            "401 invalid_api_key: Inc",
+            "cred",
+        ),
+        (403, b"", "403, without a word", "credential"),
+        (404, b'{"error":"model \\"x\\" not found"}', '404: model "x" not found', "/v1"),
+        (
+            429,
+            b'{"error":{"message":"slow down","code":"rate_limit_exceeded"}}',
+            "429 rate_limit_exceeded: slow",
+            "again",
+        ),
+        (429, b'{"error":{"message":"pay","code":"insufficient_quota"}}', "429 insufficient_quota: pay", "quota"),
+        (402, b'{"error":{"message":"Insufficient Balance"}}', "402: Insufficient", "credit"),
+        (400, b'{"error":{"message":"maximum context length is 8192 tokens"}}', "400: maximum", "new session"),
+        (400, b'{"error":{"message":"Unsupported parameter"}}', "400: Unsupported", "inspector"),
+        (503, b"<html>busy</html>", "503: <html>busy</html>", "again"),
+        (529, b"", "529, without a word", "again"),
+    ],
+)
+def test_a_refusal_has_the_provider_s_words_and_our_remedy(status: int, body: bytes, what: str, remedy: str) -> None:
+    error = OpenAI().error(status, (("Content-Type", "application/json"),), body)
+
+    assert error.what.startswith(what)
+    assert remedy in error.remedy
+    assert error.status == status
+
+
+def test_a_redirect_is_told_by_its_origin_alone() -> None:
+    error = refusal(307, (("Location", "http://evil.example:8080/v1?key=sk-123"),), b"")
+
+    assert error.what == "307: redirected to http://evil.example:8080"
+
+
+@pytest.mark.parametrize("location", ["/elsewhere", "", "http://[bad", "//"])
+def test_a_redirect_to_nowhere_is_told_too(location: str) -> None:
+    assert refusal(302, (("location", location),), b"").what.startswith("302: redirected to ")
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "30"}, 30.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30.0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, None),
+        ({"retry-after": "soon", "date": "now"}, None),
+        ({"x-ratelimit-reset-requests": "1m2s", "x-ratelimit-reset-tokens": "120ms"}, 62.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "-1"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_to_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
+    assert wait_seconds(headers) == seconds

@@ -1,0 +1,507 @@
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import ipaddress
+import json
+import ssl
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import ByteStream
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.llm.peer import Peer, body_of, head, peer, provider_at, recorder, saying
+from tests.llm.streams import DONE, RECORDED, chunk, event
+from tui_host.capture.ending import read_ending
+from tui_host.capture.record import Place, Record
+from tui_host.capture.recorder import Recorder
+from tui_host.errors import ModelError
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import Ask, Message, Text, TextDelta
+from tui_host.llm.model import ModelClient, Stream
+from tui_host.settings.schema import Provider, Template
+
+ASK = Ask(model="m", messages=(Message(role="user", parts=(Text(text="what's 6 × 5?"),)),))
+PLACE = Place(session="s", turn=1, step=2)
+KEY = "sk-canary-0123456789"
+
+
+async def told(stream: Stream) -> Fold:
+    """The whole answer, folded; errors pass."""
+    fold = Fold(provider="mine", model="m", call_id=str)
+    async with aclosing(stream):
+        async for found in stream:
+            fold.add(found)
+    return fold
+
+
+async def asked(
+    url: str, *, kept: Recorder | None = None, environment: dict[str, str] | None = None, **more: object
+) -> Fold:
+    client = ModelClient(kept or recorder(), environment or {})
+    try:
+        with anyio.fail_after(5):
+            return await told(client.stream(provider_at(url, **more), ASK, place=PLACE))
+    finally:
+        await client.aclose()
+
+
+async def refused(url: str, **more: object) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await asked(url, **more)  # pyright: ignore[reportArgumentType] - shorthand
+    return caught.value
+
+
+async def told_with_error(url: str) -> tuple[Fold, ModelError | None]:
+    """What came, and what was raised after it."""
+    fold = Fold(provider="mine", model="m", call_id=str)
+    client = ModelClient(recorder(), {})
+    try:
+        with anyio.fail_after(5):
+            async with client.stream(provider_at(url), ASK, place=PLACE) as stream:
+                async for found in stream:
+                    fold.add(found)
+    except ModelError as error:
+        return fold, error
+    finally:
+        await client.aclose()
+    return fold, None
+
+
+def kinds(records: list[Record]) -> list[str]:
+    return [record.draft.kind for record in records]
+
+
+async def test_an_answer_comes_as_events_and_every_byte_of_it_is_recorded() -> None:
+    kept = recorder()
+    pieces = [RECORDED[start : start + 100] for start in range(0, len(RECORDED), 100)]
+
+    async with peer(saying(head(), *pieces)) as there:
+        fold = await asked(there.url, kept=kept)
+
+    assert (fold.text, fold.stop, len(fold.calls)) == ("Let me see… 看\u0085", "tools", 2)
+    records = list(kept.since(0))
+    assert kinds(records)[:2] == ["request", "response"]
+    assert kinds(records)[-1] == "end"
+    assert records[0].draft.data == there.bodies[0]
+    assert records[0].draft.head is not None
+    assert records[0].draft.head.url == f"{there.url}/chat/completions"
+    assert body_of(records) == RECORDED
+    assert read_ending(records[-1].draft.data).reason == "complete"
+    assert {record.draft.place for record in records} == {PLACE}
+    assert {record.draft.peer for record in records} == {"mine"}
+
+
+async def test_the_stream_says_its_exchange_its_status_and_its_size() -> None:
+    client = ModelClient(recorder(), {})
+
+    async with (
+        peer(saying(head(), RECORDED)) as there,
+        client.stream(provider_at(there.url), ASK, place=PLACE) as stream,
+    ):
+        assert (stream.exchange, stream.status) == (None, None)
+        async for _ in stream:
+            assert (stream.exchange, stream.status) == ("x1", 200)
+
+    assert stream.size == len(RECORDED)
+    await client.aclose()
+
+
+async def test_what_goes_out_is_what_the_provider_is_configured_to_get() -> None:
+    environment = {"MINE": KEY, "TEAM": "blue", "EXTRA": "e"}
+    async with peer(saying(head(), RECORDED)) as there:
+        await asked(
+            f"{there.url}/?api-version=7",
+            environment=environment,
+            api_key=Template(text="${MINE}"),
+            headers={"X-Team": Template(text="${TEAM}"), "user-agent": Template(text="own")},
+            options={"temperature": 0.5},
+            extra_body={"deep": {"x": "${EXTRA}"}},
+        )
+
+    request = there.requests[0].decode()
+    top, _, body = request.partition("\r\n\r\n")
+    lines = top.split("\r\n")
+    assert lines[0] == "POST /v1/chat/completions?api-version=7 HTTP/1.1"
+    assert f"Authorization: Bearer {KEY}" in lines
+    assert "X-Team: blue" in lines
+    assert "user-agent: own" in lines
+    assert "Accept-Encoding: identity" in lines
+    assert "Content-Type: application/json" in lines
+    value = json.loads(body)
+    assert (value["temperature"], value["deep"]) == (0.5, {"x": "e"})
+
+
+@pytest.mark.parametrize("size", range(0, len(RECORDED), 131))
+async def test_an_answer_that_breaks_off_keeps_what_came_and_says_so(size: int) -> None:
+    finished = RECORDED.index(b"\n\n", RECORDED.index(b'"tool_calls"}'))
+
+    async with peer(saying(head(), RECORDED[:size])) as there:
+        fold, error = await told_with_error(there.url)
+
+    if size >= finished:
+        assert (fold.stop, error) == ("tools", None)
+        return
+    assert fold.stop == "cut"
+    assert error is not None
+    assert error.what.startswith(f"the answer broke off after {size:,} bytes")
+    assert (error.exchange, error.status) == ("x1", 200)
+
+
+async def test_a_connection_that_breaks_within_a_body_is_told_with_what_came() -> None:
+    half = RECORDED[:500]
+    kept = recorder()
+
+    async with peer(saying(head(more=f"content-length: {len(RECORDED)}\r\n"), half)) as there:
+        with pytest.raises(ModelError, match=r"the answer broke off after 500 bytes: \w+"):
+            await asked(there.url, kept=kept)
+
+    ending = kept.since(0)[-1]
+    assert ending.draft.kind == "error"
+    assert read_ending(ending.draft.data).reason == "cut by peer"
+
+
+async def test_a_connection_that_breaks_after_the_answer_s_end_is_no_error() -> None:
+    whole = chunk({"content": "x"}) + chunk(finish="stop")
+
+    async with peer(saying(head(more="content-length: 9999\r\n"), whole)) as there:
+        fold = await asked(there.url)
+
+    assert (fold.text, fold.stop) == ("x", "end")
+
+
+async def test_an_error_in_the_stream_is_raised_after_what_came() -> None:
+    body = chunk({"content": "so far"}) + event({"error": {"message": "overloaded", "code": "busy"}})
+
+    async with peer(saying(head(), body)) as there:
+        fold, error = await told_with_error(there.url)
+
+    assert (fold.text, fold.stop, fold.failure) == ("so far", "failed", "overloaded")
+    assert error is not None
+    assert (error.what, error.where) == ("overloaded", f"mine ({there.url.removesuffix('/v1')})")
+
+
+async def test_a_refusal_has_the_provider_s_words_and_where_the_key_comes_from() -> None:
+    body = json.dumps({"error": {"message": f"Incorrect API key: {KEY}", "code": "invalid_api_key"}}).encode()
+
+    async with peer(saying(head("401 Unauthorized", kind="application/json"), body)) as there:
+        error = await refused(there.url, environment={"MINE": KEY}, api_key=Template(text="${MINE}"))
+
+    assert error.what == "401 invalid_api_key: Incorrect API key: ⟨secret:MINE⟩"
+    assert error.remedy == "check the credential: providers.mine.api_key"
+    assert (error.status, error.exchange) == (401, "x1")
+
+
+async def test_a_limit_says_how_long_to_wait() -> None:
+    answer = head("429 Too Many Requests", kind="application/json", more="retry-after: 30\r\n")
+
+    async with peer(saying(answer, b'{"error":{"message":"slow down"}}')) as there:
+        error = await refused(there.url)
+
+    assert (error.what, error.retry_after, error.remedy) == ("429: slow down", 30.0, "try again in 30 s")
+    assert len(there.requests) == 1
+
+
+async def test_a_redirect_is_told_and_never_followed() -> None:
+    async with peer(saying(head(), RECORDED)) as evil:
+        answer = head("307 Temporary Redirect", more=f"location: {evil.url}\r\n")
+        async with peer(saying(answer)) as there:
+            error = await refused(there.url, environment={"MINE": KEY}, api_key=Template(text="${MINE}"))
+
+    assert error.what == f"307: redirected to {evil.url.removesuffix('/v1')}"
+    assert evil.requests == []
+
+
+async def test_a_cookie_is_not_kept() -> None:
+    client = ModelClient(recorder(), {})
+    async with peer(saying(head(more="set-cookie: a=b\r\n"), RECORDED)) as there:
+        for _ in range(2):
+            await told(client.stream(provider_at(there.url), ASK, place=PLACE))
+    await client.aclose()
+
+    assert b"ookie" not in there.requests[1]
+
+
+async def test_nobody_there_is_told_in_words() -> None:
+    kept = recorder()
+    async with peer(saying()) as gone:
+        pass
+
+    error = await refused(gone.url, kept=kept)
+
+    assert error.what.startswith("cannot connect")
+    assert error.remedy == "is it running? check base_url"
+    assert error.exchange == "x1"
+    assert kinds(list(kept.since(0))) == ["request", "error"]
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"api_key": Template(text="${DEEPSEEK_API_KEY}")}, "DEEPSEEK_API_KEY is not set"),
+        ({"headers": {"X": Template(text="${TOKEN}")}}, "TOKEN is not set"),
+        ({"extra_body": {"a": ["${TOKEN}"]}}, "TOKEN is not set"),
+        ({"dialect": "smtp"}, "no dialect 'smtp'"),
+    ],
+)
+async def test_what_cannot_be_resolved_is_told_and_nothing_is_sent(more: dict[str, object], what: str) -> None:
+    kept = recorder()
+    async with peer(saying(head(), RECORDED)) as there:
+        error = await refused(there.url, kept=kept, **more)
+
+    assert error.what == what
+    assert there.requests == []
+    assert kept.since(0) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "what"),
+    [
+        ("http://192.0.2.1/v1", "unencrypted"),
+        ("ftp://127.0.0.1", "not an http or https URL"),
+        ("", "not an http or https URL"),
+    ],
+)
+async def test_an_address_that_a_key_must_not_travel_to_is_refused(url: str, what: str) -> None:
+    kept = recorder()
+
+    assert what in (await refused(url, kept=kept)).what
+    assert kept.since(0) == []
+
+
+async def test_a_preset_without_its_key_is_not_asked() -> None:
+    provider = Provider(
+        name="deepseek", base_url=Template(text="https://api.deepseek.example/v1"), key_variable="DEEPSEEK_API_KEY"
+    )
+    client = ModelClient(recorder(), {})
+
+    with pytest.raises(ModelError, match="DEEPSEEK_API_KEY is not set") as caught:
+        await told(client.stream(provider, ASK, place=PLACE))
+
+    assert "set the environment variable DEEPSEEK_API_KEY" in caught.value.remedy
+
+
+async def test_a_proxy_of_the_environment_never_sees_this_machine() -> None:
+    async with peer(saying(head(), RECORDED)) as there, peer(saying(head())) as proxy:
+        address = proxy.url.removesuffix("/v1")
+        await asked(there.url, environment={"HTTP_PROXY": address, "http_proxy": address, "ALL_PROXY": address})
+
+    assert (len(there.requests), proxy.requests) == (1, [])
+
+
+async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
+    async with peer(saying(head(), RECORDED)) as proxy:
+        fold = await asked(
+            "http://model.example/v1",
+            environment={"http_proxy": proxy.url.removesuffix("/v1")},
+            allow_http=True,
+        )
+
+    assert fold.stop == "tools"
+    assert proxy.requests[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
+
+
+async def wait_for_the_end(there: Peer) -> None:
+    with anyio.fail_after(5):
+        await there.closed.wait()
+
+
+async def test_closing_an_answer_closes_the_connection_and_is_recorded_as_our_doing() -> None:
+    kept = recorder()
+    client = ModelClient(kept, {})
+
+    async def script(stream: ByteStream) -> None:
+        await stream.send(head() + chunk({"content": "x"}))
+        await stream.receive()  # until the client goes
+
+    async with peer(script) as there:
+        async with aclosing(client.stream(provider_at(there.url), ASK, place=PLACE)) as stream:
+            async for found in stream:
+                assert isinstance(found, TextDelta)
+                break
+        await wait_for_the_end(there)
+
+    ending = read_ending(kept.since(0)[-1].draft.data)
+    assert (kept.since(0)[-1].draft.kind, ending.reason) == ("end", "closed by host")
+    await client.aclose()
+
+
+@pytest.mark.parametrize("sent", [b"", head(), head() + chunk({"content": "x"})])
+async def test_cancelling_an_answer_closes_the_connection_at_once(sent: bytes) -> None:
+    kept = recorder()
+    client = ModelClient(kept, {})
+    waits = anyio.Event()
+
+    async def script(stream: ByteStream) -> None:
+        if sent:
+            await stream.send(sent)
+        waits.set()
+        await stream.receive()
+
+    async with peer(script) as there, anyio.create_task_group() as group:
+
+        async def ask() -> None:
+            await told(client.stream(provider_at(there.url), ASK, place=PLACE))
+
+        group.start_soon(ask)
+        with anyio.fail_after(5):
+            await waits.wait()
+            while len(kept.since(0)) < (1 if not sent else 2 if sent == head() else 3):
+                await anyio.sleep(0.001)
+        group.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await wait_for_the_end(there)
+
+    assert read_ending(kept.since(0)[-1].draft.data).reason == "closed by host"
+    await client.aclose()
+
+
+async def test_a_server_that_says_nothing_is_given_up_after_its_timeout() -> None:
+    async def script(stream: ByteStream) -> None:
+        await stream.send(head() + chunk({"content": "x"}))
+        await stream.receive()
+
+    async with peer(script) as there:
+        error = await refused(there.url, timeout=0.05)
+
+    assert error.what.startswith("not a byte came for 0.05 s")
+
+
+async def test_a_connection_that_stays_open_after_the_end_does_not_hold_the_answer() -> None:
+    client = ModelClient(recorder(), {})
+    asks = anyio.Event()
+
+    async def script(stream: ByteStream) -> None:
+        await stream.send(head() + chunk({"content": "x"}) + chunk(finish="stop") + DONE)
+        await asks.wait()
+
+    async with peer(script) as there, client.stream(provider_at(there.url), ASK, place=PLACE) as stream:
+        fold = Fold(provider="p", model="m", call_id=str)
+        while fold.stop is None:
+            with anyio.fail_after(5):
+                fold.add(await anext(stream))
+        asks.set()
+        with anyio.fail_after(5):
+            assert [found async for found in stream] == []
+
+    assert (fold.text, fold.stop) == ("x", "end")
+    await client.aclose()
+
+
+async def test_a_compressed_answer_is_read_and_recorded_as_it_was_sent() -> None:
+    kept = recorder()
+    packed = gzip.compress(RECORDED)
+
+    async with peer(saying(head(more="content-encoding: gzip\r\n"), packed[:50], packed[50:])) as there:
+        fold = await asked(there.url, kept=kept)
+
+    assert fold.stop == "tools"
+    assert body_of(list(kept.since(0))) == packed
+    first = fold.calls[0].spans[0]
+    assert b"get_weather" in RECORDED[slice(*first)]
+
+
+async def test_a_bomb_is_refused() -> None:
+    packed = gzip.compress(b" " * 20_000_000, 9)
+
+    async with peer(saying(head(more="content-encoding: gzip\r\n"), packed)) as there:
+        error = await refused(there.url)
+
+    assert "200 times its length" in error.what
+
+
+async def test_a_coding_that_is_not_known_is_told() -> None:
+    async with peer(saying(head(more="content-encoding: rot13\r\n"), RECORDED)) as there:
+        error = await refused(there.url)
+
+    assert "rot13 cannot be decoded here" in error.what
+
+
+async def test_a_whole_answer_and_a_page_are_told_apart() -> None:
+    whole = b'{"choices":[{"message":{"content":"37"},"finish_reason":"stop"}]}'
+
+    async with peer(saying(head(kind="application/json"), whole)) as there:
+        assert (await asked(there.url)).text == "37"
+    async with peer(saying(head(kind="text/html"), b"<title>Sign in</title>")) as there:
+        assert "Sign in" in (await refused(there.url)).what
+
+
+async def test_models_are_listed_and_the_listing_is_recorded() -> None:
+    kept = recorder()
+    client = ModelClient(kept, {})
+
+    async with peer(saying(head(kind="application/json"), b'{"data":[{"id":"a"},{"id":"b"}]}')) as there:
+        assert await client.list_models(provider_at(there.url)) == ("a", "b")
+    async with peer(saying(head("500 Oops"), b"oops")) as there:
+        with pytest.raises(ModelError, match="500: oops"):
+            await client.list_models(provider_at(there.url))
+    await client.aclose()
+
+    assert there.requests[0].startswith(b"GET /v1/models HTTP/1.1\r\n")
+    assert kinds(list(kept.since(0)))[:4] == ["request", "response", "chunk", "end"]
+    assert kept.since(0)[0].draft.place == Place()
+
+
+async def test_answers_side_by_side_keep_their_places() -> None:
+    kept = recorder()
+    client = ModelClient(kept, {})
+
+    async with peer(saying(head(), RECORDED)) as there:
+
+        async def ask(turn: int) -> None:
+            await told(client.stream(provider_at(there.url), ASK, place=Place(session="s", turn=turn)))
+
+        async with anyio.create_task_group() as group:
+            for turn in range(5):
+                group.start_soon(ask, turn)
+    await client.aclose()
+
+    by_exchange = {(record.draft.exchange, record.draft.place.turn) for record in kept.since(0)}
+    assert len(by_exchange) == 5
+
+
+def certificate(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 that nobody but itself has signed, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    file = folder / "own.pem"
+    private = key.private_bytes(encoding, form, serialization.NoEncryption())
+    file.write_bytes(private + made.public_bytes(encoding))
+    return file
+
+
+async def test_a_certificate_that_nobody_signed_is_refused_unless_it_is_named(tmp_path: Path) -> None:
+    own = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own)
+
+    async with peer(saying(head(), RECORDED), context) as there:
+        error = await refused(there.url)
+        fold = await asked(there.url, ca_file=own)
+
+    assert error.what.startswith("its certificate cannot be verified")
+    assert error.remedy == "set providers.mine.ca_file to the certificate that signed it, if you trust it"
+    assert (len(there.requests), fold.stop) == (1, "tools")
+
+
+async def test_a_file_that_is_no_certificate_is_told(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pem"
+    bad.write_text("no certificate")
+
+    assert (await refused("https://127.0.0.1:1/v1", ca_file=bad)).remedy == "check ca_file and the proxy"

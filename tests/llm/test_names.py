@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_host.llm.names import NameRule, NameTable
+
+FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def test_a_tool_is_called_by_server_and_tool() -> None:
+    table = NameTable.make([("math", "add"), ("time-1", "get_current_time")])
+
+    assert table.name("math", "add") == "math__add"
+    assert table.find("math__add") == ("math", "add")
+    assert table.find("time-1__get_current_time") == ("time-1", "get_current_time")
+    assert table.find("math.add") is None
+
+
+def test_names_that_break_the_rule_get_a_hash_and_stay_two() -> None:
+    tools = [("s", "a.b"), ("s", "a/b"), ("s", "x" * 100), ("s", "x" * 101), ("s", "工具"), ("s", "")]
+
+    table = NameTable.make(tools)
+
+    names = [table.name(*tool) for tool in tools]
+    assert len(set(names)) == len(tools)
+    assert all(FIT.fullmatch(name) for name in names)
+    assert re.fullmatch(r"s__a_b_[0-9a-f]{8}", names[0])
+    assert re.fullmatch(r"s__x{52}_[0-9a-f]{8}", names[2])
+    assert [table.find(name) for name in names] == tools
+
+
+def test_names_that_collide_are_both_hashed() -> None:
+    table = NameTable.make([("a", "_b"), ("a_", "b"), ("c", "d")])
+
+    one, other = table.name("a", "_b"), table.name("a_", "b")
+    assert one != other
+    assert one.startswith("a___b_")
+    assert other.startswith("a___b_")
+    assert table.find("a___b") is None
+    assert table.name("c", "d") == "c__d"
+
+
+def test_a_name_does_not_depend_on_the_order_of_the_tools() -> None:
+    tools = [("s", "a.b"), ("s", "a/b"), ("a", "_b"), ("a_", "b")]
+
+    there, back = NameTable.make(tools), NameTable.make(reversed(tools))
+
+    assert [there.name(*tool) for tool in tools] == [back.name(*tool) for tool in tools]
+
+
+def test_a_tool_that_bears_the_hashed_name_of_another_takes_nothing_from_it() -> None:
+    hashed = NameTable.make([("s", "a.b")]).name("s", "a.b")
+    rival = ("s", hashed.removeprefix("s__"))
+
+    table = NameTable.make([("s", "a.b"), rival])
+
+    assert table.name(*rival) == hashed
+    assert table.name("s", "a.b") != hashed
+    assert table.find(table.name("s", "a.b")) == ("s", "a.b")
+
+
+def test_a_vendor_s_rule_for_the_first_character_is_kept() -> None:
+    rule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-", limit=64)
+
+    table = NameTable.make([("1st", "tool"), ("s", "a.b")], rule)
+
+    assert re.fullmatch(r"t1st__tool_[0-9a-f]{8}", table.name("1st", "tool"))
+    assert table.name("s", "a.b") == "s__a.b"
+
+
+def test_the_nearest_names_are_offered_for_one_that_does_not_exist() -> None:
+    table = NameTable.make([("math", "add"), ("math", "multiply"), ("orders", "get_order")])
+
+    assert table.nearest("math__multiplies")[0] == "math__multiply"
+    assert table.nearest("add")[0] == "math__add"
+    assert table.nearest("math.add")[0] == "math__add"
+    assert table.nearest("zzzzzzzzzzzz") == ()
+
+
+@given(st.lists(st.tuples(st.text(max_size=50), st.text(max_size=140)), max_size=12))
+def test_every_name_is_fit_and_leads_back(tools: list[tuple[str, str]]) -> None:
+    table = NameTable.make(tools)
+
+    for tool in tools:
+        name = table.name(*tool)
+        assert FIT.fullmatch(name)
+        assert table.find(name) == tool

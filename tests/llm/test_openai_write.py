@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tui_host.errors import JSON
+from tui_host.llm.dialects import DIALECTS, dialect
+from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.dialects.openai_read import ECHOED
+from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.settings.secrets import Secret
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+MULTIPLY = ToolCall(id="t1s1c0", wire_id="call_1", name="math__multiply", arguments='{"a": 6,"b":5}')
+ADD = ToolCall(id="t1s1c1", wire_id="call_2", name="math__add", arguments="")
+TOOLS = (
+    ToolSpec(
+        name="math__multiply",
+        description="Multiply two numbers. 乘",
+        schema={
+            "type": "object",
+            "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+            "required": ["a", "b"],
+        },
+        server="math",
+        tool="multiply",
+    ),
+    ToolSpec(name="math__add", description="", schema={"type": "object"}, server="math", tool="add"),
+    ToolSpec(name="odd__any", description="", schema=True, server="odd", tool="any"),
+)
+
+
+def user(text: str) -> Message:
+    return Message(role="user", parts=(Text(text=text),))
+
+
+def assistant(*parts: Part) -> Message:
+    return Message(role="assistant", parts=parts)
+
+
+def result(call: ToolCall, *content: Text | Image) -> ToolResult:
+    return ToolResult(call=call, content=content)
+
+
+def written(*messages: Message, **more: object) -> dict[str, JSON]:
+    value: dict[str, JSON] = json.loads(
+        OpenAI().write(Ask(model="m", messages=messages, **more), provider="p").body  # pyright: ignore[reportArgumentType] - shorthand
+    )
+    return value
+
+
+def messages_of(*messages: Message, model: str = "m") -> list[dict[str, JSON]]:
+    value = json.loads(OpenAI().write(Ask(model=model, messages=messages), provider="p").body)
+    found: list[dict[str, JSON]] = value["messages"]
+    return found
+
+
+CASES: dict[str, Ask] = {
+    "openai-first": Ask(model="gpt-4.1-mini", messages=(user("what's 6 × 5 + 7?"),)),
+    "openai-tools": Ask(
+        model="m",
+        messages=(Message(role="system", parts=(Text(text="Be brief."),)), user("6 × 5?")),
+        tools=TOOLS,
+        options=(("temperature", 0.2), ("max_tokens", 100)),
+        stop_sequences=("STOP",),
+        extra=(("thinking", {"type": "disabled"}),),
+    ),
+    "openai-results": Ask(
+        model="m",
+        messages=(
+            user("6 × 5, and a picture"),
+            assistant(
+                Thinking(text="hm", provider="p", model="m", echo=ECHOED), Text(text="Let me see."), MULTIPLY, ADD
+            ),
+            Message(
+                role="tool",
+                parts=(
+                    result(MULTIPLY, Text(text="30"), Text(text="(exact)")),
+                    result(ADD, Image(media_type="image/png", data="QUJD")),
+                ),
+            ),
+            assistant(Text(text="It is 30.")),
+            Message(role="user", parts=(Text(text="and this?"), Image(media_type="image/jpeg", data="QUJD"))),
+        ),
+    ),
+    "openai-whole": Ask(model="m", messages=(user("hello"),), stream=False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_request_is_these_bytes(name: str) -> None:
+    request = OpenAI().write(CASES[name], provider="p")
+
+    assert request.body == (GOLDEN / f"{name}.json").read_bytes().rstrip(b"\n")
+    assert request.path == "chat/completions"
+    assert request.headers == (("Content-Type", "application/json"), ("Accept", "application/json"))
+
+
+def test_the_next_step_begins_with_all_the_bytes_of_the_one_before() -> None:
+    first = OpenAI().write(Ask(model="m", messages=(user("6 × 5?"),), tools=TOOLS), provider="p").body
+    more = (
+        user("6 × 5?"),
+        assistant(MULTIPLY),
+        Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),)),
+    )
+
+    second = OpenAI().write(Ask(model="m", messages=more, tools=TOOLS), provider="p").body
+
+    assert second.startswith(first.removesuffix(b"]}"))
+
+
+def test_arguments_go_back_as_the_model_wrote_them() -> None:
+    odd = ToolCall(id="c", wire_id="w", name="t", arguments='{"a" : 1.0, "é":"\\u4e2d"}')
+
+    message = messages_of(user("x"), assistant(odd))[1]
+
+    assert message["tool_calls"] == [
+        {"id": "w", "type": "function", "function": {"name": "t", "arguments": odd.arguments}}
+    ]
+    assert message["content"] is None
+
+
+def test_ids_that_are_missing_repeated_or_too_long_are_made_fit() -> None:
+    calls = [
+        ToolCall(id="t1c0", wire_id="", name="t", arguments="{}"),
+        ToolCall(id="t1c1", wire_id="same", name="t", arguments="{}"),
+        ToolCall(id="t1c2", wire_id="same", name="t", arguments="{}"),
+        ToolCall(id="t1c3", wire_id="x" * 100, name="t", arguments="{}"),
+    ]
+
+    messages = messages_of(
+        user("x"),
+        assistant(*calls),
+        Message(role="tool", parts=tuple(result(call, Text(text=call.id)) for call in calls)),
+    )
+
+    asked = messages[1]["tool_calls"]
+    assert isinstance(asked, list)
+    ids = [call["id"] for call in asked if isinstance(call, dict)]
+    assert ids[:3] == ["t1c0", "same", "same_2"]
+    assert len(set(map(str, ids))) == 4
+    assert all(len(str(one)) <= 64 for one in ids)
+    assert [message["tool_call_id"] for message in messages[2:]] == ids
+    assert [message["content"] for message in messages[2:]] == ["t1c0", "t1c1", "t1c2", "t1c3"]
+
+
+def test_the_same_id_in_two_turns_is_answered_each_time() -> None:
+    one = ToolCall(id="t1c0", wire_id="call_0", name="t", arguments="{}")
+    two = ToolCall(id="t2c0", wire_id="call_0", name="t", arguments="{}")
+
+    messages = messages_of(
+        user("x"),
+        assistant(one),
+        Message(role="tool", parts=(result(one, Text(text="1")),)),
+        assistant(two),
+        Message(role="tool", parts=(result(two, Text(text="2")),)),
+    )
+
+    assert [message.get("tool_call_id") for message in messages] == [None, None, "call_0", None, "call_0"]
+
+
+def test_a_name_that_no_vendor_takes_is_made_fit_when_it_goes_back() -> None:
+    call = ToolCall(id="c", wire_id="w", name="math.add two!", arguments="{}")
+
+    sent = messages_of(user("x"), assistant(call))[1]["tool_calls"]
+
+    assert isinstance(sent, list)
+    assert isinstance(sent[0], dict)
+    assert sent[0]["function"] == {"name": "math_add_two_", "arguments": "{}"}
+
+
+def test_an_answer_without_words_is_not_sent() -> None:
+    messages = messages_of(user("x"), assistant(Thinking(text="hm")), assistant(), user("y"))
+
+    assert [message["role"] for message in messages] == ["user", "user"]
+
+
+def test_thinking_goes_back_where_it_is_demanded_once_there_are_calls() -> None:
+    ours = Thinking(text="hm", provider="p", model="m", echo=ECHOED)
+    told = Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),))
+
+    before = messages_of(user("x"), assistant(ours, Text(text="a")))
+    after = messages_of(user("x"), assistant(ours, Text(text="a")), user("y"), assistant(MULTIPLY), told)
+
+    assert ECHOED not in before[1]
+    assert after[1][ECHOED] == "hm"
+    assert after[3][ECHOED] == ""
+
+
+@pytest.mark.parametrize(
+    "thinking",
+    [
+        Thinking(text="hm", provider="p", model="m"),
+        Thinking(text="hm", provider="q", model="m", echo=ECHOED),
+        Thinking(text="hm", provider="p", model="n", echo=ECHOED),
+    ],
+)
+def test_thinking_goes_back_to_nobody_else(thinking: Thinking) -> None:
+    told = Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),))
+
+    body = json.dumps(messages_of(user("x"), assistant(thinking, MULTIPLY), told))
+
+    assert "hm" not in body
+    assert ECHOED not in body
+
+
+def test_without_tools_the_key_is_left_out() -> None:
+    assert "tools" not in written(user("x"))
+    assert "stream_options" not in written(user("x"), stream=False)
+
+
+def test_half_a_character_and_what_json_cannot_say_do_not_stop_a_request() -> None:
+    tool = ToolSpec(name="t", description="d", schema={"type": "object", "maximum": float("inf")}, server="s", tool="t")
+
+    body = OpenAI().write(Ask(model="m", messages=(user("a\ud83d"),), tools=(tool,)), provider="p").body
+
+    assert json.loads(body)["messages"][0]["content"] == "a\ufffd"
+    assert json.loads(body)["tools"][0]["function"]["parameters"]["maximum"] is None
+
+
+def test_the_extra_body_wins_and_keeps_the_messages_last() -> None:
+    body = (
+        OpenAI()
+        .write(
+            Ask(
+                model="m", messages=(user("x"),), options=(("seed", 1),), extra=(("seed", 2), ("stream_options", None))
+            ),
+            provider="p",
+        )
+        .body
+    )
+
+    value: dict[str, JSON] = json.loads(body)
+    assert (value["seed"], value["stream_options"]) == (2, None)
+    assert list(value)[-1] == "messages"
+
+
+def test_the_credential_is_a_bearer_token_that_no_repr_shows() -> None:
+    assert OpenAI().auth(Secret("KEY", "sk-123")) == (("Authorization", "Bearer sk-123"),)
+    assert OpenAI().auth(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        (b'{"object":"list","data":[{"id":"a"},{"id":"b"},{"id":"a"},{}]}', ("a", "b")),
+        (b'{"models":[{"name":"a"}]}', ("a",)),
+        (b'["a"]', ("a",)),
+        (b'{"data":null}', ()),
+        (b"<html>", ()),
+        (b"7", ()),
+    ],
+)
+def test_a_list_of_models_is_read_in_every_form(body: bytes, names: tuple[str, ...]) -> None:
+    assert OpenAI().models(body) == names
+
+
+def test_dialects_are_found_by_name_and_the_rest_is_told() -> None:
+    assert dialect("openai") is DIALECTS["openai"]
+    with pytest.raises(Exception, match="one of: openai"):
+        dialect("smtp")

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.llm.test_openai_write import CASES, MULTIPLY, TOOLS, assistant, result, user
+from tui_host.errors import JSON
+from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.jsonspans import Node, spans
+from tui_host.llm.messages import Ask, Message, Text
+from tui_host.llm.outline import Outline, Part, common_prefix, compare, estimate_tokens, size_words
+
+NAMES = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add")}
+ASKED = (user("6 × 5?"), assistant(MULTIPLY), Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),)))
+
+
+def outline_of(name: str) -> Outline:
+    return of(OpenAI().write(CASES[name], provider="p").body)
+
+
+def of(body: bytes) -> Outline:
+    found = OpenAI().outline(body, NAMES)
+    assert found is not None
+    return found
+
+
+def asking(*messages: Message, **more: object) -> Outline:
+    ask = Ask(model="m", messages=messages, tools=TOOLS, **more)  # pyright: ignore[reportArgumentType] - shorthand
+    return of(OpenAI().write(ask, provider="p").body)
+
+
+def by_key(outline: Outline) -> dict[str, Part]:
+    return {part.key: part for part in outline.walk()}
+
+
+def test_a_request_is_told_as_what_it_is_made_of() -> None:
+    parts = by_key(outline_of("openai-results"))
+
+    assert list(parts) == [
+        "model",
+        "stream",
+        "stream_options",
+        "messages",
+        "messages/0",
+        "messages/1",
+        "messages/1/reasoning_content",
+        "messages/1/text",
+        "messages/1/calls/0",
+        "messages/1/calls/1",
+        "messages/2",
+        "messages/3",
+        "messages/4",
+        "messages/4/0",
+        "messages/5",
+        "messages/6",
+        "messages/6/0",
+        "messages/6/1",
+    ]
+    assert parts["model"].name == "model"
+    assert parts["model"].preview == "m"
+    assert parts["messages/0"].label == "user"
+    assert parts["messages/0"].preview == "6 × 5, and a picture"
+    assert parts["messages/1/calls/0"].name == "math__multiply"
+    assert parts["messages/1/calls/0"].preview == '{"a": 6,"b":5}'
+    assert parts["messages/2"].name == "math__multiply"
+    assert [parts[f"messages/{n}"].origin for n in range(7)] == ["you", "model", "math", "math", "math", "model", "you"]
+
+
+def test_tools_say_whose_they_are() -> None:
+    parts = by_key(outline_of("openai-tools"))
+
+    assert parts["tools/math__multiply"].origin == "math"
+    assert parts["tools/math__multiply"].preview == "Multiply two numbers. 乘"
+    assert parts["tools/odd__any"].origin == ""
+    assert [child.kind for child in parts["tools/math__multiply"].children] == ["text", "schema"]
+    assert outline_of("openai-tools").count("tools") == 3
+    assert outline_of("openai-tools").count("messages") == 2
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_part_s_bytes_are_json_of_their_own(name: str) -> None:
+    outline = outline_of(name)
+    body: dict[str, JSON] = json.loads(outline.body)
+
+    for part in outline.walk():
+        json.loads(outline.bytes_of(part))
+        assert part.size > 0
+        assert part.tokens > 0
+    for part in outline.parts:
+        assert json.loads(outline.bytes_of(part)) == body[part.key]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b'"x"', b"<html>", b'{"a":1}x', b'{"a":\xff}', b"[" * 200_000])
+def test_what_is_no_request_has_no_outline(body: bytes) -> None:
+    assert OpenAI().outline(body) is None
+
+
+FOREIGN: list[JSON] = [
+    {"messages": {"role": "user"}, "tools": 5},
+    {"messages": [1, None, "x", [], {}], "tools": [None, {"function": 1}, {"name": "flat"}]},
+    {"messages": [{"role": 5, "content": {"a": 1}, "tool_calls": {"a": 1}}]},
+    {"messages": [{"role": "assistant", "tool_calls": [None, {"function": None}]}]},
+    {"messages": [{"role": "tool", "content": [{"type": "text", "text": "x"}]}]},
+]
+
+
+@pytest.mark.parametrize("body", FOREIGN)
+def test_foreign_bodies_of_any_form_have_an_outline(body: JSON) -> None:
+    outline = of(json.dumps(body).encode())
+
+    assert len({part.key for part in outline.walk()}) == len(list(outline.walk()))
+
+
+def test_a_key_that_comes_twice_is_two_parts() -> None:
+    assert [part.key for part in of(b'{"model":"a","model":"b"}').parts] == ["model", "model#2"]
+
+
+def test_a_preview_is_one_line_cut_between_characters_and_escapes() -> None:
+    for escape in ("\\n", "\\u4e2d", '\\"', "中", "\\\\", "\\ud83d\\ude00"):
+        for lead in range(8):
+            body = f'{{"user":"{"x" * lead}{escape * 400}"}}'.encode()
+            preview = of(body).parts[0].preview
+            assert len(preview) <= 80
+            assert "\n" not in preview
+            assert preview.endswith("…")
+
+
+def test_three_megabytes_are_read_in_a_moment() -> None:
+    schema = {
+        "type": "object",
+        "properties": {f"p{n}": {"type": "string", "description": "日本" * 9} for n in range(20)},
+    }
+    tools = [{"type": "function", "function": {"name": f"t{n}", "parameters": schema}} for n in range(500)]
+    messages = [{"role": "user", "content": "日本語 and \n more " * 60} for _ in range(1500)]
+    body = json.dumps({"model": "m", "tools": tools, "messages": messages}, ensure_ascii=False).encode()
+    assert len(body) > 3_000_000
+
+    began = time.perf_counter()
+    outline = of(body)
+    seconds = time.perf_counter() - began
+
+    assert outline.count("tools") == 500
+    assert seconds < 1.0  # a tenth of that here; it must not grow with the square
+
+
+def test_the_first_change_is_where_two_requests_part() -> None:
+    assert common_prefix(b"abcdef", b"abcxef") == 3
+    assert common_prefix(b"abc", b"abcd") == 3
+    assert common_prefix(b"", b"a") == 0
+    assert common_prefix(b"x" * 99_999 + b"a", b"x" * 99_999 + b"b") == 99_999
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
+def test_the_common_prefix_is_common_and_no_longer(head: bytes, one: bytes, other: bytes) -> None:
+    size = common_prefix(head + one, head + other)
+
+    assert (head + one)[:size] == (head + other)[:size]
+    assert (head + one)[size : size + 1] != (head + other)[size : size + 1] or head + one == head + other
+
+
+def test_new_messages_are_marked_and_the_rest_is_the_same() -> None:
+    before, now = asking(ASKED[0]), asking(*ASKED)
+
+    found = compare(before, now)
+
+    assert found.marks["messages"] == "~"
+    assert found.marks["messages/0"] == "="
+    assert found.marks["messages/1"] == "+"
+    assert found.marks["messages/1/calls/0"] == "+"
+    assert found.marks["messages/2"] == "+"
+    assert found.marks["tools"] == found.marks["tools/math__add"] == found.marks["model"] == "="
+    assert found.removed == ()
+    assert found.prefix == len(before.body) - 2
+    assert found.words == f"+2 messages, tools unchanged, prefix identical for {size_words(found.prefix)}"
+    assert set(found.marks) == {part.key for part in now.walk()}
+
+
+def test_a_changed_tool_and_a_removed_option_are_told() -> None:
+    before = of(
+        b'{"model":"m","seed":1,"tools":[{"function":{"name":"a","description":"x"}},{"function":{"name":"b"}}]}'
+    )
+    now = of(b'{"model":"m","tools":[{"function":{"name":"a","description":"y"}}]}')
+
+    found = compare(before, now)
+
+    assert found.marks == {
+        "model": "=",
+        "tools": "~",
+        "tools/a": "~",
+        "tools/a/description": "~",
+    }
+    assert [part.key for part in found.removed] == ["tools/b", "seed"]
+    assert "-1 ~1 tools" in found.words
+
+
+def test_messages_that_went_from_the_front_leave_the_rest_the_same() -> None:
+    messages = [user(f"message {n}") for n in range(5)]
+
+    found = compare(asking(*messages), asking(*messages[2:]))
+
+    assert [found.marks[f"messages/{n}"] for n in range(3)] == ["=", "=", "="]
+    assert [part.preview for part in found.removed] == ["message 0", "message 1"]
+    assert found.words.startswith("-2 messages, tools unchanged")
+
+
+def test_an_edited_message_is_changed_and_not_new() -> None:
+    found = compare(asking(user("a"), user("b"), user("c")), asking(user("a"), user("B"), user("c")))
+
+    assert [found.marks[f"messages/{n}"] for n in range(3)] == ["=", "~", "="]
+
+
+def test_the_same_request_again_is_identical() -> None:
+    found = compare(asking(*ASKED), asking(*ASKED))
+
+    assert set(found.marks.values()) == {"="}
+    assert found.words == "messages unchanged, tools unchanged, identical"
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [("", 0, 0), ("word " * 100, 100, 150), ("汉字" * 100, 120, 200), ("привет " * 10, 20, 45), ("😀" * 10, 15, 25)],
+)
+def test_tokens_are_estimated_by_script(text: str, least: int, most: int) -> None:
+    assert least <= estimate_tokens(text.encode()) <= most
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(value=json_values, escaped=st.booleans(), indent=st.sampled_from([None, 1]))
+def test_every_span_is_where_its_value_stands(*, value: JSON, escaped: bool, indent: int | None) -> None:
+    body = json.dumps(value, ensure_ascii=escaped, indent=indent).encode()
+    keys: set[str] = set()
+
+    def names(inner: JSON) -> None:
+        if isinstance(inner, dict):
+            for key, member in inner.items():
+                keys.add(key)
+                names(member)
+        elif isinstance(inner, list):
+            for element in inner:
+                names(element)
+
+    def check(node: Node, inner: JSON) -> None:
+        assert json.loads(body[node.start : node.end]) == inner
+        if isinstance(inner, dict):
+            assert [key for key, _ in node.members] == list(inner)
+            for (_, member), expected in zip(node.members, inner.values(), strict=True):
+                check(member, expected)
+        elif isinstance(inner, list):
+            for element, expected in zip(node.elements, inner, strict=True):
+                check(element, expected)
+
+    names(value)
+    root = spans(body, walk=keys, depth=100)
+    assert root is not None
+    check(root, value)
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_raise(body: bytes) -> None:
+    spans(body, walk=("a",))
+    OpenAI().outline(b'{"messages":[' + body + b"]}")

@@ -1,0 +1,377 @@
+"""One exchange with a model: a request sent, its answer as events while it comes. Imported late, with httpx."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+import httpx
+
+from tui_host.capture import codings
+from tui_host.capture.context import current_place
+from tui_host.capture.faults import words_of
+from tui_host.capture.http import Observer, header_pairs
+from tui_host.capture.httpx_tap import RecordingTransport, exchange_of
+from tui_host.capture.record import NOWHERE, Place
+from tui_host.capture.recording import Recording
+from tui_host.capture.redact import mark
+from tui_host.errors import ModelError
+from tui_host.llm.dialects import dialect
+from tui_host.llm.messages import Ask, Failed, ModelEvent, Stop, Stopped
+from tui_host.llm.protocols.protocol import Reader
+from tui_host.llm.proxy import proxy_for
+from tui_host.llm.request import Outgoing, credential_place, model_request, models_request
+from tui_host.settings.schema import Provider
+
+CONNECT_SECONDS: Final = 10.0
+LIST_SECONDS: Final = 15.0
+LINGER_SECONDS: Final = 2.0
+"""How long the end of a body is waited for when the answer has ended."""
+ANSWER_LIMIT: Final = 64 << 20
+"""Bytes of one answer, after content decoding."""
+_REFUSAL_LIMIT = 1 << 20
+_LIST_LIMIT = 16 << 20
+
+
+class ModelClient:
+    """Talks to providers, and records every byte of it. One for the whole program; safe for turns side by side.
+
+    Nothing is tried again and no redirect is followed by itself: what goes out is what was asked for, once.
+    """
+
+    def __init__(self, recorder: Recording, environment: Mapping[str, str]) -> None:
+        """Open nothing yet.
+
+        Args:
+            recorder: Keeps the records.
+            environment: The snapshot in the settings: references and proxies are resolved in it, at use.
+        """
+        self._recorder = recorder
+        self._environment = environment
+        self._clients: dict[_Way, httpx.AsyncClient] = {}
+
+    def stream(self, provider: Provider, ask: Ask, *, place: Place, reader: Reader | None = None) -> Stream:
+        """One answer; nothing is sent before its first event is asked for.
+
+        Args:
+            provider: Whom to ask; an embedded one with the base URL that its process has told.
+            ask: What to send.
+            place: Where in the conversation its records belong.
+            reader: The tool protocol's reader for this answer; None takes the events as they are.
+        """
+        return Stream(self, provider, ask, place, reader)
+
+    async def list_models(self, provider: Provider) -> tuple[str, ...]:
+        """The models that a provider reports, in its order.
+
+        Raises:
+            ModelError: It cannot be asked, or it refuses.
+        """
+        outgoing = models_request(provider, self._environment)
+        try:
+            with anyio.fail_after(LIST_SECONDS):
+                response = await self.send(provider, outgoing, NOWHERE)
+                try:
+                    if not response.is_success:
+                        raise await _refusal(provider, outgoing, response)
+                    return dialect(provider.dialect).models(await _body(response, _LIST_LIMIT))
+                finally:
+                    await _close(response)
+        except httpx.HTTPError as error:
+            raise _fault(provider, outgoing, error, 0) from error
+        except codings.CodingError as error:
+            raise ModelError(f"the list of models cannot be read: {error}", _where(provider, outgoing)) from error
+        except TimeoutError:
+            raise ModelError(f"no list of models within {LIST_SECONDS:g} s", _where(provider, outgoing)) from None
+
+    async def send(self, provider: Provider, outgoing: Outgoing, place: Place) -> httpx.Response:
+        """Send a request and read the head of its response; the caller closes it.
+
+        Raises:
+            ModelError: It did not get there.
+        """
+        client = await self._client(provider, outgoing)
+        seconds = provider.timeout or None
+        timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
+        request: httpx.Request | None = None
+        token = current_place.set(place)
+        try:
+            request = client.build_request(
+                outgoing.method, outgoing.url, headers=outgoing.headers, content=outgoing.body, timeout=timeout
+            )
+            return await client.send(request, stream=True)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            fault = _fault(provider, outgoing, error, 0)
+            fault.exchange = exchange_of(request) if request is not None else None
+            raise fault from error
+        finally:
+            current_place.reset(token)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            await client.aclose()
+
+    async def _client(self, provider: Provider, outgoing: Outgoing) -> httpx.AsyncClient:
+        way = _Way(
+            provider=provider.name,
+            is_tls=urlsplit(outgoing.url).scheme == "https",
+            ca_file=str(provider.ca_file or self._environment.get("SSL_CERT_FILE") or ""),
+            proxy=proxy_for(outgoing.url, self._environment),
+        )
+        if way not in self._clients:
+            try:
+                # Reading the system's certificates takes long enough to be felt.
+                context = await anyio.to_thread.run_sync(_context, way)
+                inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, proxy=way.proxy)
+            except (OSError, ValueError, ImportError) as error:
+                what = "the proxy or the certificates cannot be used"
+                raise ModelError(
+                    f"{what}: {error}", _where(provider, outgoing), "check ca_file and the proxy"
+                ) from error
+            observer = Observer(self._recorder, wire="llm", peer=provider.name)
+            client = httpx.AsyncClient(
+                transport=RecordingTransport(observer, inner), trust_env=False, follow_redirects=False
+            )
+            client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+            self._clients.setdefault(way, client)
+        return self._clients[way]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The snapshot in the settings."""
+        return self._environment
+
+
+class Stream:
+    """One answer while it comes: iterate over it, and close it (`async with`, or `aclosing`).
+
+    Every event is given out before an error is raised, so what came stays. An answer that the provider ended with an error,
+    or that broke off, raises ModelError after its last event, a `Stopped` that says so too.
+
+    Attributes:
+        exchange: The exchange's id in the capture, None before anything was sent.
+        status: The response's status, None before it came.
+        size: Bytes of the body so far, after content decoding.
+    """
+
+    def __init__(self, client: ModelClient, provider: Provider, ask: Ask, place: Place, reader: Reader | None) -> None:
+        """Made by `ModelClient.stream`."""
+        self.exchange: str | None = None
+        self.status: int | None = None
+        self.size = 0
+        self._client = client
+        self._provider = provider
+        self._ask = ask
+        self._place = place
+        self._reader = reader
+        self._events = self._run()
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    async def __anext__(self) -> ModelEvent:
+        return await self._events.__anext__()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Read no further; the exchange is recorded as closed by the host."""
+        await self._events.aclose()
+
+    async def _run(self) -> AsyncGenerator[ModelEvent]:
+        outgoing, response = await self._begin()
+        fault: Exception | None = None
+        try:
+            answer = _Answer(self._provider, response, self._reader)
+            body = response.aiter_raw()
+            try:
+                async for data in body:
+                    for event in answer.feed(data):
+                        self.size = answer.size
+                        yield event
+                    if answer.stop is not None:
+                        break
+                await _linger(body)
+            except (httpx.HTTPError, codings.CodingError) as error:
+                fault = error
+            for event in answer.finish():
+                yield event
+            self.size = answer.size
+        finally:
+            await _close(response)
+        error = self._error(outgoing, answer, fault)
+        if error is not None:
+            raise error from fault
+
+    async def _begin(self) -> tuple[Outgoing, httpx.Response]:
+        provider = self._provider
+        outgoing = model_request(provider, self._ask, self._client.environment)
+        try:
+            response = await self._client.send(provider, outgoing, self._place)
+        except ModelError as error:
+            self.exchange = error.exchange
+            raise
+        self.exchange = exchange_of(response)
+        self.status = response.status_code
+        if not response.is_success:
+            try:
+                refusal = await _refusal(provider, outgoing, response)
+            finally:
+                await _close(response)
+            raise refusal
+        return outgoing, response
+
+    def _error(self, outgoing: Outgoing, answer: _Answer, fault: Exception | None) -> ModelError | None:
+        """What an answer that has not ended well raises; a fault of the connection after its end is none."""
+        if answer.failure or answer.stop == "failed":
+            what = answer.failure or "the provider ended the answer with an error"
+            error = ModelError(_redacted(what, outgoing), remedy="try again")
+        elif answer.stop != "cut":
+            return None
+        elif fault is not None:
+            error = _fault(self._provider, outgoing, fault, answer.size)
+        else:
+            error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
+        error.where = _where(self._provider, outgoing)
+        error.status, error.exchange = self.status, self.exchange
+        return error
+
+
+class _Answer:
+    """A response's bytes as events, through content coding, dialect and tool protocol."""
+
+    def __init__(self, provider: Provider, response: httpx.Response, reader: Reader | None) -> None:
+        self.size = 0
+        self.failure = ""
+        self.stop: Stop | None = None
+        self._encoding = response.headers.get("content-encoding")
+        self._coding: codings.Decoder | None = None
+        self._decoder = dialect(provider.dialect).decoder(response.headers.get("content-type", ""))
+        self._reader = reader
+
+    def feed(self, data: bytes) -> list[ModelEvent]:
+        """What these bytes add; raises CodingError."""
+        if self._coding is None:
+            self._coding = codings.decoder(self._encoding)
+        decoded = self._coding.feed(data)
+        self.size += len(decoded)
+        if self.size > ANSWER_LIMIT:
+            raise codings.CodingError(f"the answer is larger than {ANSWER_LIMIT >> 20} MB")
+        return self._read(self._decoder.feed(decoded))
+
+    def finish(self) -> list[ModelEvent]:
+        """What the end adds."""
+        found = self._read(self._decoder.finish())
+        return [*found, *self._reader.finish()] if self._reader is not None else found
+
+    def _read(self, events: list[ModelEvent]) -> list[ModelEvent]:
+        for event in events:
+            if isinstance(event, Failed):
+                self.failure = event.message
+            elif isinstance(event, Stopped):
+                self.stop = event.stop
+        if self._reader is None:
+            return events
+        return [read for event in events for read in self._reader.feed(event)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What decides which connections a request may use."""
+
+    provider: str
+    is_tls: bool
+    ca_file: str
+    proxy: str | None
+
+
+def _context(way: _Way) -> ssl.SSLContext:
+    if not way.is_tls and (way.proxy is None or not way.proxy.startswith("https")):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, so it need not hold all certificates
+    return ssl.create_default_context(cafile=way.ca_file) if way.ca_file else httpx.create_ssl_context(trust_env=False)
+
+
+async def _linger(body: AsyncIterator[bytes]) -> None:
+    """Let a body whose answer has ended come to its own end, so that its exchange is complete."""
+    with anyio.move_on_after(LINGER_SECONDS):
+        try:
+            async for _ in body:
+                pass
+        except httpx.HTTPError:
+            return  # the tap has recorded it; the answer is complete without it
+
+
+async def _close(response: httpx.Response) -> None:
+    with anyio.move_on_after(LINGER_SECONDS, shield=True):
+        await response.aclose()
+
+
+async def _body(response: httpx.Response, limit: int) -> bytes:
+    """A whole body, up to a limit; raises CodingError where it cannot be decoded."""
+    found = bytearray()
+    coding = codings.decoder(response.headers.get("content-encoding"))
+    async for data in response.aiter_raw():
+        found += coding.feed(data)
+        if len(found) >= limit:
+            break
+    return bytes(found[:limit])
+
+
+async def _refusal(provider: Provider, outgoing: Outgoing, response: httpx.Response) -> ModelError:
+    """What a response that is no success says."""
+    try:
+        body = await _body(response, _REFUSAL_LIMIT)
+    except (httpx.HTTPError, codings.CodingError):
+        body = b""  # the status says enough, and the tap has recorded the rest
+    error = dialect(provider.dialect).error(response.status_code, header_pairs(response.headers.raw), body)
+    error.what = _redacted(error.what, outgoing)
+    error.where = _where(provider, outgoing)
+    error.exchange = exchange_of(response)
+    if response.status_code in {401, 403}:
+        error.remedy = f"check the credential: {credential_place(provider)}"
+    return error
+
+
+def _where(provider: Provider, outgoing: Outgoing) -> str:
+    return f"{provider.name} ({outgoing.origin})"
+
+
+def _redacted(text: str, outgoing: Outgoing) -> str:
+    """A provider's words without the key, which some of them repeat."""
+    secret = outgoing.secret
+    return text.replace(secret.reveal(), mark(secret.name)) if secret is not None else text
+
+
+def _fault(provider: Provider, outgoing: Outgoing, error: Exception, size: int) -> ModelError:
+    """An error of the connection, in words for a person."""
+    words = _redacted(words_of(error), outgoing)
+    remedy = "try again"
+    if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
+        what = f"no connection within {CONNECT_SECONDS:g} s"
+    elif isinstance(error, httpx.TimeoutException):
+        what = f"not a byte came for {provider.timeout:g} s, after {size:,} bytes"
+    elif "CERTIFICATE_VERIFY_FAILED" in words:
+        what = f"its certificate cannot be verified: {words}"
+        remedy = f"set providers.{provider.name}.ca_file to the certificate that signed it, if you trust it"
+    elif isinstance(error, httpx.ConnectError):
+        what, remedy = f"cannot connect: {words}", "is it running? check base_url"
+    elif isinstance(error, httpx.HTTPError) and size:
+        what = f"the answer broke off after {size:,} bytes: {words}"
+    else:
+        what = f"the exchange failed: {words}"
+    return ModelError(what, _where(provider, outgoing), remedy)
