@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from tui_host.chat.calls import Calls, Outcome
 from tui_host.chat.conversation import NoteItem, SummaryItem
@@ -158,6 +159,9 @@ class Turn:
         self._calls = Calls(self._services, self._session, step=step.number, table=table, stop=self.stop)
         await self._calls.run(step.answered.fold.calls)
         self._close_calls()
+        await (
+            anyio.lowlevel.checkpoint()
+        )  # a decision that stopped the turn ends it here, before the next step is begun
 
     def _close_calls(self) -> None:
         """Every call that the model asked for gets its result into the history, whatever happened."""
