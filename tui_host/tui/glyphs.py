@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +38,3 @@ UNICODE = Glyphs()
 ASCII = Glyphs(
     bar="|", thin="|", box="++++-|", cross="+++++", dot="-", more="~", done="+", failed="x", bullets="*-+", state="*o~"
 )
-
-
-@runtime_checkable
-class HasGlyphs(Protocol):
-    """An app that has chosen a set."""
-
-    @property
-    def glyphs(self) -> Glyphs:
-        """The set that is drawn with."""
-        ...
-
-
-def glyphs_of(app: object) -> Glyphs:
-    """The app's set; the Unicode one where it has chosen none."""
-    return app.glyphs if isinstance(app, HasGlyphs) else UNICODE

@@ -1,0 +1,383 @@
+"""The transcript: what each item looks like, what opens, what stays still, what it costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import anyio
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from typing_extensions import override
+
+from tui_host.capture.visible import hidden
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
+from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.markdown.parser import load
+from tui_host.tui.widgets.transcript import Transcript
+from tui_host.tui.widgets.transcript_empty import Empty
+
+MULTIPLY = CallItem(
+    turn=1,
+    step=1,
+    call="c1",
+    server="math",
+    tool="multiply",
+    asked='{"a": 6, "b": 5}',
+    sent='{"a":6,"b":5}',
+    state="done",
+    decision="approved",
+    by="person",
+    words="approved once, by you, after 2.5 s",
+    result="30",
+    milliseconds=12.3,
+)
+TURN: Sequence[Item] = (
+    UserItem(turn=1, text="what's 6 × 5?"),
+    AnswerItem(turn=1, step=1, state="done"),
+    MULTIPLY,
+    AnswerItem(turn=1, step=2, text="6 × 5 = **30**", thinking="t" * 312, state="done"),
+    SummaryItem(turn=1, steps=2, calls=1, seconds=3.62, tokens_in=612, tokens_out=85),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def parser() -> None:
+    load()
+
+
+class Chat(App[None]):
+    def __init__(self, conversation: Conversation, *, empty: Empty | None = None, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self.view = Transcript(conversation, empty=empty, glyphs=glyphs)
+        self.picked: list[str] = []
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+    def on_transcript_picked(self, message: Transcript.Picked) -> None:
+        self.picked.append(message.text)
+
+
+def screen(view: Transcript) -> list[str]:
+    return [view.render_line(y).text.rstrip() for y in range(view.view_height)]
+
+
+def shown(view: Transcript) -> str:
+    return "\n".join(screen(view)).strip("\n")
+
+
+async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
+    with anyio.fail_after(5):
+        while not is_so():
+            await pilot.pause()
+
+
+def many(count: int) -> list[Item]:
+    items: list[Item] = []
+    for turn in range(1, count // 2 + 1):
+        items.append(UserItem(turn=turn, text=f"question {turn}"))
+        items.append(
+            AnswerItem(turn=turn, step=1, text=f"answer {turn}\n\n" + "some words " * (turn % 40), state="done")
+        )
+    return items
+
+
+async def test_a_turn_looks_as_designed() -> None:
+    app = Chat(Conversation(TURN))
+    async with app.run_test(size=(60, 14)) as pilot:
+        await pilot.pause()
+        assert shown(app.view).splitlines() == [
+            "▌what's 6 × 5?",
+            "",
+            ' ✓ math.multiply {"a":6,"b":5}  30',
+            "   approved once, by you, after 2.5 s · 12 ms",
+            "",
+            " thinking · 312 characters · enter opens",
+            "",
+            " 6 × 5 = 30",
+            "",
+            " 612 in · 85 out · 1 call · 3.6 s",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("waiting", "◐ math.multiply {} waiting for you"),
+        ("running", "◐ math.multiply {} 3/10 loading"),
+        ("failed", "✗ math.multiply {} failed: boom"),
+        ("rejected", "✗ math.multiply {} rejected"),
+        ("invalid", "✗ math.multiply {} invalid: boom"),
+    ],
+)
+async def test_a_call_says_its_state_in_a_mark_and_a_word(state: str, words: str) -> None:
+    progress = "3/10 loading" if state == "running" else ""
+    fields = {"turn": 1, "step": 1, "call": "c", "server": "math", "tool": "multiply", "asked": "{}"}
+    item = CallItem(**fields, state=state, result="boom", progress=progress)  # pyright: ignore[reportArgumentType]
+    app = Chat(Conversation([item]))
+    async with app.run_test(size=(60, 5)) as pilot:
+        await pilot.pause()
+        assert " ".join(shown(app.view).split()) == words
+
+
+async def test_enter_opens_a_call_to_its_arguments_and_result_and_closes_it() -> None:
+    app = Chat(Conversation(TURN))
+    async with app.run_test(size=(60, 20)) as pilot:
+        await pilot.pause()
+        closed = screen(app.view)
+        app.view.focus()
+        await pilot.press("g", "j", "enter")
+        text = shown(app.view)
+        assert '   │ arguments\n   │ {\n   │   "a": 6,\n   │   "b": 5\n   │ }\n   │ result\n   │ 30' in text
+        assert "> ✓ math.multiply" in text or ">✓ math.multiply" in text
+        await pilot.press("enter", "G")
+        assert screen(app.view) == closed
+
+
+async def test_a_click_opens_and_thinking_is_folded_until_then() -> None:
+    app = Chat(Conversation(TURN))
+    async with app.run_test(size=(60, 24)) as pilot:
+        await pilot.pause()
+        row = next(y for y, line in enumerate(screen(app.view)) if "thinking" in line)
+        await pilot.click(app.view, offset=(5, row))
+        await pilot.pause()
+        assert " │ ttttt" in shown(app.view)
+        assert "enter closes" in shown(app.view)
+        await pilot.click(app.view, offset=(5, row))
+        await pilot.pause()
+        assert "tttttt" not in shown(app.view)
+
+
+async def test_an_edited_call_shows_what_was_asked_and_what_was_sent() -> None:
+    edited = CallItem(
+        turn=1, step=1, call="c", server="s", tool="t", asked='{"a":1}', sent='{"a":2}', state="done", decision="edited"
+    )
+    app = Chat(Conversation([edited]))
+    async with app.run_test(size=(40, 20)) as pilot:
+        await pilot.pause()
+        app.view.toggle(0)
+        text = shown(app.view)
+        assert text.index("asked") < text.index('"a": 1') < text.index("sent instead") < text.index('"a": 2')
+
+
+async def test_an_error_is_a_card_with_the_providers_words_and_the_key() -> None:
+    note = NoteItem(
+        turn=1, kind="error", what="Incorrect API key", where="api.x.example", remedy="check it", again=True
+    )
+    app = Chat(Conversation([note, NoteItem(turn=1, kind="note", what="stopped")]))
+    async with app.run_test(size=(30, 12)) as pilot:
+        await pilot.pause()
+        assert shown(app.view).splitlines() == [
+            " ╭─ error ─────────────────╮",
+            " │ Incorrect API key       │",
+            " │ api.x.example           │",
+            " │ check it                │",
+            " │ ctrl+r tries again      │",
+            " ╰─────────────────────────╯",
+            "",
+            " · stopped",
+        ]
+
+
+async def test_an_answer_that_was_cut_says_so() -> None:
+    app = Chat(Conversation([AnswerItem(turn=1, step=1, text="half a", state="stopped")]))
+    async with app.run_test(size=(30, 12)) as pilot:
+        await pilot.pause()
+        assert shown(app.view).splitlines() == [" half a", " ✗ stopped by you"]
+
+
+async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
+    conversation = Conversation([UserItem(turn=1, text="go")])
+    app = Chat(conversation)
+    async with app.run_test(size=(40, 10)) as pilot:
+        number = conversation.add(AnswerItem(turn=1, step=1))
+        text = ""
+        for paragraph in range(30):
+            text += f"paragraph {paragraph}\n\n"
+            conversation.put(number, AnswerItem(turn=1, step=1, text=text), keep=False)
+            app.view.sync()
+            await pilot.pause()
+            assert f"paragraph {paragraph}" in shown(app.view)
+        app.view.focus()
+        await pilot.press("pageup", "pageup")
+        still = screen(app.view)
+        for paragraph in range(30, 60):
+            text += f"paragraph {paragraph}\n\n"
+            conversation.put(number, AnswerItem(turn=1, step=1, text=text), keep=False)
+            app.view.sync()
+            await pilot.pause()
+            assert screen(app.view) == still
+        await pilot.press("G")
+        await until(pilot, lambda: "paragraph 59" in shown(app.view))
+
+
+async def test_nothing_is_painted_where_nothing_changed() -> None:
+    conversation = Conversation(many(40))
+    app = Chat(conversation)
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        await pilot.pause()
+        painted: list[int] = []
+        render_line = app.view.render_line
+        app.view.render_line = lambda y: (painted.append(y), render_line(y))[1]
+        for _ in range(5):
+            app.view.sync()
+            await pilot.pause()
+        assert painted == []
+
+
+async def test_scrolling_up_through_estimates_never_jumps() -> None:
+    app = Chat(Conversation(many(300)))
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.pause()
+        app.view.focus()
+        for _ in range(60):
+            before = screen(app.view)
+            app.view.scroll_to(y=app.view.top - 3, animate=False)
+            await pilot.pause()
+            after = screen(app.view)
+            assert after[3:] == before[:-3]
+
+
+async def test_resizing_keeps_what_is_read_on_top() -> None:
+    app = Chat(Conversation(many(300)))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await pilot.pause()
+        app.view.focus()
+        app.view.scroll_to(y=app.view.top // 2, animate=False)
+        await pilot.pause()
+        top = next(line for line in screen(app.view) if "question" in line or "answer" in line)
+        await pilot.resize_terminal(34, 30)
+        await pilot.pause()
+        await pilot.pause()
+        assert top in shown(app.view)
+
+
+async def test_two_thousand_messages_open_as_fast_as_a_few() -> None:
+    async def seconds(count: int) -> float:
+        conversation = Conversation(many(count))
+        app = Chat(Conversation([]))
+        async with app.run_test(size=(80, 30)) as pilot:
+            await pilot.pause()
+            begun = time.perf_counter()
+            app.view.show(conversation)
+            await pilot.pause()
+            await until(pilot, lambda: f"answer {count // 2}" in shown(app.view))
+            return time.perf_counter() - begun
+
+    await seconds(20)
+    assert await seconds(2000) < await seconds(20) + 0.3
+
+
+async def test_the_current_item_is_given_as_its_source() -> None:
+    app = Chat(Conversation(TURN))
+    async with app.run_test(size=(60, 20)) as pilot:
+        await pilot.pause()
+        assert app.view.current_source() == "6 × 5 = **30**"
+        app.view.focus()
+        await pilot.press("g")
+        assert app.view.current_source() == "what's 6 × 5?"
+        await pilot.press("down")
+        assert app.view.current_source() == 'math.multiply {"a":6,"b":5}\napproved once, by you, after 2.5 s\n30'
+
+
+async def test_the_empty_chat_offers_its_questions_by_key_and_click() -> None:
+    empty = Empty(questions=(("1", "what is 6 × 5?"), ("2", "weather in Oslo?")), lines=("OPENAI_API_KEY is set: f4",))
+    conversation = Conversation([])
+    app = Chat(conversation, empty=empty)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await pilot.pause()
+        assert shown(app.view).splitlines() == [
+            " 1  what is 6 × 5?",
+            " 2  weather in Oslo?",
+            "",
+            " OPENAI_API_KEY is set: f4",
+        ]
+        app.view.focus()
+        await pilot.press("2", "3")
+        await pilot.click(app.view, offset=(8, 1))
+        await pilot.pause()
+        assert app.picked == ["weather in Oslo?", "what is 6 × 5?"]
+        conversation.add(UserItem(turn=1, text="hello"))
+        app.view.sync()
+        await pilot.press("1")
+        await pilot.pause()
+        assert shown(app.view) == "▌hello"
+        assert len(app.picked) == 2
+
+
+HOSTILE = "\x1b[2J\x1b]52;c;eA==\x07 \x9b2J \u202egnirts [@click=app.quit]x[/] \u200b"
+
+
+async def test_nothing_foreign_acts_on_the_terminal_or_leaves_its_place() -> None:
+    items: list[Item] = [
+        UserItem(turn=1, text=HOSTILE),
+        AnswerItem(turn=1, step=1, text=HOSTILE + "\n```\n" + HOSTILE + "\n```", thinking=HOSTILE, state="done"),
+        CallItem(
+            turn=1,
+            step=1,
+            call="c",
+            server="s",
+            tool=HOSTILE,
+            asked=HOSTILE,
+            sent=HOSTILE,
+            state="failed",
+            words=HOSTILE,
+            result=f"{HOSTILE}\n│ Approve? y/n",
+            progress=HOSTILE,
+        ),
+        NoteItem(turn=1, kind="error", what=HOSTILE, where=HOSTILE, remedy=HOSTILE),
+        NoteItem(turn=1, kind="note", what=HOSTILE),
+    ]
+    app = Chat(Conversation(items))
+    async with app.run_test(size=(50, 60)) as pilot:
+        await pilot.pause()
+        for number in range(len(items)):
+            app.view.toggle(number)
+        await pilot.pause()
+        for line in screen(app.view):
+            assert not hidden(line), line
+            assert line[:1] in {"", " ", "▌", ">"}, line
+
+
+async def test_ascii_stands_in_for_every_mark() -> None:
+    items: list[Item] = [UserItem(turn=1, text="q"), *TURN[1:3], NoteItem(turn=1, kind="error", what="x" * 100)]
+    app = Chat(Conversation(items), glyphs=ASCII)
+    async with app.run_test(size=(40, 24)) as pilot:
+        await pilot.pause()
+        app.view.toggle(2)
+        await pilot.pause()
+        assert shown(app.view).isascii()
+
+
+async def test_a_huge_message_leaves_the_loop_its_turns() -> None:
+    text = "\n\n".join(f"## part {number}\n\n" + "words and **more** words " * 30 for number in range(1500))
+    conversation = Conversation(
+        [UserItem(turn=1, text="x" * 300_000), AnswerItem(turn=1, step=1, text=text, state="done")]
+    )
+    app = Chat(conversation)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "words" in shown(app.view))
+        app.view.focus()
+        begun = time.perf_counter()
+        await pilot.press("g")
+        assert time.perf_counter() - begun < 2
+        await until(pilot, lambda: "xxxx" in shown(app.view))
+
+
+async def test_a_change_of_theme_changes_the_colours() -> None:
+    app = Chat(Conversation(TURN))
+    async with app.run_test(size=(60, 20)) as pilot:
+        await pilot.pause()
+        before = [list(app.view.render_line(y)) for y in range(10)]
+        app.theme = "textual-light"
+        await pilot.pause()
+        await pilot.pause()
+        after = [list(app.view.render_line(y)) for y in range(10)]
+        assert [[segment.text for segment in row] for row in before] == [
+            [segment.text for segment in row] for row in after
+        ]
+        assert before != after

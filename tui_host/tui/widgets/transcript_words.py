@@ -1,0 +1,154 @@
+"""The lines of the transcript that are ours: calls, cards, notes, figures. Foreign text in them is cut and made visible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+
+from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem
+from tui_host.tui.foreign import tool_name
+from tui_host.tui.markdown.inks import STRONG, Inks
+from tui_host.tui.markdown.page import Page
+from tui_host.tui.markdown.wrap import clip
+
+Row = Sequence[Segment]
+
+LONGEST_CARD = 4000
+"""Characters of a provider's words that a card shows; all of them stand in the inspector."""
+PLAIN = Style.null()
+
+
+def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
+    """A call's glyph, its ink, and its state in a word (none for a call that went well: its result stands there)."""
+    full, empty, half = inks.glyphs.state
+    match item.state:
+        case "asked":
+            return empty, inks["dim"], "asked"
+        case "waiting":
+            return half, inks["number"], "waiting for you"
+        case "running":
+            return half, inks["accent"], item.progress or "running"
+        case "done":
+            return inks.glyphs.done, inks["string"], ""
+        case "failed" | "rejected" | "invalid":
+            return inks.glyphs.failed, inks["wrong"], item.state
+    return full, inks["dim"], item.state
+
+
+def call_rows(item: CallItem, width: int, inks: Inks) -> list[Row]:
+    """A call in two lines: what was asked and what came back; who decided, and how long it took."""
+    glyph, ink, word = mark_of(item, inks)
+    more = inks.glyphs.more
+    room = max(4, width - 3)
+    name = clip(tool_name(item.server, item.tool), room, more)
+    result = "" if item.state in {"rejected", "waiting", "asked", "running"} else item.result.strip()
+    tail = f"{word}: {result}" if word and result else word or result
+    room -= cell_len(name) + 1
+    tail = clip(tail, max(12, room // 2) if item.state != "running" else room, more)
+    arguments = clip(item.sent or item.asked, room - cell_len(tail) - (2 if tail else 0), more)
+    first = [Segment(" ", PLAIN), Segment(f"{glyph} ", ink), Segment(name, STRONG), Segment(" ", PLAIN)]
+    if arguments:
+        first.append(Segment(arguments, inks["dim"]))
+    if tail:
+        first.append(Segment("  ", PLAIN))
+        first.append(Segment(tail, ink if word else PLAIN))
+    rows: list[Row] = [first]
+    facts = [item.words] if item.words else []
+    if item.milliseconds > 0 and item.state in {"done", "failed"}:
+        facts.append(duration(item.milliseconds / 1000))
+    if facts:
+        rows.append([Segment(clip(f"   {f' {inks.glyphs.dot} '.join(facts)}", width, more), inks["dim"])])
+    return rows
+
+
+def call_text(item: CallItem) -> str:
+    """A call as text for the clipboard."""
+    head = f"{item.server}.{item.tool}" if item.server else item.tool
+    lines = [f"{head} {item.sent or item.asked}".rstrip()]
+    lines += [line for line in (item.words, item.result) if line]
+    return "\n".join(lines)
+
+
+def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) -> list[Row]:
+    """The one line that stands for the thinking."""
+    dot = inks.glyphs.dot
+    count = len(item.thinking)
+    still = item.state == "streaming" and not item.text
+    words = f" thinking{inks.glyphs.more if still else ''} {dot} {count:,} characters {dot} enter {'closes' if is_open else 'opens'}"
+    return [[Segment(clip(words, width, inks.glyphs.more), inks["dim"])]]
+
+
+ENDS = {
+    "stopped": "stopped by you",
+    "cut": "cut off here",
+    "failed": "failed here",
+}
+
+
+def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
+    """How an answer ended, if it did not end well."""
+    words = ENDS.get(item.state)
+    if words is None:
+        return []
+    return [[Segment(clip(f" {inks.glyphs.failed} {words}", width, inks.glyphs.more), inks["wrong"])]]
+
+
+def card_rows(item: NoteItem, width: int, inks: Inks, again_key: str) -> list[Row]:
+    """An error as a card with the provider's own words."""
+    top_left, top_right, bottom_left, bottom_right, across, _ = inks.glyphs.box
+    side = inks.glyphs.box[5]
+    ink = inks["wrong"]
+    inner = max(1, width - 6)
+    page = Page(inner, inks)
+    cut = len(item.what) - LONGEST_CARD
+    page.text([Segment(item.what[:LONGEST_CARD], PLAIN)])
+    if cut > 0:
+        page.text([Segment(f"{inks.glyphs.more} {cut:,} more characters; the inspector has all", inks["dim"])])
+    for words in (item.where, item.remedy):
+        if words:
+            page.text([Segment(words[:LONGEST_CARD], inks["dim"])])
+    if item.again:
+        page.text([Segment(f"{again_key} tries again", STRONG)])
+    title = f"{across} error "
+    rows: list[Row] = [[Segment(f" {top_left}{title}{across * max(0, inner + 2 - len(title))}{top_right}", ink)]]
+    for line in page.lines:
+        missing = max(0, inner - line.strip.cell_length)
+        rows.append([Segment(f" {side} ", ink), *line.strip, Segment(" " * missing + " ", PLAIN), Segment(side, ink)])
+    rows.append([Segment(f" {bottom_left}{across * (inner + 2)}{bottom_right}", ink)])
+    return rows
+
+
+def note_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
+    """A note in plain lines."""
+    page = Page(max(1, width), inks)
+    parts = [words for words in (item.what, item.where, item.remedy) if words]
+    edge = Segment(f" {inks.glyphs.dot} ", inks["dim"])
+    with page.inside(edge, Segment("   ", PLAIN)):
+        page.text([Segment(f" {inks.glyphs.dot} ".join(parts)[:LONGEST_CARD], inks["dim"])])
+    return [list(line.strip) for line in page.lines]
+
+
+def summary_rows(item: SummaryItem, width: int, inks: Inks) -> list[Row]:
+    """A turn's figures: «612 in · 85 out · 2 calls · 3.6 s»."""
+    facts: list[str] = []
+    if item.tokens_in is not None:
+        facts.append(f"{item.tokens_in:,} in")
+    if item.tokens_out is not None:
+        facts.append(f"{item.tokens_out:,} out")
+    if item.calls:
+        facts.append(f"{item.calls} call{'s' if item.calls != 1 else ''}")
+    facts.append(duration(item.seconds))
+    words = f" {inks.glyphs.dot} ".join(facts)
+    return [[Segment(clip(f" {words}", width, inks.glyphs.more), inks["dim"])]]
+
+
+def duration(seconds: float) -> str:
+    """A time for people: «12 ms», «3.6 s», «2 min 5 s»."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
