@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from tui_host.errors import JSON, ModelError
@@ -72,6 +71,8 @@ def wait_seconds(head: Mapping[str, str]) -> float | None:
     if seconds is not None:
         return seconds
     if after and "date" in head:
+        from email.utils import parsedate_to_datetime  # brings much, for a rare header
+
         try:
             return max(0.0, (parsedate_to_datetime(after) - parsedate_to_datetime(head["date"])).total_seconds())
         except (ValueError, TypeError):

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import anyio
+import pytest
+from anyio.abc import ByteStream
+
+from tests.llm.peer import head, peer, saying
+from tui_host.llm.probe import LocalServer, found, local_servers
+
+LIST = b'{"object":"list","data":[{"id":"qwen3:8b","object":"model"}]}'
+
+
+def test_keys_in_the_environment_are_found_by_their_presets() -> None:
+    environment = {"DEEPSEEK_API_KEY": "k", "OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": "k", "OTHER": "k"}
+
+    assert found(environment) == ("anthropic", "deepseek")
+    assert found({}) == ()
+
+
+async def test_a_server_that_lists_models_is_found() -> None:
+    async with peer(saying(head(kind="application/json"), LIST)) as there:
+        servers = await local_servers({"ollama": there.url})
+
+    assert servers == (LocalServer(provider="ollama", base_url=there.url, models=("qwen3:8b",)),)
+    assert there.requests[0].startswith(b"GET /v1/models HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [head(kind="text/html"), b"<html>somebody's own site</html>"],
+        [head("404 Not Found"), LIST],
+        [head("302 Found", more="location: http://192.0.2.1/\r\n")],
+        [head(), b"{}"],
+        [b"SSH-2.0-OpenSSH\r\n"],
+        [],
+        [head(), b"x" * 3_000_000],
+    ],
+)
+async def test_what_is_no_model_server_is_left_out(pieces: list[bytes]) -> None:
+    async with peer(saying(*pieces)) as there:
+        assert await local_servers({"llamacpp": there.url}) == ()
+
+
+async def test_a_server_that_hangs_is_not_waited_for() -> None:
+    async def script(stream: ByteStream) -> None:
+        await stream.receive()
+
+    async with peer(script) as there, peer(saying(head(), LIST)) as good:
+        with anyio.fail_after(3):
+            servers = await local_servers({"ollama": there.url, "vllm": good.url, "lmstudio": "http://127.0.0.1:9/v1"})
+
+    assert [server.provider for server in servers] == ["vllm"]

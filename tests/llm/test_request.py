@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_host.llm.messages import Ask
+from tui_host.llm.proxy import proxy_for
+from tui_host.llm.request import credential_place, join, model_request, models_request
+from tui_host.settings.presets import PRESETS
+from tui_host.settings.schema import Provider, Template
+
+ASK = Ask(model="m", messages=())
+
+
+@pytest.mark.parametrize(
+    ("base", "joined"),
+    [
+        ("https://a.example/v1", "https://a.example/v1/models"),
+        ("https://a.example/v1/", "https://a.example/v1/models"),
+        ("https://a.example", "https://a.example/models"),
+        ("https://a.example/x//", "https://a.example/x/models"),
+        ("https://a.example/v1?api-version=7#top", "https://a.example/v1/models?api-version=7"),
+    ],
+)
+def test_a_path_is_joined_to_a_base_by_rule(base: str, joined: str) -> None:
+    assert join(base, "models") == joined
+
+
+def test_no_repr_of_a_request_shows_a_key() -> None:
+    provider = Provider(
+        name="mine",
+        base_url=Template(text="https://a.example/v1?key=${MINE}"),
+        api_key=Template(text="${MINE}"),
+        headers={"X": Template(text="${MINE}")},
+    )
+
+    outgoing = model_request(provider, ASK, {"MINE": "canary-123"})
+
+    assert "canary" not in repr(outgoing)
+    assert outgoing.origin == "https://a.example"
+    assert ("Authorization", "Bearer canary-123") in outgoing.headers
+
+
+def test_a_header_of_the_provider_s_own_stands_in_for_ours() -> None:
+    provider = Provider(
+        name="azure",
+        base_url=Template(text="https://a.example/v1"),
+        key_variable="AZURE",
+        headers={"api-key": Template(text="${K}"), "authorization": Template(text="none")},
+    )
+
+    headers = models_request(provider, {"K": "k"}).headers
+
+    assert [value for name, value in headers if name.lower() == "authorization"] == ["none"]
+    assert ("api-key", "k") in headers
+
+
+def test_a_key_is_not_demanded_by_this_machine() -> None:
+    provider = Provider(name="openai", base_url=Template(text="http://127.0.0.1:1/v1"), key_variable="OPENAI_API_KEY")
+
+    assert models_request(provider, {}).secret is None
+
+
+@pytest.mark.parametrize("name", [name for name, provider in PRESETS.items() if provider.key_variable])
+def test_every_preset_sends_its_key_and_nothing_without_it(name: str) -> None:
+    provider = PRESETS[name]
+    assert provider.key_variable is not None
+
+    outgoing = model_request(provider, ASK, {provider.key_variable: "k-123"})
+
+    assert ("Authorization", "Bearer k-123") in outgoing.headers
+    assert outgoing.url.endswith("/chat/completions")
+    with pytest.raises(Exception, match=f"{provider.key_variable} is not set"):
+        model_request(provider, ASK, {})
+
+
+def test_the_place_of_a_key_is_named() -> None:
+    url = Template(text="https://a.example")
+
+    assert credential_place(Provider(name="a", base_url=url, api_key=url)) == "providers.a.api_key"
+    assert credential_place(Provider(name="a", base_url=url, key_variable="K")) == "the environment variable K"
+    assert credential_place(Provider(name="a", base_url=url)) == "providers.a.api_key, which is not set"
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "proxy"),
+    [
+        ("https://a.example/v1", {}, None),
+        ("https://a.example/v1", {"HTTPS_PROXY": "http://p:1"}, "http://p:1"),
+        ("https://a.example/v1", {"https_proxy": "http://q:1", "HTTPS_PROXY": "http://p:1"}, "http://q:1"),
+        ("https://a.example/v1", {"HTTP_PROXY": "http://p:1"}, None),
+        ("http://a.example/v1", {"HTTP_PROXY": "p:1"}, "http://p:1"),
+        ("https://a.example/v1", {"ALL_PROXY": "http://p:1"}, "http://p:1"),
+        ("https://a.example/v1", {"ALL_PROXY": "http://p:1", "NO_PROXY": "*"}, None),
+        ("https://a.example/v1", {"ALL_PROXY": "http://p:1", "NO_PROXY": "b.example, example"}, None),
+        ("https://a.example/v1", {"ALL_PROXY": "http://p:1", "no_proxy": ".a.example"}, None),
+        ("https://a.example:8/v1", {"ALL_PROXY": "http://p:1", "no_proxy": "a.example:8"}, None),
+        ("https://a.example:9/v1", {"ALL_PROXY": "http://p:1", "no_proxy": "a.example:8"}, "http://p:1"),
+        ("https://ba.example/v1", {"ALL_PROXY": "http://p:1", "no_proxy": "a.example"}, "http://p:1"),
+        ("https://10.1.2.3/v1", {"ALL_PROXY": "http://p:1", "no_proxy": "10.0.0.0/8"}, None),
+        ("https://a.example/v1", {"ALL_PROXY": "http://p:1", "no_proxy": "10.0.0.0/8, nonsense/x"}, "http://p:1"),
+        ("http://localhost:1/v1", {"ALL_PROXY": "http://p:1"}, None),
+        ("http://[::1]:1/v1", {"ALL_PROXY": "http://p:1"}, None),
+        ("http://127.9.9.9/v1", {"http_proxy": "http://p:1"}, None),
+    ],
+)
+def test_the_proxy_is_chosen_as_the_environment_says(url: str, environment: dict[str, str], proxy: str | None) -> None:
+    assert proxy_for(url, environment) == proxy
+
+
+@given(st.dictionaries(st.sampled_from(["no_proxy", "all_proxy", "HTTP_PROXY"]), st.text(max_size=30)))
+def test_no_environment_brings_a_proxy_before_this_machine(environment: dict[str, str]) -> None:
+    assert proxy_for("http://127.0.0.1:11434/v1", environment) is None
+    proxy_for("http://a.example/v1", environment)
