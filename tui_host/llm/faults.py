@@ -24,7 +24,7 @@ def fault_in(value: JSON) -> tuple[str, str] | None:
     """The provider's words and its code for an error, if a JSON value is one."""
     if isinstance(value, list) and value:
         return fault_in(value[0])
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     if value.get("error"):
         return _of(value["error"])
@@ -83,7 +83,7 @@ def wait_seconds(head: Mapping[str, str]) -> float | None:
 
 
 def _of(fault: JSON) -> tuple[str, str]:
-    if isinstance(fault, Mapping):
+    if isinstance(fault, dict):
         words = fault.get("message") or fault.get("msg") or fault.get("detail") or fault.get("error") or ""
         text = _words(words) if words else ", ".join(f"{name} {value}" for name, value in fault.items())
         generation = fault.get("failed_generation")
@@ -98,7 +98,7 @@ def _words(words: JSON) -> str:
         return words.strip()[:MOST_WORDS]
     if isinstance(words, Sequence):
         return "; ".join(_words(word) for word in words)[:MOST_WORDS]
-    if isinstance(words, Mapping):
+    if isinstance(words, dict):
         place = words.get("loc")
         where = ".".join(str(step) for step in place) if isinstance(place, list) else ""
         text = words.get("msg") or words.get("message")

@@ -96,6 +96,9 @@ class ThinkTags:
         return rest
 
     def _text(self, text: str, found: list[ModelEvent]) -> str:
+        if "<" not in text:
+            self._say(text, found)
+            return ""
         before, tag, rest = text.partition(_CLOSE)
         if not tag:
             kept = _beginning_of(_CLOSE, text)
@@ -119,9 +122,10 @@ class ThinkTags:
     def _say(self, text: str, found: list[ModelEvent]) -> None:
         if not text:
             return
-        ticks = self._ticks + text
-        self._fences += ticks.count("```")
-        self._ticks = "`" * ((len(ticks) - len(ticks.rstrip("`"))) % 3)
+        if self._ticks or "`" in text:
+            ticks = self._ticks + text
+            self._fences += ticks.count("```")
+            self._ticks = "`" * ((len(ticks) - len(ticks.rstrip("`"))) % 3)
         _, newline, line = text.rpartition("\n")
         self._line_is_blank = not line.strip() and (bool(newline) or self._line_is_blank)
         found.append(TextDelta(text=text, start=self._held_start, end=self._end))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tui_host.errors import JSON
@@ -107,10 +107,10 @@ class Calls:
 
 
 def _read(value: JSON, start: int, end: int) -> _Fragment | None:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     function = value.get("function") or value.get("custom") or value
-    if not isinstance(function, Mapping):
+    if not isinstance(function, dict):
         return None
     index, wire_id, name = value.get("index"), value.get("id"), function.get("name")
     return _Fragment(

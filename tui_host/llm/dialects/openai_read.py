@@ -150,15 +150,15 @@ class _Chunks:
         except (ValueError, RecursionError) as error:
             self.has_other = True
             return [*found, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             return [*found, Unreadable(reason="not an object", start=start, end=end)]
         self._has_read = True
         choice = _choice_of(value)
         if choice is not None:
             delta = choice.get("delta")
-            if not isinstance(delta, Mapping) and not self._has_said:
+            if not isinstance(delta, dict) and not self._has_said:
                 delta = choice.get("message")
-            found += self._said(delta if isinstance(delta, Mapping) else {}, _Places(start, end))
+            found += self._said(delta if isinstance(delta, dict) else {}, _Places(start, end))
             self._finished(choice, start, end)
         return found + self._around(value, choice, start, end)
 
@@ -169,15 +169,15 @@ class _Chunks:
             value = read_json(body)
         except ValueError as error:
             return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
-        choice = _choice_of(value) if isinstance(value, Mapping) else None
+        choice = _choice_of(value) if isinstance(value, dict) else None
         found: list[ModelEvent] = []
         if choice is not None:
             message = choice.get("message")
             node = spans(body, walk=_WALKED)
-            found += self._said(message if isinstance(message, Mapping) else {}, _Places(0, end, _message_in(node)))
+            found += self._said(message if isinstance(message, dict) else {}, _Places(0, end, _message_in(node)))
             self._finished(choice, 0, end)
             self._is_done = True
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             found += self._around(value, choice, 0, end)
         elif (fault := fault_in(value)) is not None:
             found.append(self._fail(*fault, 0, end))
@@ -220,7 +220,8 @@ class _Chunks:
     ) -> list[ModelEvent]:
         """What stands beside the choices: usage and errors."""
         found: list[ModelEvent] = []
-        usage = _usage_of(value, choice)
+        has_usage = "usage" in value or "x_groq" in value or (choice is not None and "usage" in choice)
+        usage = _usage_of(value, choice) if has_usage else None
         if usage is not None and usage != self._usage:
             self._usage = usage
             found.append(UsageReported(usage=usage, start=start, end=end))
@@ -258,7 +259,7 @@ class _Chunks:
         if isinstance(calls, list) and calls:
             self._has_said = True
             found += self._calls.add([(call, *places.of_call(number)) for number, call in enumerate(calls)])
-        elif isinstance(function, Mapping):
+        elif isinstance(function, dict):
             found += self._calls.add([({"index": 0, "function": function}, *places.of("function_call"))])
         return found
 
@@ -268,7 +269,7 @@ class _Chunks:
             return self._tags.feed(content, start, end)
         found: list[ModelEvent] = []
         for part in content if isinstance(content, list) else [content]:
-            if isinstance(part, Mapping) and part.get("type") == "thinking":
+            if isinstance(part, dict) and part.get("type") == "thinking":
                 found += self._tags.off()
                 found.append(ThinkingDelta(text=_flat(part.get("thinking")), start=start, end=end))
             else:
@@ -307,7 +308,7 @@ def _choice_of(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     if not isinstance(choices, list) or not choices:
         return None
     first = choices[0]
-    return first if isinstance(first, Mapping) and (first.get("index") or 0) == 0 else None
+    return first if isinstance(first, dict) and (first.get("index") or 0) == 0 else None
 
 
 def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
@@ -319,14 +320,14 @@ def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
     details = delta.get("reasoning_details")
     if not isinstance(details, list):
         return "", ECHOED if delta.get(ECHOED) == "" else ""
-    pieces = [piece.get("text") or piece.get("summary") for piece in details if isinstance(piece, Mapping)]
+    pieces = [piece.get("text") or piece.get("summary") for piece in details if isinstance(piece, dict)]
     return "".join(piece for piece in pieces if isinstance(piece, str)), "reasoning_details"
 
 
 def _flat(part: JSON) -> str:
     if isinstance(part, str):
         return part
-    if isinstance(part, Mapping):
+    if isinstance(part, dict):
         return _flat(part.get("text"))
     return "".join(_flat(piece) for piece in part) if isinstance(part, list) else ""
 
@@ -334,8 +335,8 @@ def _flat(part: JSON) -> str:
 def _usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> Usage | None:
     groq = value.get("x_groq")
     for place in (value, choice, groq):
-        usage = place.get("usage") if isinstance(place, Mapping) else None
-        if isinstance(usage, Mapping):
+        usage = place.get("usage") if isinstance(place, dict) else None
+        if isinstance(usage, dict):
             cached = _count(usage, "cached_tokens", "prompt_tokens_details")
             found = Usage(
                 input_total=_count(usage, "prompt_tokens"),
@@ -349,7 +350,7 @@ def _usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> U
 
 def _count(usage: Mapping[str, JSON], name: str, within: str = "") -> int | None:
     inner = usage.get(within) if within else None
-    number = inner.get(name) if isinstance(inner, Mapping) and name in inner else usage.get(name)
+    number = inner.get(name) if isinstance(inner, dict) and name in inner else usage.get(name)
     return (
         int(number) if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e15 else None
     )
