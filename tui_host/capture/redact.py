@@ -190,6 +190,9 @@ class Redactor:
             return {self.text(key): self._strings_without(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self._strings_without(item) for item in value]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            redacted = self.text(number := json.dumps(value))
+            return value if redacted == number else redacted
         return value
 
     def _head(self, head: Head) -> tuple[Head, tuple[Redaction, ...]]:

@@ -16,7 +16,7 @@ from tui_host.capture.record import Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.schema import MIGRATIONS, SEQ_BITS
 from tui_host.capture.sessions import SessionInfo, Sessions
-from tui_host.capture.store_file import connect, connect_to_read, doubted, open_to_write
+from tui_host.capture.store_file import Connect, connect, connect_to_read, doubted, open_to_write
 from tui_host.capture.store_rows import SELECT, SQLValue, StoredRow, from_row, record_key
 from tui_host.capture.store_selection import select_session
 from tui_host.capture.store_writer import Slot, Write, Writer, begin_capture, is_damage
@@ -50,7 +50,14 @@ class Store:
         self._closed = False
 
     @classmethod
-    def open(cls, path: Path, *, retry_seconds: float = 5.0, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> Store:
+    def open(
+        cls,
+        path: Path,
+        *,
+        retry_seconds: float = 5.0,
+        migrations: Sequence[Sequence[str]] = MIGRATIONS,
+        connect: Connect = connect,
+    ) -> Store:
         """Open the database, or make it, readable by its owner alone. Blocks.
 
         A damaged one is moved aside, and that is told in `notices`.
@@ -59,7 +66,7 @@ class Store:
             StoreError: It cannot be used here, or a newer version of the program has written it; says what to do.
         """
         notices: list[str] = []
-        connection = open_to_write(path, migrations, notices)
+        connection = open_to_write(path, connect, migrations, notices)
         return cls(path, Writer(connection, notices.append, retry_seconds=retry_seconds), notices)
 
     @classmethod

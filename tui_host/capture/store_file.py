@@ -6,9 +6,10 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 from tui_host.capture.schema import APPLICATION_ID, MIGRATIONS
 from tui_host.capture.store_writer import is_damage
@@ -19,6 +20,9 @@ CHECKED_UP_TO = 4 << 20
 """Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
 
 _ELSEWHERE = "choose another place with --data-dir, or start with --no-record"
+
+
+Connect: TypeAlias = Callable[[Path], sqlite3.Connection]
 
 
 def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
@@ -64,7 +68,9 @@ def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
     return connection
 
 
-def open_to_write(path: Path, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
+def open_to_write(
+    path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+) -> sqlite3.Connection:
     """The database, ready to be written; a damaged one is moved aside and told in `notices`.
 
     Raises:
@@ -73,14 +79,14 @@ def open_to_write(path: Path, migrations: Sequence[Sequence[str]], notices: list
     try:
         _make_private(path)
         try:
-            return _open(path, migrations, notices)
+            return _open(path, connect, migrations, notices)
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
             aside = set_aside(path)
             notices.append(f"the database was damaged: it was set aside as {aside.name}, and a new one begun")
             _make_private(path)
-            return _open(path, migrations, notices)
+            return _open(path, connect, migrations, notices)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StoreError(f"the database cannot be opened: {reason}", str(path), _ELSEWHERE) from error
@@ -125,15 +131,18 @@ def _make_private(path: Path) -> None:
         os.close(file)
 
 
-def _open(path: Path, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
+def _open(path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
     connection = connect(path)
     try:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only now, while there is no table, can it be chosen
+        # what is damaged, newer or another program's is left as it is: nothing may write before these
+        _check(path, connection)
+        _refuse_foreign(path, connection, len(migrations))
+        if version_of(connection) == 0:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only while there is no table can it be chosen
         mode = _write_ahead(connection)
         if mode != "wal":
             notices.append(f"the data folder allows no write-ahead log ({mode}): keeping is slower here")
         connection.execute("PRAGMA synchronous = NORMAL")
-        _check(path, connection)
         _migrate(path, connection, migrations)
     except BaseException:
         connection.close()
@@ -175,7 +184,6 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def _migrate(path: Path, connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
-    _refuse_foreign(path, connection, len(migrations))
     version = version_of(connection)
     if version == len(migrations):
         return

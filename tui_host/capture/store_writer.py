@@ -68,12 +68,10 @@ class Job:
         """Do it, outside any transaction, and hand over what came of it."""
         try:
             self.work(connection)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self.future.set_exception(error)
-            if not isinstance(error, Exception):
-                raise
         else:
             self.future.set_result(None)
 
@@ -107,18 +105,18 @@ class Writer:
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._pending: deque[Slot | Write | Job] = deque()
         self._stopping = False
-        self._restarts = 0
-        self._lock = threading.Lock()
-        self._thread = self._start()
+        self._ended = False
+        self._thread = threading.Thread(target=self._supervise, name="store", daemon=True)
+        self._thread.start()
 
     def put(self, item: Slot | Write) -> bool:
         """Hand something over; never blocks.
 
         Returns:
-            Whether a thread is there to write it.
+            Whether it will be written; False once the writer has ended.
         """
         self._queue.put(item)
-        return self._thread.is_alive() or self._revive()
+        return not self._ended
 
     def run(self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None) -> T:
         """Do something on the writer's connection after all that was put before, and wait for it.
@@ -129,8 +127,8 @@ class Writer:
         results: list[T] = []
         job = Job(lambda connection: results.append(work(connection)))
         self._queue.put(job)
-        if not (self._thread.is_alive() or self._revive()):
-            raise StoreError(self.fault or "the database is closed")
+        if self._ended:
+            raise StoreError(self.fault)
         try:
             job.future.result(timeout)
         except TimeoutError as error:
@@ -152,39 +150,31 @@ class Writer:
         self._connection.close()
         return not self._pending
 
-    def _start(self) -> threading.Thread:
-        thread = threading.Thread(target=self._loop, name="store", daemon=True)
-        thread.start()
-        return thread
-
-    def _revive(self) -> bool:
-        with self._lock:
-            if self._thread.is_alive():
-                return True
-            if self._stopping:
-                self.fault = self.fault or "the database is closed"
-                return False
-            if self._restarts >= RESTARTS:
+    def _supervise(self) -> None:
+        for _ in range(1 + RESTARTS):
+            try:
+                self._loop()
+            except Exception as error:  # noqa: BLE001 - the thread's own supervisor, which tells it
+                self._told(f"the writer of the database broke down: {error}")
                 self.fault = "the writer of the database broke down"
-                return False
-            self._restarts += 1
-            self._told("the writer of the database broke down and was started again")
-            self._thread = self._start()
-            return True
+            else:
+                self.fault = self.fault or "the database is closed"
+                break
+        self._ended = True  # what is put after this is told so at once; what came before, now
+        while not self._queue.empty():
+            item = self._queue.get()
+            if item is not None:
+                self._pending.append(item)
+        self._give_up_jobs()
+        self._tell_owners(self._statements(), self.fault)
 
     def _loop(self) -> None:
-        try:
-            while not (self._stopping and self._queue.empty()):
-                new, is_urgent = self._take()
-                if self.fault and not is_urgent and time.monotonic() < self._retry_at:
-                    self._tell_owners(new, self.fault)
-                else:
-                    self._work()
-        except Exception as error:  # noqa: BLE001 - the thread's own supervisor: whoever puts next sees that it has ended
-            self._told(f"the writer of the database broke down: {error}")
-        finally:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+        while not (self._stopping and self._queue.empty()):
+            new, is_urgent = self._take()
+            if self.fault and not is_urgent and time.monotonic() < self._retry_at:
+                self._tell_owners(new, self.fault)
+            else:
+                self._work()
 
     def _take(self) -> tuple[list[Statement], bool]:
         """What is new, at least one thing or none for some seconds; and whether somebody waits for it."""
@@ -278,9 +268,12 @@ class Writer:
     def _fail(self, error: sqlite3.Error) -> None:
         self.fault = _reason(error)
         self._retry_at = time.monotonic() + self._retry_seconds
+        self._give_up_jobs()
+        self._tell_owners(self._statements(), self.fault)
+
+    def _give_up_jobs(self) -> None:
         waiting = [item for item in self._pending if isinstance(item, Job)]
         self._pending = deque(item for item in self._pending if not isinstance(item, Job))
-        self._tell_owners(self._statements(), self.fault)
         for job in waiting:
             job.future.set_exception(StoreError(self.fault))
 

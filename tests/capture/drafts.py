@@ -1,0 +1,97 @@
+"""Drafts to record: plain ones, any that can be, and a clock that tells what it is told."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Redaction, Wire
+
+WAIT = 5.0
+
+
+class FixedClock:
+    """Begins on 21 November 2026 and goes on by 250 µs with every look."""
+
+    def __init__(self, wall_ns: int = 1_795_268_701_000_000_000, mono_ns: int = 5_000_000_000) -> None:
+        self._wall_ns, self._mono_ns = wall_ns, mono_ns
+
+    def wall_ns(self) -> int:
+        self._wall_ns += 250_000
+        return self._wall_ns
+
+    def mono_ns(self) -> int:
+        self._mono_ns += 250_000
+        return self._mono_ns
+
+
+def frame(
+    data: bytes = b'{"jsonrpc":"2.0"}\n',
+    *,
+    session: str | None = None,
+    turn: int | None = 1,
+    connection: str = "math#1",
+    direction: Direction = "out",
+) -> Draft:
+    """A frame on a stdio server's connection, in a turn if a session is given."""
+    place = Place(session=session, turn=turn, step=1) if session else Place()
+    peer = connection.partition("#")[0]
+    return Draft(
+        wire="mcp", kind="frame", peer=peer, direction=direction, place=place, connection=connection, data=data
+    )
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Return once the condition holds; fails after five seconds."""
+    end = time.monotonic() + WAIT
+    while not condition():
+        assert time.monotonic() < end, "it did not come true in time"
+        os.sched_yield()
+
+
+def everything_in(folder: Path) -> bytes:
+    """All bytes of all files."""
+    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+wild_texts = st.text(max_size=20)  # with lone surrogates, as a header that is no UTF-8 has them
+wires: list[Wire] = ["llm", "mcp", "stderr", "host"]
+kinds: list[Kind] = ["request", "response", "chunk", "end", "error", "frame", "line", "decision", "link"]
+directions: list[Direction | None] = ["out", "in", None]
+
+heads = st.builds(
+    Head,
+    method=st.none() | wild_texts,
+    url=st.none() | wild_texts,
+    status=st.none() | st.integers(0, 999),
+    headers=st.lists(st.tuples(wild_texts, wild_texts), max_size=4).map(tuple),
+)
+redactions = st.builds(Redaction, where=st.sampled_from(("data", "head")), name=texts, length=st.integers(0, 10**6))
+places = st.builds(
+    Place,
+    session=st.just("20261121-134501-x7k2q"),
+    turn=st.integers(1, 10**6),
+    step=st.none() | st.integers(1, 100),
+    call=st.none() | texts,
+) | st.just(Place())
+
+any_draft = st.builds(
+    Draft,
+    wire=st.sampled_from(wires),
+    kind=st.sampled_from(kinds),
+    peer=texts,
+    direction=st.sampled_from(directions),
+    place=places,
+    connection=st.none() | texts,
+    exchange=st.none() | texts,
+    head=st.none() | heads,
+    data=st.binary(max_size=200) | texts.map(str.encode),
+    encoding=st.none() | texts,
+    malformed=st.none() | texts,
+    redacted=st.lists(redactions, max_size=2).map(tuple),
+)

@@ -1,0 +1,254 @@
+"""Secrets never get through, whatever form they come in and wherever the bytes are cut."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from itertools import pairwise
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_host.capture.record import Draft, Head, Redaction
+from tui_host.capture.redact import Redactor
+
+KEY = "sk-canary-0123456789"
+ODD = 'p"q\\r/s+t=ü w&x%y'
+REDACTOR = Redactor([("API_KEY", KEY), ("ODD", ODD)])
+MARK = "⟨secret:API_KEY⟩".encode()
+
+
+def of(head: Head) -> Draft:
+    return REDACTOR.draft(Draft(wire="llm", kind="request", peer="mine", head=head))
+
+
+def headers_of(*headers: tuple[str, str]) -> dict[str, str]:
+    draft = of(Head(method="POST", url="https://api.example/v1", headers=headers))
+    assert draft.head is not None
+    return dict(draft.head.headers)
+
+
+def url_of(url: str) -> str:
+    draft = of(Head(method="GET", url=url))
+    assert draft.head is not None
+    return draft.head.url or ""
+
+
+def test_a_draft_without_secrets_comes_back_as_it_is() -> None:
+    draft = Draft(wire="mcp", kind="frame", data=b"x" * 1000, head=Head(headers=(("accept", "*/*"),)))
+
+    assert REDACTOR.draft(draft) is draft
+
+
+def test_a_secret_in_a_body_becomes_a_mark_and_its_length_is_told() -> None:
+    draft = REDACTOR.draft(Draft(wire="mcp", kind="frame", data=b'{"env":"%s!"}' % KEY.encode()))
+
+    assert draft.data == b'{"env":"%s!"}' % MARK
+    assert draft.redacted == (Redaction(where="data", name="API_KEY", length=len(KEY)),)
+
+
+@pytest.mark.parametrize("secret", [KEY, ODD])
+@pytest.mark.parametrize("offset", range(4))
+def test_the_encoded_forms_of_a_secret_are_found(secret: str, offset: int) -> None:
+    around = "u" * offset
+    raw = f"{around}{secret}{around}".encode()
+    once = json.dumps({"a": f"{around}{secret}"})
+    forms = [
+        raw,
+        once.encode(),
+        json.dumps({"a": secret}, ensure_ascii=False).encode(),
+        json.dumps({"arguments": once}).encode(),
+        json.dumps({"arguments": json.dumps({"a": secret}, ensure_ascii=False)}, ensure_ascii=False).encode(),
+        quote(raw, safe="").encode(),
+        quote(raw).lower().encode() if secret == KEY else quote(raw).encode(),
+        quote_plus(raw).encode(),
+        base64.b64encode(raw),
+        base64.urlsafe_b64encode(raw),
+    ]
+
+    for form in forms:
+        kept, found = REDACTOR.bytes(form)
+        assert found, form
+        assert "⟨secret:".encode() in kept
+        assert KEY.encode() not in kept
+        assert b"canary" not in kept
+
+
+def test_a_value_shorter_than_eight_characters_stays_in_bodies() -> None:
+    redactor = Redactor([("SHORT", "1234567")])
+
+    assert redactor.bytes(b"call 1234567 now") == (b"call 1234567 now", ())
+
+
+def test_a_short_secret_is_taken_out_where_it_is_all_of_a_header_a_query_value_or_a_segment() -> None:
+    redactor = Redactor([("TEAM", "blue7")])
+    head = Head(url="https://x.example/blue7/v1?team=blue7&k=blue77", headers=(("X-Team", "blue7"), ("X-B", "blue77")))
+
+    draft = redactor.draft(Draft(wire="llm", kind="request", head=head))
+
+    assert draft.head == Head(
+        url="https://x.example/⟨secret:TEAM⟩/v1?team=⟨secret:TEAM⟩&k=blue77",
+        headers=(("X-Team", "⟨secret:TEAM⟩"), ("X-B", "blue77")),
+    )
+
+
+def test_a_configured_header_is_a_place_for_secrets_of_any_length() -> None:
+    redactor = Redactor([("T", "ab")])
+    redactor.add_places(headers=["X-Team"])
+
+    draft = redactor.draft(Draft(wire="llm", kind="request", head=Head(headers=(("x-team", "ab"),))))
+
+    assert draft.head == Head(headers=(("x-team", "⟨secret:T⟩"),))
+
+
+def test_known_credential_headers_are_redacted_whatever_they_hold() -> None:
+    headers = headers_of(
+        ("Authorization", f"Bearer {KEY}"),
+        ("proxy-authorization", "Basic dTpw"),
+        ("X-Api-Key", "abc"),
+        ("x-goog-api-key", KEY),
+        ("api-key", "q"),
+        ("Cookie", "a=b; c=d"),
+        ("Set-Cookie", "sid=1; Path=/"),
+        ("Mcp-Session-Id", "6f1e"),
+        ("Content-Type", "application/json"),
+    )
+
+    assert headers == {
+        "Authorization": "Bearer ⟨secret:API_KEY⟩",
+        "proxy-authorization": "Basic ⟨secret:proxy-authorization⟩",
+        "X-Api-Key": "⟨secret:x-api-key⟩",
+        "x-goog-api-key": "⟨secret:API_KEY⟩",
+        "api-key": "⟨secret:api-key⟩",
+        "Cookie": "⟨secret:cookie⟩",
+        "Set-Cookie": "⟨secret:set-cookie⟩",
+        "Mcp-Session-Id": "⟨secret:mcp-session-id⟩",
+        "Content-Type": "application/json",
+    }
+
+
+def test_basic_credentials_are_named_after_the_secret_in_them() -> None:
+    encoded = base64.b64encode(f"me:{KEY}".encode()).decode()
+
+    assert headers_of(("Authorization", f"Basic {encoded}")) == {"Authorization": "Basic ⟨secret:API_KEY⟩"}
+
+
+def test_a_secret_in_any_other_header_is_found_by_value() -> None:
+    assert headers_of(("X-Trace", f"a {KEY} b")) == {"X-Trace": "a ⟨secret:API_KEY⟩ b"}
+
+
+def test_urls_lose_credential_parameters_userinfo_and_secrets() -> None:
+    assert url_of("https://a.example/v1?key=abc&alt=sse&API_KEY=d") == (
+        "https://a.example/v1?key=⟨secret:key⟩&alt=sse&API_KEY=⟨secret:API_KEY⟩"
+    )
+    assert url_of(f"https://a.example/{KEY}/x?q={KEY}") == "https://a.example/⟨secret:API_KEY⟩/x?q=⟨secret:API_KEY⟩"
+    assert url_of("http://me:pass@a.example/x@y") == "http://⟨secret:userinfo⟩@a.example/x@y"
+    assert url_of("https://a.example/cb#access_token=abc") == "https://a.example/cb#access_token=⟨secret:access_token⟩"
+    assert url_of("https://a.example/v1/models?limit=5") == "https://a.example/v1/models?limit=5"
+
+
+def test_a_redirect_target_is_treated_as_a_url() -> None:
+    assert headers_of(("Location", "/x?token=abc")) == {"Location": "/x?token=⟨secret:token⟩"}
+
+
+def test_redacting_twice_changes_nothing_more() -> None:
+    head = Head(method="GET", url=f"https://u:p@a.example/?key={KEY}", headers=(("authorization", f"Bearer {KEY}"),))
+    once = REDACTOR.draft(Draft(wire="llm", kind="request", head=head, data=KEY.encode()))
+
+    assert REDACTOR.draft(once) is once
+
+
+def test_a_secret_added_later_is_found_from_then_on() -> None:
+    redactor = Redactor()
+    assert redactor.text(KEY) == KEY
+
+    redactor.add("LATE", KEY)
+
+    assert redactor.text(f"a {KEY}") == "a ⟨secret:LATE⟩"
+
+
+def test_overlapping_secrets_leave_nothing_of_either() -> None:
+    redactor = Redactor([("A", "abcdefgh"), ("B", "efghijkl"), ("C", "abcdefghijklmnop")])
+
+    assert redactor.text("<abcdefghijkl>") == "<⟨secret:A⟩>"
+    assert redactor.text("<abcdefghijklmnop>") == "<⟨secret:C⟩>"
+
+
+def test_a_name_cannot_break_the_json_that_its_mark_stands_in() -> None:
+    redactor = Redactor([('a"b\\c', KEY)])
+
+    assert json.loads(redactor.bytes(b'"%s"' % KEY.encode())[0]) == "⟨secret:a_b_c⟩"
+
+
+def test_saved_json_stays_json_even_where_a_number_is_the_secret() -> None:
+    redactor = Redactor([("PIN", "12345678")])
+
+    assert json.loads(redactor.json_text('{"n": 12345678, "t": "is 12345678"}')) == {
+        "n": "⟨secret:PIN⟩",
+        "t": "is ⟨secret:PIN⟩",
+    }
+
+
+def test_why_bytes_are_malformed_is_told_without_secrets() -> None:
+    draft = REDACTOR.draft(Draft(wire="mcp", kind="frame", malformed=f"no JSON: {KEY}"))
+
+    assert draft.malformed == "no JSON: ⟨secret:API_KEY⟩"
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_text_around_a_secret_is_untouched(before: str, after: str) -> None:
+    text = REDACTOR.text(f"{before}{KEY}{after}")
+
+    assert text == f"{before}⟨secret:API_KEY⟩{after}" or KEY in f"{before}{after}"
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60), st.lists(st.integers(0, 200), max_size=6))
+def test_a_body_cut_anywhere_is_redacted_as_if_it_came_whole(before: bytes, after: bytes, cuts: list[int]) -> None:
+    body = before + KEY.encode() + after + base64.b64encode(f"x{KEY}".encode()) + b"sk-canary"
+    stream = REDACTOR.stream()
+    edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
+    pieces = [stream.feed(body[start:end]) for start, end in pairwise(edges)]
+    pieces.append(stream.flush())
+
+    whole, found = REDACTOR.bytes(body)
+
+    assert b"".join(data for data, _ in pieces) == whole
+    assert tuple(each for _, some in pieces for each in some) == found
+
+
+@given(st.integers(1, len(KEY) - 1))
+def test_a_secret_split_over_two_chunks_is_never_passed_on(cut: int) -> None:
+    stream = REDACTOR.stream()
+    first, _ = stream.feed(b"data: " + KEY[:cut].encode())
+    second, found = stream.feed(KEY[cut:].encode() + b"\n")
+
+    assert first == b"data: "
+    assert second == MARK + b"\n"
+    assert found == (Redaction(where="data", name="API_KEY", length=len(KEY)),)
+
+
+def test_a_stream_holds_back_no_more_than_could_begin_a_secret() -> None:
+    stream = REDACTOR.stream()
+
+    assert stream.feed(b"hello sk") == (b"hello ", ())
+    assert stream.feed(b"y") == (b"sky", ())
+    assert stream.flush() == (b"", ())
+
+
+def test_a_longer_secret_that_begins_like_a_shorter_one_is_found_across_chunks() -> None:
+    redactor = Redactor([("A", "abcdefgh"), ("B", "abcdefgh-and-more")])
+    stream = redactor.stream()
+
+    kept = [stream.feed(b"<abcdefgh")[0], stream.feed(b"-and-more>")[0], stream.flush()[0]]
+
+    assert b"".join(kept).decode() == "<⟨secret:B⟩>"
+
+
+def test_the_record_names_what_was_taken_out_before_too() -> None:
+    earlier = Redaction(where="data", name="X", length=9)
+    draft = replace(Draft(wire="mcp", kind="chunk", data=KEY.encode()), redacted=(earlier,))
+
+    assert REDACTOR.draft(draft).redacted == (earlier, Redaction(where="data", name="API_KEY", length=len(KEY)))
