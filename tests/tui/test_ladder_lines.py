@@ -1,0 +1,217 @@
+"""How rows are drawn: each kind, both lanes, narrow, in ASCII, hostile; and which lines there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tui_host.capture.rows import Row
+from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.widgets.ladder_header import Heading, heading_text
+from tui_host.tui.widgets.ladder_index import LadderIndex
+from tui_host.tui.widgets.ladder_lines import (
+    Columns,
+    Told,
+    clock,
+    heading,
+    row_line,
+    short_path,
+    short_size,
+    short_time,
+)
+
+ROW = Row(
+    number=0,
+    lane="mcp",
+    kind="frame",
+    outward=True,
+    capture="c",
+    seq=1,
+    last_seq=1,
+    time_ns=0,
+    mono_ns=2_910_000_000,
+    end_mono_ns=2_910_000_000,
+    turn=1,
+    step=1,
+    peer="math",
+)
+REQUEST = replace(
+    ROW,
+    lane="llm",
+    kind="request",
+    peer="demo",
+    method="POST",
+    url="http://h/v1/chat/completions",
+    size=3100,
+    mono_ns=0,
+)
+RESPONSE = replace(ROW, lane="llm", kind="response", outward=False, status=200, events=41, peer="demo")
+
+
+def drawn(row: Row, told: Told | None = None, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str:
+    pieces = row_line(row, told or Told(started_ns=0), Columns(width=width, peer=6, glyphs=glyphs))
+    return "".join(text for text, _ in pieces).rstrip()
+
+
+def test_what_goes_to_a_model_stands_left_of_the_host_s_line() -> None:
+    told = Told(started_ns=0, described="3 tools · 2 messages")
+    assert drawn(REQUEST, told) == " 0.00  <──┤           POST chat/completions  3.1k · 3 tools · 2 messages"
+
+
+def test_what_comes_from_a_model_points_to_the_host() -> None:
+    told = Told(started_ns=0, described='asks math.multiply {"a":6}', milliseconds=2400)
+    assert drawn(RESPONSE, told) == ' 2.91  ──>┤           200 · 41 events · asks math.multiply {"a":6} · 2.4 s'
+
+
+def test_what_goes_to_a_server_stands_right_of_it_with_the_server_s_name() -> None:
+    assert drawn(replace(ROW, method="tools/call", rpc_id="4")) == " 2.91     ├──> math   tools/call #4"
+
+
+def test_a_result_comes_with_its_words_and_how_long_it_took() -> None:
+    row = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="30")
+    assert drawn(row, Told(started_ns=0, milliseconds=12)) == ' 2.91     ├<── math   result #4  "30" · 12 ms'
+
+
+def test_a_server_s_own_request_is_plainly_the_server_s() -> None:
+    row = replace(ROW, outward=False, method="roots/list", rpc_id="1")
+    assert drawn(row) == " 2.91     ├<── math   roots/list #1  the server asks"
+
+
+def test_a_decision_stands_on_the_host_s_line() -> None:
+    row = replace(ROW, lane="host", kind="decision", words="approved once, by you, after 2.5 s")
+    assert drawn(row) == " 2.91     ●           approved once, by you, after 2.5 s"
+
+
+def test_standard_error_is_neutral_and_says_how_many_lines() -> None:
+    row = replace(ROW, kind="line", outward=False, words="listening", events=3)
+    assert drawn(row) == " 2.91     ├<── math   stderr  listening · 3 lines"
+    pieces = row_line(row, Told(started_ns=0), Columns(width=100, peer=6, glyphs=UNICODE))
+    assert "failed" not in {style for _, style in pieces}
+
+
+@pytest.mark.parametrize(
+    ("row", "ending"),
+    [
+        (replace(RESPONSE, state="open"), "200 · 41 events …"),
+        (replace(RESPONSE, state="cut"), "200 · 41 events ✗ cut"),
+        (replace(RESPONSE, state="failed"), "200 · 41 events ✗ failed"),
+        (replace(ROW, kind="frame", malformed="not JSON"), "frame ✗ malformed: not JSON"),
+        (replace(ROW, method="ping", redacted=True), "ping •••"),
+        (replace(ROW, method="n", events=3), "n x3"),
+        (replace(ROW, lane="llm", kind="fault", words="connection refused"), "✗ connection refused"),
+        (replace(ROW, answer=True, rpc_id="4", error=True, words="-32602 bad"), "error #4  -32602 bad"),
+    ],
+)
+def test_how_it_went_is_a_word_and_a_mark(row: Row, ending: str) -> None:
+    assert drawn(row).endswith(ending)
+
+
+def test_every_mark_has_an_ascii_stand_in() -> None:
+    told = Told(started_ns=0, described="3 tools · 2 messages")
+    rows = [REQUEST, replace(RESPONSE, state="cut", redacted=True), replace(ROW, method="x", rpc_id="1", state="open")]
+    rows.append(replace(ROW, lane="host", kind="decision", words="approved"))
+    for row in rows:
+        assert drawn(row, told if row.kind == "request" else None, glyphs=ASCII).isascii()
+    assert (
+        drawn(REQUEST, told, glyphs=ASCII) == " 0.00  <--+           POST chat/completions  3.1k - 3 tools - 2 messages"
+    )
+    assert heading_text(Heading(llm=4, mcp=4, turn=1), 80, ASCII).isascii()
+
+
+@given(st.text(), st.text(), st.text(), st.integers(30, 120))
+def test_foreign_words_stay_in_their_line_and_their_room(peer: str, method: str, words: str, width: int) -> None:
+    for row in (
+        replace(ROW, peer=peer, method=method, words=words, rpc_id=words, malformed=words),
+        replace(RESPONSE, peer=peer, words=words),
+        replace(ROW, kind="line", words=words),
+        replace(REQUEST, method=method, url=words),
+    ):
+        text = drawn(row, width=width)
+        assert cell_len(text) <= width
+        assert "\n" not in text
+        assert "\x1b" not in text
+
+
+def test_in_a_narrow_line_how_it_went_outlives_what_it_said() -> None:
+    row = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="x" * 200, state="cut")
+    text = drawn(row, Told(started_ns=0, milliseconds=12), width=60)
+    assert text.endswith("· 12 ms ✗ cut")
+    assert cell_len(text) <= 60
+
+
+def test_times_sizes_and_paths_are_short() -> None:
+    assert [short_size(size) for size in (0, 812, 3100, 999_499, 1_500_000, 12_000_000)] == [
+        "0", "812", "3.1k", "999k", "1.5M", "12M",
+    ]  # fmt: skip
+    assert [short_time(time) for time in (12, 999, 2400, 200_000)] == ["12 ms", "999 ms", "2.4 s", "3 min 20 s"]
+    assert [clock(seconds) for seconds in (0, 12.345, 123.45, 1234.5)] == [" 0.00", "12.35", "123.5", " 1234"]
+    assert short_path("https://h/v1/chat/completions?key=1") == "chat/completions"
+    assert short_path("http://h:1/api/chat") == "chat"
+    assert short_path("http://h/v1beta/models/m:generate") == "models/m:generate"
+    assert short_path("http://h") == "/"
+
+
+# Which lines there are.
+
+
+def rows_of(*turns: tuple[int, int]) -> list[Row]:
+    return [
+        replace(ROW, number=number, turn=turn, step=step, outward=True, rpc_id="1" if turn == 0 else "")
+        for number, (turn, step) in enumerate(turns)
+    ]
+
+
+def index_of(rows: list[Row], numbers: list[int] | None = None) -> LadderIndex:
+    index = LadderIndex()
+    index.count(rows)
+    index.extend(range(len(rows)) if numbers is None else numbers)
+    return index
+
+
+def lines_of(index: LadderIndex) -> list[str]:
+    return [f"{'#' if index.is_heading(line) else ''}{index.row_at(line)}" for line in range(len(index))]
+
+
+def test_each_turn_and_step_has_a_heading() -> None:
+    index = index_of(rows_of((0, 0), (1, 1), (1, 1), (1, 2)))
+    assert lines_of(index) == ["#0", "0", "#1", "1", "2", "#3", "3"]
+    assert [index.line_of(number) for number in range(4)] == [1, 3, 4, 6]
+    assert index.line_of(9) is None
+
+
+def test_what_a_server_says_by_itself_stays_where_it_happened() -> None:
+    rows = rows_of((1, 1), (0, 0), (1, 1))
+    rows[1] = replace(rows[1], kind="line", outward=False, rpc_id="")
+    index = index_of(rows)
+    assert lines_of(index) == ["#0", "0", "1", "2"]
+    assert index.home_of(1) == 0
+
+
+def test_a_filter_keeps_headings_of_what_it_keeps() -> None:
+    index = index_of(rows_of((0, 0), (1, 1), (1, 1), (1, 2)), [2, 3])
+    assert lines_of(index) == ["#2", "2", "#3", "3"]
+    assert index.line_of(0) is None
+    assert index.line_near(0) == 1
+    assert index.kept == 2
+
+
+def test_the_heading_names_turn_and_step_or_the_connections() -> None:
+    columns = Columns(width=40, peer=6, glyphs=UNICODE)
+    assert heading(ROW, columns)[0][0].startswith("  ── turn 1 · step 1 ──")
+    assert heading(replace(ROW, turn=0, step=0), columns)[0][0].startswith("  ── connections ──")
+
+
+def test_the_header_says_what_there_is_and_drops_the_least_first() -> None:
+    heading = Heading(llm=4, mcp=4, turn=1, filter="math", kept=12, rows=240)
+    assert heading_text(heading, 90).startswith(" LLM 4 ────┬── MCP 4 ──")
+    assert heading_text(heading, 90).endswith(" turn 1 · following · / math · 12 of 240 · esc clears ")
+    assert "12 of 240" in heading_text(heading, 60)
+    assert heading_text(replace(heading, filter="", following=False, new_below=3), 80).endswith(
+        " turn 1 · 3 new below (G) · / filter "
+    )
+    for width in range(10, 120):
+        assert cell_len(heading_text(heading, width)) <= width

@@ -1,0 +1,219 @@
+"""A detail: one row of the ladder, opened, with a tab for each way to read it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from typing_extensions import override
+
+from tui_host.capture.rows import Row
+from tui_host.capture.visible import line
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.details_page import Page
+from tui_host.tui.widgets.details_text import TextPage
+from tui_host.tui.widgets.details_view import PageView, TabLine
+from tui_host.tui.widgets.inspector_source import InspectorSource
+
+_STEADY = 0.1
+"""Seconds that a page stays at least, so that rows that rush by do not make one each."""
+_PATIENCE = 8.0
+"""A page that grows, or a selection that moves on, is made again after so many times what it took the last time."""
+
+Make = Callable[[InspectorSource, Row, set[str]], Page]
+
+
+def _parts(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
+    from tui_host.tui.widgets.parts import parts_page
+
+    return parts_page(source, row, flipped)
+
+
+def _wire(name: str) -> Make:
+    """A tab of `details_wire`, which is imported when a row is first read."""
+
+    def make(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
+        from tui_host.tui.widgets import details_wire as wire
+
+        match name:
+            case "Raw":
+                return wire.raw_page(source, row)
+            case "Headers":
+                return wire.headers_page(source, row)
+            case "Events":
+                return wire.events_page(source, row, flipped)
+            case "Frame":
+                return wire.frame_page(source, row)
+            case "Decision":
+                return wire.decision_page(source, row)
+            case _:
+                return wire.timing_page(source, row)
+
+    return make
+
+
+MAKERS: Mapping[str, Make] = {
+    "Parts": _parts,
+    **{name: _wire(name) for name in ("Raw", "Headers", "Events", "Frame", "Timing", "Decision")},
+}
+
+
+def tabs_of(row: Row | None) -> Sequence[str]:
+    """The tabs of a row, the one that is shown first in front."""
+    if row is None:
+        return ()
+    match row.kind:
+        case "request" | "response":
+            return ("Parts", "Raw", "Headers", "Events")
+        case "frame":
+            return ("Frame", "Raw", "Timing", "Headers") if row.exchange else ("Frame", "Raw", "Timing")
+        case "decision":
+            return ("Decision", "Raw")
+        case "line":
+            return ("Raw", "Timing")
+        case "fault":
+            return ("Raw", "Events", "Timing") if row.exchange else ("Raw", "Timing")
+
+
+def about(row: Row | None) -> str:
+    """What a detail shows, in a word or two."""
+    if row is None:
+        return ""
+    match row.kind:
+        case "request" | "response":
+            return row.kind
+        case "frame":
+            name = ("error" if row.error else "result") if row.answer else line(row.method, 40)
+            return f"{name} #{line(row.rpc_id, 20)}" if row.rpc_id else name
+        case "line":
+            return f"{line(row.peer, 40)} stderr"
+        case _:
+            return row.kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a page was made of."""
+
+    row: Row | None
+    tab: str
+    other_half: Row | None
+
+    def is_about(self, row: Row | None, tab: str) -> bool:
+        """Whether it is the same page, perhaps as it was before it grew."""
+        return self.tab == tab and row is not None and self.row is not None and row.number == self.row.number
+
+
+class Detail(Vertical):
+    """One row and its tabs. `show` says which row; `sync` makes what there is to see, and goes on with it."""
+
+    DEFAULT_CSS = """
+    Detail { width: 1fr; height: 1fr; }
+    Detail > PageView { height: 1fr; }
+    """
+
+    def __init__(
+        self,
+        *,
+        glyphs: Glyphs = UNICODE,
+        empty: str = "",
+        clock: Callable[[], float] = time.perf_counter,
+        id: str | None = None,  # noqa: A002 - Textual's name
+    ) -> None:
+        super().__init__(id=id)
+        self._glyphs = glyphs
+        self._empty = empty
+        self._clock = clock
+        self._source: InspectorSource | None = None
+        self._row: Row | None = None
+        self._shown: _Shown | None = None
+        self._chosen: dict[Sequence[str], str] = {}
+        self._flipped: dict[str, set[str]] = {}
+        self._due = 0.0
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield TabLine(glyphs=self._glyphs)
+        yield PageView(glyphs=self._glyphs)
+
+    @property
+    def view(self) -> PageView:
+        """The lines."""
+        return self.query_one(PageView)
+
+    @property
+    def row(self) -> Row | None:
+        """The row that is shown, or will be with the next `sync`."""
+        return self._row
+
+    @property
+    def tab(self) -> str:
+        """The tab that is shown, empty for none."""
+        tabs = tabs_of(self._row)
+        return self._chosen.get(tabs, tabs[0]) if tabs else ""
+
+    @property
+    def current_source(self) -> tuple[str, str]:
+        """What `ctrl+c` copies: in words, and as text."""
+        return self.view.current_source
+
+    def show(self, source: InspectorSource | None, row: Row | None) -> None:
+        """Show a row; the same row again where it has grown."""
+        if source is not self._source:
+            self._source, self._shown = source, None
+            self._flipped.clear()
+        self._row = row
+
+    def choose(self, tab: str) -> None:
+        """Show a tab, for this row and others of its kind."""
+        tabs = tabs_of(self._row)
+        if tab in tabs:
+            self._chosen[tabs] = tab
+            self.sync(now=True)
+
+    def sync(self, *, now: bool = False) -> None:
+        """Make the page where it is another one or has grown, if its last making leaves time; go on with a long one."""
+        wanted = _Shown(self._row, self.tab, self._other_half())
+        if self._shown == wanted:
+            self.view.advance()
+        elif now or self._clock() >= self._due:
+            self._make(wanted)
+
+    def _other_half(self) -> Row | None:
+        """The partner of the row, for the tabs that tell of both."""
+        if self._row is None or self._source is None or self.tab not in {"Events", "Timing"}:
+            return None
+        number = self._source.ladder.partner(self._row.number)
+        return self._source.ladder.rows[number] if number is not None else None
+
+    def _make(self, wanted: _Shown) -> None:
+        row, tab, source = wanted.row, wanted.tab, self._source
+        began = self._clock()
+        page: Page = TextPage("", self._empty, form="plain")
+        if row is not None and source is not None:
+            page = MAKERS[tab](source, row, self._flipped.setdefault(tab, set()))
+        self.view.show(page, hold=self._shown is not None and self._shown.is_about(row, tab))
+        self._shown = wanted
+        tabs = tabs_of(row)
+        self.query_one(TabLine).show(tabs, tabs.index(tab) if tab else 0, about(row))
+        ended = self._clock()
+        self._due = ended + max(_STEADY, _PATIENCE * (ended - began))
+
+    def on_page_view_tab_asked(self, message: PageView.TabAsked) -> None:
+        """Go to another tab."""
+        message.stop()
+        tabs = tabs_of(self._row)
+        if not tabs:
+            return
+        place = message.place if message.place is not None else (tabs.index(self.tab) + message.step) % len(tabs)
+        if place < len(tabs):
+            self.choose(tabs[place])
+
+    def on_tab_line_clicked(self, message: TabLine.Clicked) -> None:
+        """Go to the tab that was clicked."""
+        message.stop()
+        self.choose(tabs_of(self._row)[message.place])
+        self.view.focus()

@@ -1,0 +1,113 @@
+"""A body as it is read: decoded where it was compressed, masked where something was taken out, and what to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.record import Record, Redaction
+from tui_host.capture.rows import Row
+from tui_host.capture.visible import decode, hidden, line
+from tui_host.tui.widgets.details_page import masked
+from tui_host.tui.widgets.details_text import hex_text, is_text
+from tui_host.tui.widgets.inspector_source import InspectorSource
+
+_NOTICED = 1 << 20
+"""Characters that are looked through for hidden ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A row's bytes.
+
+    Attributes:
+        wire: As they were on the wire.
+        data: After content decoding, as far as that was possible.
+        notes: What a reader has to know, in our words.
+        redacted: What was taken out of the records it was made of.
+    """
+
+    wire: bytes
+    data: bytes
+    notes: tuple[str, ...] = ()
+    redacted: tuple[Redaction, ...] = ()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is to be read as text."""
+        return is_text(self.data)
+
+    @property
+    def text(self) -> str:
+        """As text, or as hex where it is none; what was taken out is masked."""
+        return masked(decode(self.data), self.redacted) if self.is_text else hex_text(self.data)
+
+
+def own_records(source: InspectorSource, row: Row) -> Sequence[Record]:
+    """The records that the row itself is made of: one direction of an exchange, or all that it has."""
+    records = source.records_of(row)
+    match row.kind:
+        case "request":
+            return [record for record in records if record.draft.kind == "request"]
+        case "response":
+            return [record for record in records if record.draft.kind in {"response", "chunk", "end", "error"}]
+        case "frame" | "decision":
+            first = source.record((row.capture, row.seq))
+            return [first] if first is not None else records
+        case _:
+            return records
+
+
+def body_of(source: InspectorSource, row: Row) -> Body:
+    """The row's bytes, decoded and ready to be read. Linear in their length."""
+    wire = source.body(row)
+    records = own_records(source, row)
+    redacted = tuple(entry for record in records for entry in record.draft.redacted)
+    encoding = next((record.draft.encoding for record in records if record.draft.encoding), None)
+    data, decoding = _decoded(wire, encoding)
+    notes = [_size(wire, data, decoding, row), *_faults(row)]
+    if any(entry.where == "data" for entry in redacted):
+        notes.append("a secret was taken out of it before it was kept: ••• stands in its place")
+    count = hidden(decode(data[:_NOTICED])) if is_text(data) else 0
+    if count:
+        notes.append(f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as pictures")
+    return Body(wire=wire, data=data, notes=tuple(notes), redacted=redacted)
+
+
+def _decoded(wire: bytes, encoding: str | None) -> tuple[bytes, str]:
+    """The bytes after decoding, and a word on it; what was decoded before a fault is kept."""
+    if encoding is None or encoding == "identity":
+        return wire, ""
+    name = line(encoding, 40)
+    data = b""
+    try:
+        coding = decoder(encoding)
+        data = coding.feed(wire)
+        data += coding.finish()
+    except CodingError as error:
+        return (data, f"{name}, decoded below as far as it goes: {error}") if data else (wire, f"{name}: {error}")
+    return data, f"{name}, decoded below"
+
+
+def _size(wire: bytes, data: bytes, decoding: str, row: Row) -> str:
+    words = [f"{len(wire):,} byte{'' if len(wire) == 1 else 's'}"]
+    if decoding:
+        words.append(decoding)
+    if data is not wire:
+        words.append(f"{len(data):,} bytes then")
+    words.append("UTF-8" if is_text(data) else "no text: offset, hex, ASCII")
+    if row.state == "open":
+        words.append("more may come")
+    return " · ".join(words)
+
+
+def _faults(row: Row) -> Sequence[str]:
+    faults: list[str] = []
+    if row.malformed:
+        faults.append(f"malformed: {line(row.malformed, 300)}")
+    if row.state == "cut":
+        faults.append("cut: it broke off before its end")
+    elif row.state == "failed":
+        faults.append("failed")
+    return faults

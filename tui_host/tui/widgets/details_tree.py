@@ -1,0 +1,225 @@
+"""Entries that open: the parts of a request, the events of an exchange. One line each, and below it what it stands for."""
+
+from __future__ import annotations
+
+import textwrap
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from typing_extensions import override
+
+from tui_host.capture.visible import line
+from tui_host.tui.widgets.details_page import Page, cut, padded
+from tui_host.tui.widgets.details_text import Form, TextPage
+from tui_host.tui.widgets.jsonlines import Piece, looks_like_json
+
+MOST_ROWS = 2000
+"""Lines that an opened entry shows; the rest is in Raw."""
+_LABEL = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of a tree.
+
+    Attributes:
+        key: Names it among its siblings, so that it stays open when the tree is made anew.
+        label: What it is; foreign text as it came.
+        figures: Columns at the right end of the line, our own words.
+        mark: What is new about it, in front of the figures' end (`+2`); empty if nothing.
+        note: Where it comes from, drawn where there is room.
+        text: What it opens to, beside its children; None if nothing.
+        children: What it is made of.
+        opened: Open from the start.
+        style: Of the label.
+    """
+
+    key: str
+    label: str
+    figures: tuple[str, ...] = ()
+    mark: str = ""
+    note: str = ""
+    text: Callable[[], str] | None = None
+    children: tuple[Entry, ...] = ()
+    opened: bool = False
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    path: str
+    entry: Entry
+    depth: int
+    is_open: bool
+    body: TextPage | None
+
+
+class TreePage(Page):
+    """Entries with what is open below them.
+
+    Args:
+        what: What it is, in words.
+        entries: The top of the tree.
+        flipped: Paths of entries that a person opened, or closed where they were open from the start; kept by the caller
+            over a rebuild.
+        notes: Lines above the tree, our own words.
+        empty: What to say where there is nothing.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        entries: Sequence[Entry],
+        *,
+        flipped: set[str],
+        notes: Sequence[str] = (),
+        empty: str = "nothing",
+    ) -> None:
+        self._what = what
+        self._entries = tuple(entries)
+        self._flipped = flipped
+        self._said = [note for note in notes if note] + ([] if entries else [empty])
+        self._notes: list[str] = []
+        self._width = 0
+        self._shown: list[_Shown] = []
+        self._owners = array("l")
+        self._offsets = array("l")
+        self._bodies: dict[str, TextPage] = {}
+        self._columns: tuple[int, ...] = ()
+        self._marks = 0
+
+    @property
+    @override
+    def has_cursor(self) -> bool:
+        return True
+
+    @property
+    @override
+    def source(self) -> tuple[str, str]:
+        return self._what, "\n".join(
+            "  " * shown.depth + "  ".join((shown.entry.label, *shown.entry.figures, shown.entry.mark)).rstrip()
+            for shown in self._shown
+        )
+
+    @override
+    def fit(self, width: int) -> None:
+        self._width = max(8, width)
+        self._bodies.clear()
+        self._notes = [part for note in self._said for part in textwrap.wrap(note, self._width)]
+        self._lay_out()
+
+    @override
+    def advance(self, seconds: float) -> bool:
+        return False
+
+    @override
+    def __len__(self) -> int:
+        return len(self._notes) + len(self._owners)
+
+    @override
+    def toggle(self, number: int) -> bool:
+        number -= len(self._notes)
+        if not 0 <= number < len(self._owners):
+            return False
+        shown = self._shown[self._owners[number]]
+        if not shown.entry.children and shown.entry.text is None:
+            return False
+        self._flipped ^= {shown.path}
+        self._lay_out()
+        return True
+
+    @override
+    def place_of(self, number: int) -> int:
+        number -= len(self._notes)
+        return self._owners[number] if 0 <= number < len(self._owners) else -1
+
+    @override
+    def line_at(self, place: int) -> int:
+        return (
+            0
+            if place < 0
+            else len(self._notes) + next((i for i, owner in enumerate(self._owners) if owner >= place), 0)
+        )
+
+    def entry_of(self, number: int) -> tuple[str, str] | None:
+        """What the entry on a line is, and its text, for copying."""
+        number -= len(self._notes)
+        if not 0 <= number < len(self._owners):
+            return None
+        entry = self._shown[self._owners[number]].entry
+        return entry.label, entry.text() if entry.text is not None else entry.label
+
+    @override
+    def draw(self, number: int) -> Sequence[Piece]:
+        if number < len(self._notes):
+            return [(self._notes[number], "note")]
+        number -= len(self._notes)
+        shown, offset = self._shown[self._owners[number]], self._offsets[number]
+        if offset == 0 or shown.body is None:
+            return self._line(shown)
+        pad = [(" " * self._body_indent(shown.depth), "")]
+        if offset > MOST_ROWS:
+            return [*pad, ("the rest is in Raw", "note")]
+        return [*pad, *shown.body.draw(offset - 1)]
+
+    def _line(self, shown: _Shown) -> list[Piece]:
+        entry = shown.entry
+        opens = bool(entry.children) or entry.text is not None
+        head = "  " * shown.depth + (("- " if shown.is_open else "+ ") if opens else "  ")
+        right: list[Piece] = []
+        for column, width in enumerate(self._columns):
+            figure = entry.figures[column] if column < len(entry.figures) else ""
+            right.append((f"{figure:>{width}}", "figure"))
+        if self._marks:
+            right.append((" " + padded(entry.mark, self._marks), "new"))
+        taken = sum(cell_len(text) for text, _ in right)
+        room = self._width - len(head) - taken
+        if room < 8 and right:
+            right, room = [], self._width - len(head)
+        label = line(entry.label, _LABEL)
+        pieces: list[Piece] = [(head, "fold"), (cut(label, room), entry.style)]
+        left = room - min(room, cell_len(label))
+        note = f"  {entry.note}" if entry.note and left > 6 else ""
+        pieces.append((padded(note, left), "note"))
+        return [*pieces, *right]
+
+    def _body_indent(self, depth: int) -> int:
+        return min(2 * depth + 4, self._width // 3)
+
+    def _lay_out(self) -> None:
+        self._shown = list(self._walk(self._entries, "", 0))
+        widths: list[int] = []
+        for shown in self._shown:
+            for column, figure in enumerate(shown.entry.figures):
+                if column == len(widths):
+                    widths.append(0)
+                widths[column] = max(widths[column], 1 + cell_len(figure) if figure else 0)
+        self._columns = tuple(widths)
+        self._marks = max((cell_len(shown.entry.mark) for shown in self._shown), default=0)
+        self._owners, self._offsets = array("l"), array("l")
+        for owner, shown in enumerate(self._shown):
+            rows = 1 + (min(len(shown.body), MOST_ROWS + 1) if shown.body is not None else 0)
+            self._owners.extend([owner] * rows)
+            self._offsets.extend(range(rows))
+
+    def _walk(self, entries: Sequence[Entry], above: str, depth: int) -> Iterator[_Shown]:
+        for entry in entries:
+            path = f"{above}/{entry.key}"
+            is_open = entry.opened != (path in self._flipped)
+            yield _Shown(path, entry, depth, is_open, self._body(path, entry, depth) if is_open else None)
+            if is_open:
+                yield from self._walk(entry.children, path, depth + 1)
+
+    def _body(self, path: str, entry: Entry, depth: int) -> TextPage | None:
+        if entry.text is None:
+            return None
+        if path not in self._bodies:
+            text = entry.text()
+            form: Form = "json" if looks_like_json(text) else "raw"
+            body = self._bodies[path] = TextPage(entry.label, text, form=form)
+            body.fit(self._width - self._body_indent(depth))
+            while len(body) <= MOST_ROWS and body.advance(0.001):
+                pass
+        return self._bodies[path]

@@ -1,0 +1,243 @@
+"""The lines of a tab, and the line of tabs above them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from typing_extensions import override
+
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.details_page import Page, cut
+from tui_host.tui.widgets.details_text import TextPage
+from tui_host.tui.widgets.details_tree import TreePage
+from tui_host.tui.widgets.inspector_view import PieceView
+
+FIRST_SLICE = 0.01
+"""Seconds for the first lines of a page; the first screen is among them."""
+SLICE = 0.006
+"""Seconds in one tick for more lines."""
+
+
+class PageView(PieceView):
+    """A page, drawn where it is seen. Text is scrolled; a tree has a current line that opens and closes."""
+
+    HAS_CURSOR = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "tab(-1)", "Tab", show=False),
+        Binding("right,l", "tab(1)", "Tab", show=False),
+        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
+        Binding("space,plus,minus", "fold", "Open or close", show=False),
+        Binding("vertical_line", "split", "Split"),
+        Binding("z", "zoom", "Full screen"),
+    ]
+
+    class TabAsked(Message):
+        """Another tab is wanted: the next or the one before (`step`), or the one at a place."""
+
+        def __init__(self, *, step: int = 0, place: int | None = None) -> None:
+            super().__init__()
+            self.step = step
+            self.place = place
+
+    class SplitAsked(Message):
+        """The details are wanted the other way."""
+
+    class ZoomAsked(Message):
+        """The whole screen is wanted for it."""
+
+    def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(glyphs=glyphs, id=id)
+        self._page: Page = TextPage("", "")
+        self._anchor: int | None = None
+        self._fitted = 0
+
+    @property
+    def page(self) -> Page:
+        """What is shown."""
+        return self._page
+
+    @property
+    def current_source(self) -> tuple[str, str]:
+        """What the current line stands for, else all of the page, in words and as text."""
+        if isinstance(self._page, TreePage) and self.cursor is not None:
+            found = self._page.entry_of(self.cursor)
+            if found is not None:
+                return found
+        return self._page.source
+
+    def show(self, page: Page, *, hold: bool = False) -> None:
+        """Show a page from its top, or from the place that is seen now (`hold`), for one that has only grown."""
+        place = self._page.place_of(self.top) if hold and self.top else None
+        cursor = self._page.place_of(self.cursor) if hold and self.cursor is not None else None
+        self._page = page
+        self._refit(place)
+        if not hold:
+            self.scroll_to(y=0, animate=False, force=True)
+        if not page.has_cursor or not len(page):
+            self.cursor = None
+        elif cursor is not None:
+            self.cursor = page.line_at(cursor)
+        else:
+            self.cursor = page.line_at(0)
+
+    def advance(self) -> None:
+        """Make more lines of a long page, or all anew where the width is another one."""
+        if self.view_width != self._fitted:
+            self.width_changed()
+        if self._page.advance(SLICE):
+            self.grew()
+            self._to_anchor()
+
+    def _refit(self, place: int | None) -> None:
+        self._anchor = place
+        self._fitted = self.view_width
+        self._page.fit(max(1, self._fitted))
+        self._page.advance(FIRST_SLICE)
+        self.redraw()
+        self._to_anchor()
+
+    def _to_anchor(self) -> None:
+        """Stay at the place that was on top; give up waiting once the person scrolls."""
+        if self._anchor is None:
+            return
+        line = self._page.line_at(self._anchor)
+        self.show_line(line, top=True)
+        if line < len(self._page) - 1:
+            self._anchor = None
+
+    @override
+    def line_count(self) -> int:
+        return len(self._page)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        return self.strip_of(self._page.draw(number))
+
+    @override
+    def width_changed(self) -> None:
+        cursor = self._page.place_of(self.cursor) if self.cursor is not None else None
+        self._refit(self._page.place_of(self.top) if self.top else None)
+        if cursor is not None:
+            self.cursor = self._page.line_at(cursor)
+
+    @override
+    def action_line(self, step: int) -> None:
+        self._anchor = None
+        if self._page.has_cursor:
+            super().action_line(step)
+        else:
+            self._scroll_by(step)
+
+    @override
+    def action_page(self, step: int) -> None:
+        self._anchor = None
+        if self._page.has_cursor:
+            super().action_page(step)
+        else:
+            self._scroll_by(step * max(1, self.view_height - 1))
+
+    @override
+    def action_first(self) -> None:
+        self._anchor = None
+        if self._page.has_cursor:
+            super().action_first()
+        else:
+            self.scroll_to(y=0, animate=False, force=True)
+
+    @override
+    def action_last(self) -> None:
+        self._anchor = None
+        if self._page.has_cursor:
+            super().action_last()
+        else:
+            self.to_tail()
+
+    @override
+    def move_cursor(self, number: int) -> None:
+        if self._page.has_cursor:
+            super().move_cursor(number)
+
+    def action_tab(self, step: int) -> None:
+        """Ask for the next tab or the one before."""
+        self.post_message(self.TabAsked(step=step))
+
+    def action_tab_at(self, place: int) -> None:
+        """Ask for a tab by its place."""
+        self.post_message(self.TabAsked(place=place))
+
+    def action_fold(self) -> None:
+        """Open or close what the current line stands for."""
+        if self.cursor is not None and self._page.toggle(self.cursor):
+            self.redraw()
+
+    def on_line_view_opened(self, message: PieceView.Opened) -> None:
+        """Open or close it by `enter` or a click."""
+        message.stop()
+        self.action_fold()
+
+    def action_split(self) -> None:
+        """Ask for the details the other way."""
+        self.post_message(self.SplitAsked())
+
+    def action_zoom(self) -> None:
+        """Ask for the whole screen."""
+        self.post_message(self.ZoomAsked())
+
+
+class TabLine(Widget):
+    """The names of the tabs in one line, the one that is shown in brackets, and what they are about."""
+
+    DEFAULT_CSS = """
+    TabLine { height: 1; background: $panel; color: $text-muted; }
+    """
+
+    class Clicked(Message):
+        """A tab was clicked."""
+
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
+
+    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._names: Sequence[str] = ()
+        self._current = 0
+        self._about = ""
+
+    def show(self, names: Sequence[str], current: int, about: str) -> None:
+        """Say other names."""
+        if (names, current, about) != (self._names, self._current, self._about):
+            self._names, self._current, self._about = names, current, about
+            self.refresh()
+
+    @override
+    def render(self) -> Text:
+        text = Text(no_wrap=True, end="")
+        for place, name in enumerate(self._names):
+            text.append(
+                f"[{name}]" if place == self._current else f" {name} ", "bold" if place == self._current else ""
+            )
+        left = self.size.width - text.cell_len - 2
+        if self._about and left > 4:
+            about = cut(self._about, left, self._glyphs.more)
+            text.append(" " * (left - cell_len(about) + 1) + about, "")
+        return text
+
+    def on_click(self, event: events.Click) -> None:
+        """Show the tab that was clicked."""
+        end = 0
+        for place, name in enumerate(self._names):
+            end += len(name) + 2
+            if event.x < end:
+                event.stop()
+                self.post_message(self.Clicked(place))
+                return

@@ -1,0 +1,177 @@
+"""The tabs that show what was on the wire: raw bytes, headers, events, frames, times, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from tui_host.capture.record import Head, Record
+from tui_host.capture.rows import Row
+from tui_host.capture.sse import SseDecoder, SseEvent
+from tui_host.capture.visible import decode, line
+from tui_host.tui.widgets.details_body import Body, body_of, own_records
+from tui_host.tui.widgets.details_page import Page, masked
+from tui_host.tui.widgets.details_text import TextPage
+from tui_host.tui.widgets.details_tree import Entry, TreePage
+from tui_host.tui.widgets.inspector_source import InspectorSource
+from tui_host.tui.widgets.jsonlines import looks_like_json
+from tui_host.tui.widgets.ladder_lines import short_size, short_time
+
+_BAR = 24
+_PREVIEW = 300
+
+
+def what_of(row: Row) -> str:
+    """What a row's bytes are, in words, for copying."""
+    match row.kind:
+        case "request" | "response":
+            return f"{row.kind} body"
+        case "frame":
+            return "frame"
+        case "decision":
+            return "decision"
+        case "line":
+            return "standard error"
+        case "fault":
+            return "fault"
+
+
+def raw_page(source: InspectorSource, row: Row) -> Page:
+    """The bytes as they are."""
+    body = body_of(source, row)
+    return TextPage(what_of(row), body.text, notes=(" · ".join(body.notes[:1]), *body.notes[1:]))
+
+
+def frame_page(source: InspectorSource, row: Row) -> Page:
+    """A frame, re-indented if it is JSON."""
+    body = body_of(source, row)
+    return _pretty("frame", body, unless=bool(row.malformed))
+
+
+def decision_page(source: InspectorSource, row: Row) -> Page:
+    """What was decided, and on which arguments."""
+    return _pretty("decision", body_of(source, row), above=line(row.words, _PREVIEW))
+
+
+def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> Page:
+    text = body.text
+    if unless or not body.is_text or not looks_like_json(text):
+        return TextPage(what, text, notes=(above, *body.notes, "not JSON: shown as it came"))
+    return TextPage(what, text, form="json", notes=(above, f"re-indented · {body.notes[0]}", *body.notes[1:]))
+
+
+def headers_page(source: InspectorSource, row: Row) -> Page:
+    """The head of the row's direction; both heads for a frame inside an exchange."""
+    records = source.records_of(row) if row.kind == "frame" else own_records(source, row)
+    heads = [(record.draft.head, record) for record in records if record.draft.head is not None]
+    blocks = ["\n".join(_head_lines(head, record)) for head, record in heads]
+    return TextPage("headers", "\n\n".join(blocks) or "none", form="headers")
+
+
+def _head_lines(head: Head, record: Record) -> Sequence[str]:
+    first = f"{head.method} {head.url}" if head.method else f"{head.status}"
+    lines = [first, *(f"{name}: {value}" for name, value in head.headers)]
+    return [masked(text.replace("\n", "␊"), record.draft.redacted) for text in lines]
+
+
+def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
+    """All that happened in an exchange, each thing with its time and size; each opens to what it says."""
+    records = source.records_of(row)
+    start = records[0].mono_ns if records else 0
+    is_stream = any(_is_event_stream(record) for record in records)
+    decoder = SseDecoder() if is_stream and not any(record.draft.encoding for record in records) else None
+    entries: list[Entry] = []
+    for record in records:
+        after = (record.mono_ns - start) / 1e6
+        if decoder is None or record.draft.kind not in {"chunk", "end", "error"}:
+            entries.append(_record_entry(record, after))
+            continue
+        found = decoder.feed(record.draft.data) if record.draft.kind == "chunk" else decoder.finish()
+        entries += [_event_entry(event, record, after) for event in found]
+        if record.draft.kind != "chunk":
+            entries.append(_record_entry(record, after))
+    notes = ["no stream of events: the chunks as they came"] if decoder is None and len(entries) > 2 else []
+    return TreePage("events", entries, flipped=flipped, notes=notes, empty="nothing came yet")
+
+
+def _is_event_stream(record: Record) -> bool:
+    head = record.draft.head
+    if head is None or head.status is None:
+        return False
+    return any(name.lower() == "content-type" and "event-stream" in value.lower() for name, value in head.headers)
+
+
+def _figures(after: float, size: int) -> tuple[str, str]:
+    return f"+{short_time(after)}", short_size(size)
+
+
+def _record_entry(record: Record, after: float) -> Entry:
+    draft = record.draft
+    match draft.kind:
+        case "request" | "response":
+            head = draft.head or Head()
+            label = f"{head.method} {head.url}" if head.method else f"response {head.status}"
+            label = masked(label, draft.redacted)
+        case "end":
+            label = "end" + (f": {draft.malformed}" if draft.malformed else "")
+        case "error":
+            label = f"broke off: {draft.malformed or decode(draft.data[:_PREVIEW])}"
+        case _:
+            label = f"{draft.kind} {masked(decode(draft.data[:_PREVIEW]), draft.redacted)}"
+    text: Callable[[], str] | None = (lambda: masked(decode(draft.data), draft.redacted)) if draft.data else None
+    style = "failed" if draft.kind == "error" or draft.malformed else "what"
+    return Entry(key=f"{record.seq}", label=label, figures=_figures(after, len(draft.data)), text=text, style=style)
+
+
+def _event_entry(event: SseEvent, record: Record, after: float) -> Entry:
+    redacted = record.draft.redacted
+    names = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}
+    name = names[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
+    return Entry(
+        key=f"{record.seq}:{event.start}",
+        label=name + masked(decode(event.data[:_PREVIEW]), redacted),
+        figures=_figures(after, event.end - event.start),
+        text=lambda: masked(decode(event.data), redacted),
+        style="failed" if event.kind == "cut" else "",
+    )
+
+
+def timing_page(source: InspectorSource, row: Row) -> Page:
+    """When it began and ended, and how long one waited for it."""
+    number = source.ladder.partner(row.number)
+    partner = source.ladder.rows[number] if number is not None else None
+    asked, answered = (partner, row) if partner is not None and partner.number < row.number else (row, partner)
+    lines = [
+        f"first byte: {_wall(row.time_ns)}",
+        f"in the turn: {_since(source, row, row.mono_ns)}",
+        f"last byte: {_since(source, row, row.end_mono_ns)}",
+        f"took: {short_time((row.end_mono_ns - row.mono_ns) / 1e6)}",
+    ]
+    if answered is not None:
+        waited = answered.mono_ns - asked.end_mono_ns
+        came = answered.end_mono_ns - answered.mono_ns
+        lines += [
+            f"waited: {short_time(waited / 1e6)} for the first byte of the answer",
+            f"came in: {short_time(came / 1e6)}",
+            f"together: {_bar(waited, came)} {short_time((answered.end_mono_ns - asked.mono_ns) / 1e6)}",
+        ]
+    elif row.state == "open" or (row.kind in {"request", "frame"} and row.rpc_id and not row.answer):
+        lines.append("answer: none yet")
+    if row.events > 1:
+        lines.append(f"pieces: {row.events:,}")
+    return TextPage("timing", "\n".join(lines), form="headers")
+
+
+def _bar(waited: int, came: int) -> str:
+    whole = max(1, waited + came)
+    first = min(_BAR, max(0, round(_BAR * waited / whole)))
+    return "[" + "." * first + "#" * (_BAR - first) + "]"
+
+
+def _wall(time_ns: int) -> str:
+    moment = datetime.fromtimestamp(time_ns // 1_000_000_000, tz=UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{time_ns % 1_000_000_000 // 1000:06d} UTC"
+
+
+def _since(source: InspectorSource, row: Row, mono_ns: int) -> str:
+    return f"{(mono_ns - source.started_mono_ns(row)) / 1e9:.6f} s"

@@ -1,0 +1,80 @@
+"""What the inspector reads from. The host implements it over a live capture or over what the store keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from tui_host.capture.record import Record
+from tui_host.capture.rows import Row
+
+if TYPE_CHECKING:
+    from tui_host.llm.dialects.dialect import Dialect
+
+
+class Rows(Protocol):
+    """The folded rows, as `capture.ladder.Ladder` has them."""
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All rows; a row's number is its place."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """Grows with every change of a row."""
+        ...
+
+    def changed_since(self, revision: int) -> Iterable[int]:
+        """Numbers of the rows that changed or came after a revision."""
+        ...
+
+    def relatives(self, number: int) -> Iterable[int]:
+        """The rows that belong to the same call or exchange, this one not counted."""
+        ...
+
+    def partner(self, number: int) -> int | None:
+        """The other half: a response of its request, an answer of its question, and the other way round."""
+        ...
+
+    def filter(self, text: str) -> Sequence[int]:
+        """Numbers of the rows that a filter keeps, in order."""
+        ...
+
+
+class InspectorSource(Protocol):
+    """One session's rows and bytes. Every call is quick: it is made on the screen's own thread."""
+
+    @property
+    def ladder(self) -> Rows:
+        """The rows."""
+        ...
+
+    @property
+    def live(self) -> bool:
+        """Whether more may come."""
+        ...
+
+    def record(self, key: tuple[str, int]) -> Record | None:
+        """The record of a capture and a number; None if it is not kept."""
+        ...
+
+    def records_of(self, row: Row) -> Sequence[Record]:
+        """A row's records in order: those of its whole exchange, both directions; else the row's own."""
+        ...
+
+    def body(self, row: Row) -> bytes:
+        """A row's bytes as they were on the wire: the request's or the response's body, the frame, the lines of standard error."""
+        ...
+
+    def started_mono_ns(self, row: Row) -> int:
+        """When the row's turn began, on the monotonic clock of the row's capture; for turn 0 when the capture did."""
+        ...
+
+    def dialect(self, row: Row) -> Dialect | None:
+        """What an exchange with a model is written in; None if that is not known."""
+        ...
+
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        """Server and tool for each tool name that a model was given; empty where that is not known."""
+        ...

@@ -1,0 +1,327 @@
+"""The ladder: both wires on one clock, the host's line between them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.capture.rows import Row
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.inspector_source import InspectorSource
+from tui_host.tui.widgets.inspector_view import PieceView
+from tui_host.tui.widgets.ladder_index import LadderIndex
+from tui_host.tui.widgets.ladder_lines import Columns, heading, row_line
+from tui_host.tui.widgets.ladder_words import Describe, LadderWords
+
+_FILTER_SHARE = 20.0
+"""A filter runs over the rows again after so many times what that took the last time."""
+
+
+class LadderView(PieceView):
+    """The rows, one line each, groups under headings. `sync` takes in what is new; it is called at the screen's rate."""
+
+    HAS_CURSOR = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter"),
+        Binding("vertical_line", "split", "Split"),
+        Binding("z", "zoom", "Full screen"),
+    ]
+
+    class Selected(Message):
+        """Another row is selected now, by the person or because the view follows."""
+
+    class Moved(Message):
+        """Something that the header tells is different now."""
+
+    class FilterAsked(Message):
+        """The person wants to filter."""
+
+    class SplitAsked(Message):
+        """The person wants the details the other way."""
+
+    class ZoomAsked(Message):
+        """The person wants the whole screen for it."""
+
+    def __init__(self, describe: Describe, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(glyphs=glyphs, id=id)
+        self._source: InspectorSource | None = None
+        self._words = LadderWords(describe)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._index = LadderIndex()
+        self._words.clear()
+        self._revision = -1
+        self._taken = 0
+        self._selected: int | None = None
+        self._related: frozenset[int] = frozenset()
+        self._peer = 6
+        self._filter = ""
+        self._filter_due = 0.0
+        self._filter_stale = False
+        self.following = True
+        self.new_below = 0
+
+    # What the inspector asks.
+
+    @property
+    def selected(self) -> Row | None:
+        """The selected row as it is now."""
+        rows = self._rows
+        return rows[self._selected] if self._selected is not None and self._selected < len(rows) else None
+
+    @property
+    def selected_number(self) -> int | None:
+        """Its number."""
+        return self._selected
+
+    @property
+    def filter_text(self) -> str:
+        """The filter in force, empty for none."""
+        return self._filter
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many rows the filter keeps, of how many."""
+        return self._index.kept, len(self._rows)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Rows in the LLM and in the MCP lane, of the turn of the selected row."""
+        home = self.home
+        return self._index.counts(home) if home is not None else (0, 0)
+
+    @property
+    def home(self) -> Row | None:
+        """The row that the selected row's group begins with: it tells the turn."""
+        row = self.selected
+        return self._rows[self._index.home_of(row.number)] if row is not None else None
+
+    def show(self, source: InspectorSource | None) -> None:
+        """Show another session's rows."""
+        self._source = source
+        self._reset()
+        self.cursor = None
+        self.redraw()
+        self.sync()
+
+    def filter(self, text: str) -> None:
+        """Keep only rows that a filter keeps; empty shows all. The selected row stays if it is among them."""
+        if text != self._filter:
+            self._filter = text
+            self._filter_again()
+            self.post_message(self.Moved())
+
+    def select(self, number: int) -> None:
+        """Make a row the selected one, as a person would."""
+        line = self._index.line_of(number)
+        if line is not None:
+            self.move_cursor(line)
+
+    def stay(self) -> None:
+        """Follow no longer: the person reads what is selected."""
+        if self.following:
+            self.following = False
+            self.post_message(self.Moved())
+
+    def sync(self) -> None:
+        """Take in what is new, and describe what is on the screen. Costs what changed and what is seen, not what there is."""
+        source = self._source
+        if source is None:
+            return
+        if source.ladder.revision != self._revision:
+            self._take(source)
+        if self._filter_stale and time.perf_counter() >= self._filter_due:
+            self._filter_again()
+        for number in self._words.fill(source, self._visible_rows()):
+            self._row_changed(number)
+
+    # How it is kept.
+
+    @property
+    def _rows(self) -> Sequence[Row]:
+        return self._source.ladder.rows if self._source is not None else ()
+
+    def _take(self, source: InspectorSource) -> None:
+        ladder = source.ladder
+        changed, self._revision = ladder.changed_since(self._revision), ladder.revision
+        rows, before = ladder.rows, self._taken
+        self._taken = len(rows)
+        for number in changed:
+            if number < before:
+                self._row_changed(number)
+        if self._taken == before:
+            self._relate()
+            return
+        self._index.count(rows)
+        self._widen(rows, before)
+        if self._filter:
+            self._filter_stale = True
+        else:
+            self._index.extend(range(before, self._taken))
+            self._grown(self._taken - before)
+        self.post_message(self.Moved())
+
+    def _grown(self, new: int) -> None:
+        self.grew()
+        if self.following:
+            self._follow()
+        else:
+            self.new_below += new
+        self._relate()
+
+    def _follow(self) -> None:
+        if count := len(self._index):
+            self.new_below = 0
+            self._choose(count - 1)
+            self.show_line(count - 1)
+
+    def _choose(self, line: int) -> None:
+        """Make a line current without asking who wanted it."""
+        number = self._index.row_at(line)
+        self.cursor = line
+        if number != self._selected:
+            self._selected = number
+            self._relate()
+            self.post_message(self.Selected())
+
+    def _relate(self) -> None:
+        """Mark the relatives of the selected row, and those alone."""
+        source, number = self._source, self._selected
+        related = (
+            frozenset(source.ladder.relatives(number))
+            if source is not None and number is not None
+            else frozenset[int]()
+        )
+        for other in related ^ self._related:
+            line = self._index.line_of(other)
+            if line is not None and self.top <= line < self.top + self.view_height:
+                self.refresh_lines(line)
+        self._related = related
+
+    def _filter_again(self) -> None:
+        source = self._source
+        if source is None:
+            return
+        began = time.perf_counter()
+        rows, before = source.ladder.rows, self._index.kept
+        numbers: Sequence[int] = source.ladder.filter(self._filter) if self._filter else range(len(rows))
+        is_more = self._filter_stale and len(numbers) >= before
+        self._filter_stale = False
+        self._index.clear()
+        self._index.extend(numbers)
+        ended = time.perf_counter()
+        self._filter_due = ended + _FILTER_SHARE * (ended - began)
+        if is_more:
+            self._grown(len(numbers) - before)
+        else:
+            self._refiltered()
+
+    def _refiltered(self) -> None:
+        """Show the lines of another filter, on or near what was selected."""
+        self.cursor = None
+        self.redraw()
+        if self.following or self._selected is None:
+            self._follow()
+        elif (line := self._index.line_near(self._selected)) is not None:
+            self._choose(line)
+            self.show_line(line)
+        self._relate()
+
+    def _row_changed(self, number: int) -> None:
+        line = self._index.line_of(number)
+        if line is not None:
+            self.changed(line)
+
+    def _visible_rows(self) -> Sequence[int]:
+        first = self.top
+        last = min(len(self._index), first + self.view_height)
+        return [self._index.row_at(line) for line in range(first, last) if not self._index.is_heading(line)]
+
+    def _widen(self, rows: Sequence[Row], first: int) -> None:
+        """Give servers' names the room of the longest one, within bounds."""
+        widest = max(
+            (len(rows[number].peer) for number in range(first, len(rows)) if rows[number].lane == "mcp"), default=0
+        )
+        peer = max(self._peer, min(widest, 8 if self.view_width < 60 else 14))
+        if peer != self._peer:
+            self._peer = peer
+            self.redraw()
+
+    # How it is drawn.
+
+    @override
+    def line_count(self) -> int:
+        return len(self._index)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        source = self._source
+        if source is None:
+            return Strip.blank(self.view_width)
+        rows = source.ladder.rows
+        row = rows[self._index.row_at(number)]
+        home = rows[self._index.home_of(row.number)]
+        columns = Columns(width=self.view_width - 1, peer=self._peer, glyphs=self.glyphs)
+        if self._index.is_heading(number):
+            return self.strip_of(heading(home, columns))
+        return self.strip_of(row_line(row, self._words.told(source, row, home), columns))
+
+    @override
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        mark = ">" if number == self.cursor else ""
+        if not mark and not self._index.is_heading(number) and self._index.row_at(number) in self._related:
+            mark = "*"
+        marked = Strip([Segment(mark or " ", self.piece_style("mark")), *strip])
+        return super().decorate(number, marked)
+
+    # What the person does.
+
+    @override
+    def move_cursor(self, number: int) -> None:
+        count = len(self._index)
+        if not count:
+            return
+        number = max(0, min(count - 1, number))
+        if self._index.is_heading(number):
+            is_up = self.cursor is not None and number < self.cursor and number > 0
+            number += -1 if is_up else 1
+        before = self.cursor
+        self._choose(number)
+        if number != before:
+            self.post_message(self.CursorMoved(self, number))
+        self.show_line(0 if number == 1 else number)
+        self.following = number == count - 1
+        if self.following:
+            self.new_below = 0
+        self.post_message(self.Moved())
+
+    @override
+    def action_last(self) -> None:
+        self.move_cursor(self.line_count() - 1)
+
+    def key_escape(self, event: events.Key) -> None:
+        """Take the filter away; without one, escape is not ours."""
+        if self._filter:
+            event.stop()
+            self.filter("")
+
+    def action_filter(self) -> None:
+        """Ask for a filter."""
+        self.post_message(self.FilterAsked())
+
+    def action_split(self) -> None:
+        """Ask for the details the other way."""
+        self.post_message(self.SplitAsked())
+
+    def action_zoom(self) -> None:
+        """Ask for the whole screen."""
+        self.post_message(self.ZoomAsked())

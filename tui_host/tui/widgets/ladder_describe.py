@@ -1,0 +1,38 @@
+"""A model's request or response in a few words, for its row."""
+
+from __future__ import annotations
+
+from tui_host.capture.rows import Row
+from tui_host.tui.widgets.inspector_source import InspectorSource
+
+MOST = 4 << 20
+"""Bytes of a body that are read for its words."""
+
+
+def describe(source: InspectorSource, row: Row) -> str:
+    """«3 tools · 2 messages», «asks math.add {"a":1,"b":2}»; nothing for what is too large or not known."""
+    from tui_host.llm.describe import ResponseWords, request_words
+    from tui_host.tui.widgets.details_body import body_of, own_records
+    from tui_host.tui.widgets.parts import request_before
+
+    if row.size > MOST:
+        return ""
+    body = body_of(source, row)
+    if row.kind == "request":
+        before = request_before(source, row)
+        in_turn = before is not None and before.turn == row.turn and before.capture == row.capture
+        return request_words(body.data, source.body(before) if before is not None and in_turn else None)
+    dialect = source.dialect(row)
+    if dialect is None:
+        return ""
+    heads = [record.draft.head for record in own_records(source, row) if record.draft.head is not None]
+    words = ResponseWords(
+        dialect=dialect.name,
+        status=row.status,
+        headers=heads[0].headers if heads else (),
+        names=source.names(row),
+    )
+    words.feed(body.data)
+    if row.state != "open":
+        words.finish()
+    return words.words

@@ -1,0 +1,90 @@
+"""What the ladder's rows say that has to be looked up: found for the rows on the screen only, within a budget of time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from textual.cache import LRUCache
+
+from tui_host.capture.rows import Row
+from tui_host.tui.widgets.inspector_source import InspectorSource
+from tui_host.tui.widgets.ladder_lines import Told
+
+Describe: TypeAlias = Callable[[InspectorSource, Row], str]
+"""Short words for a request's or a response's body; quick in proportion to the body."""
+
+BUDGET = 0.004
+"""Seconds in one tick for describing bodies."""
+_PATIENCE = 20.0
+"""A body that still grows is described again after so many times what that took the last time."""
+
+
+class LadderWords:
+    """The words of rows, remembered while the rows stay as they are.
+
+    Args:
+        describe: How a body is put into words.
+        clock: Seconds.
+    """
+
+    def __init__(self, describe: Describe, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._describe = describe
+        self._clock = clock
+        self._words: LRUCache[int, tuple[int, str]] = LRUCache(4096)
+        self._due: dict[int, float] = {}
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._words.clear()
+        self._due.clear()
+
+    def told(self, source: InspectorSource, row: Row, home: Row) -> Told:
+        """What a row says beside its own values, as far as it is known; its time counts in the turn of `home`."""
+        known = self._words.get(row.number)
+        return Told(
+            started_ns=source.started_mono_ns(home),
+            described=known[1] if known is not None else "",
+            milliseconds=self._since_partner(source, row),
+        )
+
+    def fill(self, source: InspectorSource, numbers: Iterable[int]) -> Sequence[int]:
+        """Describe rows for as long as the budget lasts; which of them have other words now."""
+        found: list[int] = []
+        rows = source.ladder.rows
+        until = self._clock() + BUDGET
+        for number in numbers:
+            row = rows[number]
+            if row.kind not in {"request", "response"} or not self._is_due(row):
+                continue
+            began = self._clock()
+            if began >= until:
+                break
+            words = self._describe(source, row)
+            ended = self._clock()
+            if row.state == "open":
+                self._due[number] = ended + max(0.1, _PATIENCE * (ended - began))
+            before = self._words.get(number)
+            self._words[number] = (row.last_seq, words)
+            if before is None or before[1] != words:
+                found.append(number)
+        return found
+
+    def _is_due(self, row: Row) -> bool:
+        known = self._words.get(row.number)
+        if known is None:
+            return True
+        if known[0] == row.last_seq:
+            return False
+        return row.state != "open" or self._clock() >= self._due.get(row.number, 0.0)
+
+    @staticmethod
+    def _since_partner(source: InspectorSource, row: Row) -> float | None:
+        """Milliseconds from the other half's first byte to this one's last; None where there is none before it."""
+        if row.kind not in {"response", "frame"} or (row.kind == "frame" and not row.answer):
+            return None
+        number = source.ladder.partner(row.number)
+        if number is None or number >= row.number:
+            return None
+        return (row.end_mono_ns - source.ladder.rows[number].mono_ns) / 1e6
