@@ -106,7 +106,13 @@ def body_of_exchange(kept: Recorder, number: int) -> bytes:
 
 @pytest.mark.parametrize(
     ("kind", "status", "words"),
-    [("429", 429, "429"), ("500", 500, "500"), ("stream", 200, "demo|error|fail"), ("cut", 200, "broke off"), ("html", 200, "HTML")],
+    [
+        ("429", 429, "429"),
+        ("500", 500, "500"),
+        ("stream", 200, "demo|error|fail"),
+        ("cut", 200, "broke off"),
+        ("html", 200, "HTML"),
+    ],
 )
 async def test_errors_on_request_are_told_in_the_demo_model_s_own_words(kind: str, status: int, words: str) -> None:
     client = ModelClient(recorder(), {})

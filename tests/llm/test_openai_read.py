@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.llm.streams import DONE, RECORDED, asked, calls, chunk, event, events_of, fold_of, fragment
 from tui_host.errors import JSON
-from tui_host.llm.dialects.openai_read import ECHOED
+from tui_host.llm.dialects.openai_forms import ECHOED
 from tui_host.llm.messages import (
     CallArguments,
     CallStarted,

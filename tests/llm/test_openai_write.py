@@ -8,7 +8,7 @@ import pytest
 from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS, dialect
 from tui_host.llm.dialects.openai import OpenAI
-from tui_host.llm.dialects.openai_read import ECHOED
+from tui_host.llm.dialects.openai_forms import ECHOED
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.secrets import Secret
 

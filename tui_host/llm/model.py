@@ -16,27 +16,24 @@ import httpx
 
 from tui_host.capture import codings
 from tui_host.capture.context import current_place
-from tui_host.capture.faults import words_of
-from tui_host.capture.http import Observer, header_pairs
+from tui_host.capture.http import Observer
 from tui_host.capture.httpx_tap import RecordingTransport, exchange_of
 from tui_host.capture.record import NOWHERE, Place
 from tui_host.capture.recording import Recording
-from tui_host.capture.redact import mark
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
+from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, read_body, redacted, refusal_of, where
 from tui_host.llm.messages import Ask, Failed, ModelEvent, Stop, Stopped
 from tui_host.llm.protocols.protocol import Reader
 from tui_host.llm.proxy import proxy_for
-from tui_host.llm.request import Outgoing, credential_place, model_request, models_request
+from tui_host.llm.request import Outgoing, model_request, models_request
 from tui_host.settings.schema import Provider
 
-CONNECT_SECONDS: Final = 10.0
 LIST_SECONDS: Final = 15.0
 LINGER_SECONDS: Final = 2.0
 """How long the end of a body is waited for when the answer has ended."""
 ANSWER_LIMIT: Final = 64 << 20
 """Bytes of one answer, after content decoding."""
-_REFUSAL_LIMIT = 1 << 20
 _LIST_LIMIT = 16 << 20
 
 
@@ -80,16 +77,16 @@ class ModelClient:
                 response = await self.send(provider, outgoing, NOWHERE)
                 try:
                     if not response.is_success:
-                        raise await _refusal(provider, outgoing, response)
-                    return dialect(provider.dialect).models(await _body(response, _LIST_LIMIT))
+                        raise await refusal_of(provider, outgoing, response)
+                    return dialect(provider.dialect).models(await read_body(response, _LIST_LIMIT))
                 finally:
                     await _close(response)
         except httpx.HTTPError as error:
-            raise _fault(provider, outgoing, error, 0) from error
+            raise fault_of(provider, outgoing, error, 0) from error
         except codings.CodingError as error:
-            raise ModelError(f"the list of models cannot be read: {error}", _where(provider, outgoing)) from error
+            raise ModelError(f"the list of models cannot be read: {error}", where(provider, outgoing)) from error
         except TimeoutError:
-            raise ModelError(f"no list of models within {LIST_SECONDS:g} s", _where(provider, outgoing)) from None
+            raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
     async def send(self, provider: Provider, outgoing: Outgoing, place: Place) -> httpx.Response:
         """Send a request and read the head of its response; the caller closes it.
@@ -108,7 +105,7 @@ class ModelClient:
             )
             return await client.send(request, stream=True)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            fault = _fault(provider, outgoing, error, 0)
+            fault = fault_of(provider, outgoing, error, 0)
             fault.exchange = exchange_of(request) if request is not None else None
             raise fault from error
         finally:
@@ -135,7 +132,7 @@ class ModelClient:
             except (OSError, ValueError, ImportError) as error:
                 what = "the proxy or the certificates cannot be used"
                 raise ModelError(
-                    f"{what}: {error}", _where(provider, outgoing), "check ca_file and the proxy"
+                    f"{what}: {error}", where(provider, outgoing), "check ca_file and the proxy"
                 ) from error
             observer = Observer(self._recorder, wire="llm", peer=provider.name)
             client = httpx.AsyncClient(
@@ -161,6 +158,7 @@ class Stream:
         exchange: The exchange's id in the capture, None before anything was sent.
         status: The response's status, None before it came.
         size: Bytes of the body so far, after content decoding.
+        request: The request's body as it is sent, empty before.
     """
 
     def __init__(self, client: ModelClient, provider: Provider, ask: Ask, place: Place, reader: Reader | None) -> None:
@@ -168,6 +166,7 @@ class Stream:
         self.exchange: str | None = None
         self.status: int | None = None
         self.size = 0
+        self.request = b""
         self._client = client
         self._provider = provider
         self._ask = ask
@@ -221,6 +220,7 @@ class Stream:
     async def _begin(self) -> tuple[Outgoing, httpx.Response]:
         provider = self._provider
         outgoing = model_request(provider, self._ask, self._client.environment)
+        self.request = outgoing.body
         try:
             response = await self._client.send(provider, outgoing, self._place)
         except ModelError as error:
@@ -230,7 +230,7 @@ class Stream:
         self.status = response.status_code
         if not response.is_success:
             try:
-                refusal = await _refusal(provider, outgoing, response)
+                refusal = await refusal_of(provider, outgoing, response)
             finally:
                 await _close(response)
             raise refusal
@@ -240,14 +240,14 @@ class Stream:
         """What an answer that has not ended well raises; a fault of the connection after its end is none."""
         if answer.failure or answer.stop == "failed":
             what = answer.failure or "the provider ended the answer with an error"
-            error = ModelError(_redacted(what, outgoing), remedy="try again")
+            error = ModelError(redacted(what, outgoing), remedy="try again")
         elif answer.stop != "cut":
             return None
         elif fault is not None:
-            error = _fault(self._provider, outgoing, fault, answer.size)
+            error = fault_of(self._provider, outgoing, fault, answer.size)
         else:
             error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
-        error.where = _where(self._provider, outgoing)
+        error.where = where(self._provider, outgoing)
         error.status, error.exchange = self.status, self.exchange
         return error
 
@@ -319,59 +319,3 @@ async def _linger(body: AsyncIterator[bytes]) -> None:
 async def _close(response: httpx.Response) -> None:
     with anyio.move_on_after(LINGER_SECONDS, shield=True):
         await response.aclose()
-
-
-async def _body(response: httpx.Response, limit: int) -> bytes:
-    """A whole body, up to a limit; raises CodingError where it cannot be decoded."""
-    found = bytearray()
-    coding = codings.decoder(response.headers.get("content-encoding"))
-    async for data in response.aiter_raw():
-        found += coding.feed(data)
-        if len(found) >= limit:
-            break
-    return bytes(found[:limit])
-
-
-async def _refusal(provider: Provider, outgoing: Outgoing, response: httpx.Response) -> ModelError:
-    """What a response that is no success says."""
-    try:
-        body = await _body(response, _REFUSAL_LIMIT)
-    except (httpx.HTTPError, codings.CodingError):
-        body = b""  # the status says enough, and the tap has recorded the rest
-    error = dialect(provider.dialect).error(response.status_code, header_pairs(response.headers.raw), body)
-    error.what = _redacted(error.what, outgoing)
-    error.where = _where(provider, outgoing)
-    error.exchange = exchange_of(response)
-    if response.status_code in {401, 403}:
-        error.remedy = f"check the credential: {credential_place(provider)}"
-    return error
-
-
-def _where(provider: Provider, outgoing: Outgoing) -> str:
-    return f"{provider.name} ({outgoing.origin})"
-
-
-def _redacted(text: str, outgoing: Outgoing) -> str:
-    """A provider's words without the key, which some of them repeat."""
-    secret = outgoing.secret
-    return text.replace(secret.reveal(), mark(secret.name)) if secret is not None else text
-
-
-def _fault(provider: Provider, outgoing: Outgoing, error: Exception, size: int) -> ModelError:
-    """An error of the connection, in words for a person."""
-    words = _redacted(words_of(error), outgoing)
-    remedy = "try again"
-    if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
-        what = f"no connection within {CONNECT_SECONDS:g} s"
-    elif isinstance(error, httpx.TimeoutException):
-        what = f"not a byte came for {provider.timeout:g} s, after {size:,} bytes"
-    elif "CERTIFICATE_VERIFY_FAILED" in words:
-        what = f"its certificate cannot be verified: {words}"
-        remedy = f"set providers.{provider.name}.ca_file to the certificate that signed it, if you trust it"
-    elif isinstance(error, httpx.ConnectError):
-        what, remedy = f"cannot connect: {words}", "is it running? check base_url"
-    elif isinstance(error, httpx.HTTPError) and size:
-        what = f"the answer broke off after {size:,} bytes: {words}"
-    else:
-        what = f"the exchange failed: {words}"
-    return ModelError(what, _where(provider, outgoing), remedy)

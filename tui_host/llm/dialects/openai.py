@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.dialects.dialect import WireRequest
+from tui_host.llm.dialects.openai_forms import ECHOED
 from tui_host.llm.dialects.openai_outline import outline_of
-from tui_host.llm.dialects.openai_read import ECHOED, OpenAIDecoder
+from tui_host.llm.dialects.openai_read import OpenAIDecoder
 from tui_host.llm.faults import refusal
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec

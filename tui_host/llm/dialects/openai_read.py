@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Literal
 
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai_calls import Calls
+from tui_host.llm.dialects.openai_forms import ECHOED, Places, choice_of, flat, message_in, thought_of, usage_of
 from tui_host.llm.faults import fault_in
-from tui_host.llm.jsonspans import Node, read_json, spans
+from tui_host.llm.jsonspans import read_json, spans
 from tui_host.llm.messages import (
     Failed,
     ModelEvent,
@@ -24,9 +25,6 @@ from tui_host.llm.messages import (
     UsageReported,
 )
 from tui_host.llm.thinktags import ThinkTags
-
-ECHOED: Final = "reasoning_content"
-"""The key under which some services demand the thinking back (DeepSeek, Moonshot); those that do not use it never see it."""
 
 _SHOWN = 500
 _PARSER = json.JSONDecoder(strict=False)
@@ -153,12 +151,12 @@ class _Chunks:
         if not isinstance(value, dict):
             return [*found, Unreadable(reason="not an object", start=start, end=end)]
         self._has_read = True
-        choice = _choice_of(value)
+        choice = choice_of(value)
         if choice is not None:
             delta = choice.get("delta")
             if not isinstance(delta, dict) and not self._has_said:
                 delta = choice.get("message")
-            found += self._said(delta if isinstance(delta, dict) else {}, _Places(start, end))
+            found += self._said(delta if isinstance(delta, dict) else {}, Places(start, end))
             self._finished(choice, start, end)
         return found + self._around(value, choice, start, end)
 
@@ -169,12 +167,12 @@ class _Chunks:
             value = read_json(body)
         except ValueError as error:
             return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
-        choice = _choice_of(value) if isinstance(value, dict) else None
+        choice = choice_of(value) if isinstance(value, dict) else None
         found: list[ModelEvent] = []
         if choice is not None:
             message = choice.get("message")
             node = spans(body, walk=_WALKED)
-            found += self._said(message if isinstance(message, dict) else {}, _Places(0, end, _message_in(node)))
+            found += self._said(message if isinstance(message, dict) else {}, Places(0, end, message_in(node)))
             self._finished(choice, 0, end)
             self._is_done = True
         if isinstance(value, dict):
@@ -221,7 +219,7 @@ class _Chunks:
         """What stands beside the choices: usage and errors."""
         found: list[ModelEvent] = []
         has_usage = "usage" in value or "x_groq" in value or (choice is not None and "usage" in choice)
-        usage = _usage_of(value, choice) if has_usage else None
+        usage = usage_of(value, choice) if has_usage else None
         if usage is not None and usage != self._usage:
             self._usage = usage
             found.append(UsageReported(usage=usage, start=start, end=end))
@@ -236,9 +234,9 @@ class _Chunks:
         self.has_failed = True
         return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
 
-    def _said(self, delta: Mapping[str, JSON], places: _Places) -> list[ModelEvent]:
+    def _said(self, delta: Mapping[str, JSON], places: Places) -> list[ModelEvent]:
         found: list[ModelEvent] = []
-        thought, key = _thought(delta)
+        thought, key = thought_of(delta)
         if thought or key == ECHOED:
             self._echoes = self._echoes or key == ECHOED
         if thought:
@@ -271,86 +269,7 @@ class _Chunks:
         for part in content if isinstance(content, list) else [content]:
             if isinstance(part, dict) and part.get("type") == "thinking":
                 found += self._tags.off()
-                found.append(ThinkingDelta(text=_flat(part.get("thinking")), start=start, end=end))
+                found.append(ThinkingDelta(text=flat(part.get("thinking")), start=start, end=end))
             else:
-                found += self._tags.feed(_flat(part), start, end)
+                found += self._tags.feed(flat(part), start, end)
         return found
-
-
-class _Places:
-    """Where the parts of a message stand: in a stream the whole event, else the member itself."""
-
-    def __init__(self, start: int, end: int, message: Node | None = None) -> None:
-        self._whole = start, end
-        self._message = message
-
-    def of(self, key: str) -> tuple[int, int]:
-        """The bytes of a member."""
-        node = self._message.get(key) if self._message is not None else None
-        return (node.start, node.end) if node is not None else self._whole
-
-    def of_call(self, number: int) -> tuple[int, int]:
-        """The bytes of one of the tool calls."""
-        node = self._message.get("tool_calls") if self._message is not None else None
-        if node is None or number >= len(node.elements):
-            return self._whole
-        return node.elements[number].start, node.elements[number].end
-
-
-def _message_in(node: Node | None) -> Node | None:
-    choices = node.get("choices") if node is not None else None
-    return choices.elements[0].get("message") if choices is not None and choices.elements else None
-
-
-def _choice_of(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """The first choice: more than one is never asked for."""
-    choices = value.get("choices")
-    if not isinstance(choices, list) or not choices:
-        return None
-    first = choices[0]
-    return first if isinstance(first, dict) and (first.get("index") or 0) == 0 else None
-
-
-def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
-    """The thinking in a delta and the key it stands under: services send it under several, some twice."""
-    for key in (ECHOED, "reasoning"):
-        value = delta.get(key)
-        if isinstance(value, str) and value:
-            return value, key
-    details = delta.get("reasoning_details")
-    if not isinstance(details, list):
-        return "", ECHOED if delta.get(ECHOED) == "" else ""
-    pieces = [piece.get("text") or piece.get("summary") for piece in details if isinstance(piece, dict)]
-    return "".join(piece for piece in pieces if isinstance(piece, str)), "reasoning_details"
-
-
-def _flat(part: JSON) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, dict):
-        return _flat(part.get("text"))
-    return "".join(_flat(piece) for piece in part) if isinstance(part, list) else ""
-
-
-def _usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> Usage | None:
-    groq = value.get("x_groq")
-    for place in (value, choice, groq):
-        usage = place.get("usage") if isinstance(place, dict) else None
-        if isinstance(usage, dict):
-            cached = _count(usage, "cached_tokens", "prompt_tokens_details")
-            found = Usage(
-                input_total=_count(usage, "prompt_tokens"),
-                input_cached=cached if cached is not None else _count(usage, "prompt_cache_hit_tokens"),
-                output_total=_count(usage, "completion_tokens"),
-                reasoning=_count(usage, "reasoning_tokens", "completion_tokens_details"),
-            )
-            return found if found != Usage() else None
-    return None
-
-
-def _count(usage: Mapping[str, JSON], name: str, within: str = "") -> int | None:
-    inner = usage.get(within) if within else None
-    number = inner.get(name) if isinstance(inner, dict) and name in inner else usage.get(name)
-    return (
-        int(number) if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e15 else None
-    )

@@ -1,0 +1,95 @@
+"""The forms in which Chat Completions services say the same: choices, thinking, text, usage. Source: llm-dialects.md, section 3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tui_host.errors import JSON
+from tui_host.llm.jsonspans import Node
+from tui_host.llm.messages import Usage
+
+ECHOED: Final = "reasoning_content"
+"""The key under which some services demand the thinking back (DeepSeek, Moonshot); those that do not use it never see it."""
+
+
+class Places:
+    """Where the parts of a message stand: in a stream the whole event, else the member itself."""
+
+    def __init__(self, start: int, end: int, message: Node | None = None) -> None:
+        self._whole = start, end
+        self._message = message
+
+    def of(self, key: str) -> tuple[int, int]:
+        """The bytes of a member."""
+        node = self._message.get(key) if self._message is not None else None
+        return (node.start, node.end) if node is not None else self._whole
+
+    def of_call(self, number: int) -> tuple[int, int]:
+        """The bytes of one of the tool calls."""
+        node = self._message.get("tool_calls") if self._message is not None else None
+        if node is None or number >= len(node.elements):
+            return self._whole
+        return node.elements[number].start, node.elements[number].end
+
+
+def message_in(node: Node | None) -> Node | None:
+    """Where the message of a whole answer stands."""
+    choices = node.get("choices") if node is not None else None
+    return choices.elements[0].get("message") if choices is not None and choices.elements else None
+
+
+def choice_of(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+    """The first choice: more than one is never asked for."""
+    choices = value.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return None
+    first = choices[0]
+    return first if isinstance(first, dict) and (first.get("index") or 0) == 0 else None
+
+
+def thought_of(delta: Mapping[str, JSON]) -> tuple[str, str]:
+    """The thinking in a delta and the key it stands under: services send it under several, some twice."""
+    for key in (ECHOED, "reasoning"):
+        value = delta.get(key)
+        if isinstance(value, str) and value:
+            return value, key
+    details = delta.get("reasoning_details")
+    if not isinstance(details, list):
+        return "", ECHOED if delta.get(ECHOED) == "" else ""
+    pieces = [piece.get("text") or piece.get("summary") for piece in details if isinstance(piece, dict)]
+    return "".join(piece for piece in pieces if isinstance(piece, str)), "reasoning_details"
+
+
+def flat(part: JSON) -> str:
+    """The text of a part, or of parts within parts."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict):
+        return flat(part.get("text"))
+    return "".join(flat(piece) for piece in part) if isinstance(part, list) else ""
+
+
+def usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> Usage | None:
+    """The tokens that a chunk or an answer reports, wherever the service puts them; None if it reports none."""
+    groq = value.get("x_groq")
+    for place in (value, choice, groq):
+        usage = place.get("usage") if isinstance(place, dict) else None
+        if isinstance(usage, dict):
+            cached = _count(usage, "cached_tokens", "prompt_tokens_details")
+            found = Usage(
+                input_total=_count(usage, "prompt_tokens"),
+                input_cached=cached if cached is not None else _count(usage, "prompt_cache_hit_tokens"),
+                output_total=_count(usage, "completion_tokens"),
+                reasoning=_count(usage, "reasoning_tokens", "completion_tokens_details"),
+            )
+            return found if found != Usage() else None
+    return None
+
+
+def _count(usage: Mapping[str, JSON], name: str, within: str = "") -> int | None:
+    inner = usage.get(within) if within else None
+    number = inner.get(name) if isinstance(inner, dict) and name in inner else usage.get(name)
+    return (
+        int(number) if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e15 else None
+    )
