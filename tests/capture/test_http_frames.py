@@ -161,7 +161,7 @@ async def test_frames_are_found_in_a_body_that_was_compressed_although_none_was_
     assert frames(kept) == [("out", ASK), ("in", RESULT)]
 
 
-@pytest.mark.parametrize("body", [b"\x1f\x8bnothing", gzip.compress(b"[" * 4_000_000)])
+@pytest.mark.parametrize("body", [b"\x1f\x8bnothing", gzip.compress(b"[" * 4_000_000)], ids=["cut", "bomb"])
 async def test_a_body_that_cannot_be_decoded_gives_no_frame_and_no_error(body: bytes) -> None:
     kept = Kept()
     observed = Observer(kept, wire="mcp", peer="math").begin("POST", "http://x", [], ASK, CALL)

@@ -13,7 +13,6 @@ from tui_host.chat.policy import Approver, Policy, Refuse
 from tui_host.chat.session import Session, Source, session_id
 from tui_host.errors import ModelError, StoreError, TuiHostError
 from tui_host.host.keeping import StoreKeeper, stored_session
-from tui_host.settings.presets import DEMO_PROVIDER
 from tui_host.settings.schema import ModelRef, Template
 from tui_host.settings.secrets import secrets_of
 
@@ -182,7 +181,7 @@ class Host:
         provider = self.settings.providers.get(name)
         if provider is None:
             raise ModelError(f"there is no provider {name}", remedy="choose a model with f4, or configure it")
-        if provider.name != DEMO_PROVIDER:
+        if not provider.embedded:
             return provider
         assert self._demo is not None  # noqa: S101 - turns run only while the host is open
         assert self._group is not None  # noqa: S101
