@@ -4,7 +4,7 @@ import pytest
 
 from tests.llm.test_openai_write import ADD, MULTIPLY, TOOLS, assistant, result, user
 from tui_host.errors import SettingsError
-from tui_host.llm.messages import Message, Text, TextDelta, Thinking
+from tui_host.llm.messages import Message, Text, TextDelta, Thinking, ToolResult
 from tui_host.llm.protocols import PROTOCOLS, protocol
 from tui_host.llm.protocols.native import NO_RESULT
 
@@ -30,8 +30,7 @@ def test_every_call_has_one_result_directly_after_it_in_the_order_of_the_calls()
 def test_a_call_that_was_never_answered_is_answered_for_the_vendor() -> None:
     prepared = protocol("native").prepare((user("x"), assistant(MULTIPLY), user("y")), ())
 
-    told = prepared.messages[2].parts[0]
-    assert told == result(MULTIPLY, Text(text=NO_RESULT)) or getattr(told, "is_error", False)
+    assert prepared.messages[2].parts == (ToolResult(call=MULTIPLY, content=(Text(text=NO_RESULT),), is_error=True),)
     assert [message.role for message in prepared.messages] == ["user", "assistant", "tool", "user"]
 
 
