@@ -312,7 +312,9 @@ class StdioChild:
             messages = self._record(part)
             self._changed()
             if messages:
-                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # stopping: nobody listens any more
+                with suppress(
+                    anyio.BrokenResourceError, anyio.ClosedResourceError
+                ):  # stopping: nobody listens any more
                     await self._batches.send(messages)
             await checkpoint()
             if self.fault is not None:

@@ -1,0 +1,127 @@
+"""One tool call over a connection: exactly the decided arguments, a limit on silence, and every way it can fail as one error.
+
+The SDK's own `call_tool` is not used: it validates the result against the tool's schema after the tool has run, throws it away
+if it does not fit, and a hostile schema freezes the process. Source: mcp-host.md, «structuredContent and outputSchema».
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import anyio
+import mcp_types
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter, ValidationError
+
+from tui_host.errors import JSON, ServerError, TuiHostError
+from tui_host.servers.catalog import Progress, ToolOutput
+from tui_host.servers.faults import innermost, reason_of
+from tui_host.servers.flight import Flight, current_flight
+from tui_host.servers.output import read_output
+from tui_host.servers.structure import is_object
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from tui_host.servers.transports import Wire
+
+LONGEST_SECONDS = 600.0
+"""What progress can extend a call to."""
+LAST_LINES = 5
+_ANSWER: TypeAdapter[mcp_types.CallToolResult | mcp_types.InputRequiredResult] = TypeAdapter(
+    mcp_types.CallToolResult | mcp_types.InputRequiredResult
+)
+
+
+async def call_tool(
+    client: Client,
+    wire: Wire,
+    request: mcp_types.CallToolRequestParams,
+    flight: Flight,
+    *,
+    seconds: float,
+    on_progress: Callable[[Progress], None],
+) -> ToolOutput:
+    """Send one call and wait for its result.
+
+    Args:
+        client: Connected.
+        wire: What it is connected over.
+        request: The call.
+        flight: With the decided arguments.
+        seconds: How long the server may give no sign of life; progress is one, up to ten minutes in all. 0 is for ever.
+        on_progress: Told of each.
+
+    Raises:
+        ServerError: With what happened; whether the tool may have run is said too.
+    """
+    started = anyio.current_time()
+    silence = seconds or math.inf
+    longest = started + max(LONGEST_SECONDS, silence)
+    with anyio.CancelScope(deadline=started + silence) as scope:
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            scope.deadline = min(anyio.current_time() + silence, longest)
+            on_progress(Progress(progress=progress, total=total, message=message or ""))
+
+        token = current_flight.set(flight)
+        try:
+            await client.session.send_request(
+                mcp_types.CallToolRequest(params=request), _ANSWER, progress_callback=progressed
+            )
+        except (MCPError, TuiHostError, ValidationError, RuntimeError, ValueError, OSError, ExceptionGroup) as error:
+            raise _lost(error, wire, flight) from error
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            raise _lost(error, wire, flight) from error
+        finally:
+            current_flight.reset(token)
+    if scope.cancelled_caught:
+        waited = anyio.current_time() - started
+        raise ServerError(
+            f"no answer within {waited:.0f} s; the cancellation was sent, but the tool may have run",
+            wire.server,
+            f"raise timeout of servers.{wire.server}",
+        )
+    return _output(flight, wire)
+
+
+def call_params(tool: str, arguments_json: bytes) -> mcp_types.CallToolRequestParams:
+    """The parameters of a call out of its decided bytes.
+
+    Raises:
+        ServerError: They are not an object.
+    """
+    arguments: JSON = json.loads(arguments_json)
+    if not is_object(arguments):
+        raise ServerError("the arguments of a call are an object")
+    return mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments))
+
+
+def _output(flight: Flight, wire: Wire) -> ToolOutput:
+    if flight.result is None:
+        raise ServerError("the answer was lost; the tool may have run", wire.server)
+    kind = flight.result.get("resultType", "complete")
+    if kind == "input_required":
+        raise ServerError("the tool asks for more input, which is not supported yet", wire.server)
+    output = read_output(flight.result, flight.warning)
+    if kind != "complete":
+        raise ServerError(f"the result is of a kind that is not known: {kind!r}"[:200], wire.server)
+    return output
+
+
+def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
+    fault = innermost(error)
+    if flight.refusal:
+        return ServerError(flight.refusal, wire.server)
+    if wire.cause:
+        words = f"the server {wire.cause} during the call; the tool may have run"
+        last = wire.child.errors.last(LAST_LINES) if wire.child is not None else ()
+        said = f"; its last words: {' / '.join(last)}"[:600] if last else ""
+        return ServerError(f"{words}{said}", wire.server, "reconnect it")
+    what, remedy = reason_of(fault, answer=flight.answer)
+    if not flight.is_sent:
+        what = f"{what}; nothing was sent"
+    return ServerError(what, wire.server, remedy)

@@ -1,0 +1,84 @@
+"""One request of ours on its way: what may be sent, and what became of it. Travels with the caller's context.
+
+The SDK runs both the write stream's `send` and the HTTP transport in the context of the caller, so a context variable
+reaches the two places where a request becomes bytes, although the SDK in between knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from tui_host.errors import JSON, ServerError
+
+
+@dataclass(slots=True, kw_only=True)
+class HttpAnswer:
+    """What an HTTP server said to one request, as far as it is needed to tell a person.
+
+    Attributes:
+        status: The status, 0 if no answer came.
+        words: The first words of an error's body, or the fault that kept the answer away.
+        retry_after: The header of that name, empty if there was none.
+    """
+
+    status: int
+    words: str = ""
+    retry_after: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Flight:
+    """What the wire's two ends know of one request.
+
+    Attributes:
+        arguments: The canonical bytes that were decided; without them no `tools/call` leaves.
+        is_sent: The request was handed to the wire.
+        result: Its result as received, before anything was repaired.
+        warning: What was odd about the answer's bytes.
+        answer: The last HTTP answer, None on stdio.
+        refusal: Why the request was not sent after all.
+    """
+
+    arguments: bytes | None = None
+    is_sent: bool = False
+    result: Mapping[str, object] | None = None
+    warning: str = ""
+    answer: HttpAnswer | None = None
+    refusal: str = ""
+
+
+current_flight: ContextVar[Flight | None] = ContextVar("current_flight", default=None)
+
+
+def canonical(value: object) -> bytes:
+    """The spelling of JSON that decisions are made on: compact UTF-8, keys in their order.
+
+    Raises:
+        ValueError: NaN or an infinity, which JSON does not have, or a lone surrogate.
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def check_frame(data: bytes, flight: Flight | None) -> None:
+    """Refuse a `tools/call` whose arguments are not, to the byte, those that were decided.
+
+    Args:
+        data: The frame as it would be written.
+        flight: The request it belongs to.
+
+    Raises:
+        ServerError: It must not be sent. Nothing was.
+    """
+    frame: JSON = json.loads(data)
+    if not isinstance(frame, Mapping) or frame.get("method") != "tools/call":
+        return
+    params = frame.get("params")
+    arguments = params.get("arguments") if isinstance(params, Mapping) else None
+    decided = None if flight is None else flight.arguments
+    if decided is None:
+        raise ServerError("a call that nobody decided was about to be sent; it was not")
+    if canonical(arguments) != decided or b'"arguments":' + decided not in data:
+        raise ServerError("the arguments about to be sent are not those that were decided; nothing was sent")

@@ -1,0 +1,235 @@
+"""What stands between the SDK's HTTP client and the wire: bounds, faults told instead of raised, and the last look at a call.
+
+A network fault that leaves a transport as an exception makes the SDK tear the whole connection down: each one ends here, as an
+answer of ours to the one request that it met. Below this stands the recording transport, so the capture shows what was on the
+wire and nothing that was made here. Source: mcp-host.md, sections a and c; threats.md, PRO-06, PRO-13, PRO-14 and HTP-*.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import anyio
+import httpx2
+from mcp_types import METHOD_NOT_FOUND
+from typing_extensions import override
+
+from tui_host.capture.codings import CodingError, decoder
+from tui_host.errors import JSON, ServerError
+from tui_host.servers.bounded_events import BoundedEvents, too_many
+from tui_host.servers.flight import Flight, HttpAnswer, check_frame, current_flight
+from tui_host.servers.http_words import fault_words, first_words, rpc_error_code
+from tui_host.servers.structure import PARTS_LIMIT, is_object, parts_of
+
+BODY_LIMIT = 64 << 20
+"""Bytes that a JSON answer, or one event, may have."""
+FAULT_BYTES = 64 << 10
+"""Bytes of an error's body that are read."""
+NOTIFICATION_SECONDS = 15.0
+"""A notification's POST may hold up those behind it for so long."""
+STREAM_SECONDS = 3600.0
+"""A stream for the server's own messages may be silent for so long."""
+_UPSTREAM = -32000
+
+
+class HttpGate(httpx2.AsyncBaseTransport):
+    """The transport that the SDK's client gets.
+
+    Attributes:
+        last: The last answer that was an error, None if there was none yet.
+        is_session_lost: The server has forgotten our session.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, *, streaming_post: bool) -> None:
+        """Put the gate before the recording transport.
+
+        Args:
+            inner: What it passes requests on to; closed with it.
+            streaming_post: A request's answer comes on its own response (streamable HTTP), not on another stream (SSE).
+        """
+        self._inner = inner
+        self._streaming_post = streaming_post
+        self._gets = _HoldBack()
+        self.last: HttpAnswer | None = None
+        self.is_session_lost = False
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "POST":
+            return await self._post(request)
+        if request.method == "GET":
+            await self._gets.wait()
+            _be_patient(request)
+        return self._noted(await self._inner.handle_async_request(request), None)
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def _post(self, request: httpx2.Request) -> httpx2.Response:
+        body = b"".join([part async for part in _async(request.stream)])
+        request.stream = httpx2.ByteStream(body)
+        frame = _frame(body)
+        flight = current_flight.get()
+        try:
+            check_frame(body, flight)
+        except ServerError as error:
+            if flight is not None:
+                flight.refusal = error.what
+            return _error(request, frame, 400, error.what)
+        if frame.method == "subscriptions/listen":
+            _be_patient(request)
+        if frame.id is not None:
+            return await self._request(request, frame, flight)
+        with anyio.move_on_after(NOTIFICATION_SECONDS):
+            return await self._request(request, frame, flight)
+        return _error(request, frame, 504, f"no answer for {NOTIFICATION_SECONDS:.0f} s")
+
+    async def _request(self, request: httpx2.Request, frame: _Frame, flight: Flight | None) -> httpx2.Response:
+        try:
+            response = self._noted(await self._inner.handle_async_request(request), flight)
+            if response.status_code >= 400:
+                return await self._failed(request, response, flight)
+            if not self._streaming_post or frame.id is None or response.is_redirect or response.status_code == 202:
+                return response
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind == "text/event-stream":
+                if response.headers.get("content-encoding", "identity") in {"identity", ""}:
+                    response.stream = BoundedEvents(
+                        _async(response.stream), BODY_LIMIT, lambda reason: _error_event(frame, reason)
+                    )
+                return response
+            if kind == "application/json":
+                return await self._json(request, response, frame)
+            return await self._failed(request, response, flight)
+        except (httpx2.TransportError, OSError, CodingError) as error:
+            answer = HttpAnswer(status=0, words=fault_words(error))
+            self._tell(answer, flight)
+            return _error(request, frame, 502, answer.words)
+
+    def _noted(self, response: httpx2.Response, flight: Flight | None) -> httpx2.Response:
+        if flight is not None:
+            flight.answer = HttpAnswer(status=response.status_code)
+        return response
+
+    def _tell(self, answer: HttpAnswer, flight: Flight | None) -> None:
+        self.last = answer
+        if flight is not None:
+            flight.answer = answer
+
+    async def _json(self, request: httpx2.Request, response: httpx2.Response, frame: _Frame) -> httpx2.Response:
+        """Read a JSON answer here, where it may fail and be too large without harm."""
+        body = await _read(response, BODY_LIMIT)
+        if len(body) > BODY_LIMIT:
+            return _error(request, frame, 502, f"the answer has more than {BODY_LIMIT >> 20} MB")
+        parts = parts_of(body)
+        if parts > PARTS_LIMIT:
+            return _error(request, frame, 502, too_many(parts))
+        headers = [
+            (name, value)
+            for name, value in response.headers.multi_items()
+            if name.lower() not in {"content-encoding", "content-length", "transfer-encoding"}
+        ]
+        return httpx2.Response(
+            response.status_code, headers=headers, stream=httpx2.ByteStream(body), request=request, extensions={}
+        )
+
+    async def _failed(
+        self, request: httpx2.Request, response: httpx2.Response, flight: Flight | None
+    ) -> httpx2.Response:
+        """An answer that is no message: its first words are what a person can be told."""
+        body = (await _read(response, FAULT_BYTES))[:FAULT_BYTES]
+        answer = HttpAnswer(
+            status=response.status_code,
+            words=first_words(body),
+            retry_after=response.headers.get("retry-after", ""),
+        )
+        self._tell(answer, flight)
+        has_session = "mcp-session-id" in request.headers
+        if response.status_code == 404 and has_session and rpc_error_code(body) != METHOD_NOT_FOUND:
+            self.is_session_lost = True
+        headers = {"content-type": response.headers.get("content-type", "")}
+        return httpx2.Response(
+            response.status_code, headers=headers, stream=httpx2.ByteStream(body), request=request, extensions={}
+        )
+
+
+class _Frame:
+    """What of a request's body is needed to answer in the server's place."""
+
+    __slots__ = ("id", "method")
+
+    def __init__(self, id_: JSON, method: str) -> None:
+        self.id = id_
+        self.method = method
+
+
+class _HoldBack:
+    """Keeps a server from making us ask again and again: a stream that ends at once is opened more and more slowly."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+        self._delay = 0.0
+
+    async def wait(self) -> None:
+        now = time.monotonic()
+        # Held back, the next one comes later by the delay itself: that must not count as patience.
+        soon = now - self._last < self._delay + 1.0 if self._last else False
+        self._delay = min(max(1.0, self._delay * 2), 30.0) if soon else 0.0
+        if self._delay:
+            await anyio.sleep(self._delay)
+        self._last = time.monotonic()
+
+
+def _frame(body: bytes) -> _Frame:
+    value: JSON = json.loads(body) if body else None
+    if not is_object(value):
+        return _Frame(None, "")
+    found, method = value.get("id"), value.get("method")
+    return _Frame(found if isinstance(found, str | int) else None, method if isinstance(method, str) else "")
+
+
+def _error_body(frame: _Frame, reason: str) -> bytes:
+    error = {"code": _UPSTREAM, "message": reason, "data": {"tui-host": "fault"}}
+    return json.dumps({"jsonrpc": "2.0", "id": frame.id, "error": error}).encode()
+
+
+def _error_event(frame: _Frame, reason: str) -> bytes:
+    return b"event: message\ndata: " + _error_body(frame, reason) + b"\n\n"
+
+
+def _error(request: httpx2.Request, frame: _Frame, status: int, reason: str) -> httpx2.Response:
+    headers = {"content-type": "application/json"}
+    return httpx2.Response(status, headers=headers, content=_error_body(frame, reason), request=request)
+
+
+def _be_patient(request: httpx2.Request) -> None:
+    found = request.extensions.get("timeout")
+    if is_object(found):
+        request.extensions["timeout"] = {**found, "read": STREAM_SECONDS}
+
+
+def _async(stream: object) -> httpx2.AsyncByteStream:
+    if not isinstance(stream, httpx2.AsyncByteStream):
+        raise TypeError("an asynchronous client has asynchronous streams")
+    return stream
+
+
+async def _read(response: httpx2.Response, limit: int) -> bytes:
+    """The decoded body, up to one piece more than the limit."""
+    stream = _async(response.stream)
+    decode = decoder(response.headers.get("content-encoding"), limit=limit)
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in stream:
+            piece = decode.feed(chunk)
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit:
+                return b"".join(pieces)
+        pieces.append(decode.finish())
+    finally:
+        await stream.aclose()
+    return b"".join(pieces)

@@ -1,0 +1,70 @@
+"""What an HTTP server's failure says, in one line for a person."""
+
+from __future__ import annotations
+
+import json
+
+import httpx2
+
+from tui_host.errors import JSON
+from tui_host.servers.structure import is_object
+
+
+def fault_words(error: BaseException) -> str:
+    """In one line what kept an HTTP answer away."""
+    text = " ".join(str(error).split())
+    match error:
+        case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
+            return "no connection in time"
+        case httpx2.TimeoutException():
+            return "no answer in time"
+        case httpx2.ConnectError():
+            return "connection refused" if "refused" in text.lower() or "attempts failed" in text else text
+        case _:
+            return text or type(error).__name__
+
+
+def first_words(body: bytes, limit: int = 200) -> str:
+    """The first words of an error's body: a JSON-RPC error's message, else its text without tags."""
+    try:
+        value: JSON = json.loads(body)
+    except (ValueError, RecursionError):
+        value = None
+    text = body.decode("utf-8", "replace")
+    if is_object(value):
+        error = value.get("error")
+        found = error.get("message") if is_object(error) else value.get("message", error)
+        text = found if isinstance(found, str) else text
+    elif "<" in text:
+        text = _without_tags(text)
+    return " ".join(text.split())[:limit]
+
+
+def rpc_error_code(body: bytes) -> int | None:
+    """The code of the JSON-RPC error that a body is; None if it is none."""
+    try:
+        value: JSON = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    error = value.get("error") if is_object(value) else None
+    code = error.get("code") if is_object(error) else None
+    return code if isinstance(code, int) else None
+
+
+def _without_tags(text: str) -> str:
+    """Words between tags, scripts and styles left out; linear in the length."""
+    words: list[str] = []
+    skipping = ""
+    for number, piece in enumerate(text.split("<")):
+        tag, closed, after = piece.partition(">") if number else ("", ">", piece)
+        name = tag.partition(" ")[0].lower()
+        if skipping:
+            if name != f"/{skipping}":
+                continue
+            skipping = ""
+        elif name in {"script", "style"}:
+            skipping = name
+            continue
+        if closed:
+            words.append(after)
+    return " ".join(words)

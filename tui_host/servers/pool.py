@@ -1,0 +1,184 @@
+"""All configured servers: each kept connected by a task of its own. Light to import; the SDK comes with `run`, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tui_host.errors import ServerError
+from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
+from tui_host.servers.guard import Guard
+from tui_host.servers.slot import Shared, Slot
+
+if TYPE_CHECKING:
+    from tui_host.capture.record import Place
+    from tui_host.capture.recorder import Recorder
+    from tui_host.settings.schema import ServerSpec
+
+STOP_SECONDS = 5.0
+
+
+class Pool:
+    """The servers of one host. Use it from the event loop's thread alone.
+
+    Args:
+        specs: The configured servers by name, in order.
+        recorder: Keeps what moves.
+        environment: What references are resolved from.
+        guard: Ends the children of a killed host; the pool makes its own if it gets none.
+
+    Attributes:
+        guard: Learns of every process.
+        revision: Grows when any status has changed.
+    """
+
+    def __init__(
+        self,
+        specs: Mapping[str, ServerSpec],
+        recorder: Recorder,
+        environment: Mapping[str, str],
+        *,
+        guard: Guard | None = None,
+    ) -> None:
+        self.guard = guard or Guard()
+        self.revision = 0
+        self._slots = {name: Slot(spec) for name, spec in specs.items()}
+        self._shared = Shared(recorder=recorder, environment=environment, guard=self.guard, changed=self._changed)
+        self._has_own_guard = guard is None
+        self._is_running = False
+        self._done = asyncio.Event()
+        self._change = asyncio.Event()
+
+    async def run(self) -> None:
+        """Connect all enabled servers at once and keep what is wanted until `stop_all`; raises for no server's fault."""
+        self._is_running = True
+        try:
+            supervise = await asyncio.to_thread(_import_supervisor)
+            if not self._shared.is_stopping:
+                await supervise(self._shared, tuple(self._slots.values()))
+        finally:
+            self._is_running = False
+            if self._has_own_guard:
+                self.guard.bye()
+            self._done.set()
+            self._changed()
+
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        """Every server, in the order of the configuration."""
+        return tuple(slot.status for slot in self._slots.values())
+
+    def reconnect(self, name: str) -> None:
+        """End the connection if there is one, and make a new one. Returns at once."""
+        slot = self._slot(name)
+        slot.is_wanted = True
+        if slot.connection is not None:
+            slot.is_again = True
+            slot.connection.stop()
+        slot.expect()
+        slot.wake.set()
+        self._changed()
+
+    def start(self, name: str) -> None:
+        """Connect a server that is not. Returns at once."""
+        if self._slot(name).connection is None:
+            self.reconnect(name)
+
+    def stop(self, name: str) -> None:
+        """Disconnect a server. Returns at once."""
+        slot = self._slot(name)
+        slot.is_wanted = slot.is_again = False
+        if slot.connection is not None:
+            slot.connection.stop()
+        slot.wake.set()
+        self._changed()
+
+    async def settled(self, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - it returns then, it does not fail
+        """Wait until no server is connecting, at most so many seconds from now.
+
+        Returns:
+            The names of those that still are.
+        """
+        end = time.monotonic() + timeout
+        while (names := self._connecting()) and (left := end - time.monotonic()) > 0:
+            self._change.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._change.wait()
+            except TimeoutError:
+                continue
+        return names
+
+    def tools(self) -> tuple[Tool, ...]:
+        """What can be offered to a model: the tools of servers that are ready, without those that have a problem."""
+        return tuple(
+            tool
+            for status in self.statuses()
+            if status.state == "ready"
+            for tool in status.tools
+            if tool.problem is None
+        )
+
+    async def call(
+        self,
+        server: str,
+        tool: str,
+        arguments_json: bytes,
+        *,
+        place: Place,
+        fingerprint: str,
+        on_progress: Callable[[Progress], None],
+    ) -> ToolOutput:
+        """Call a tool with exactly the arguments that were decided, if its definition is still the one decided on.
+
+        Args:
+            server: The server's configured name.
+            tool: The tool's own name.
+            arguments_json: The canonical bytes.
+            place: What the call's records belong to.
+            fingerprint: Of the definition that was shown.
+            on_progress: Told of every sign of life.
+
+        Raises:
+            ServerError: With what happened, and whether the tool may have run.
+        """
+        slot = self._slot(server)
+        status, connection = slot.status, slot.connection
+        if connection is None or status.state != "ready":
+            raise ServerError(f"it is not connected: {status.detail or status.state}", server, "reconnect it")
+        found = next((each for each in status.tools if each.name == tool and each.problem is None), None)
+        if found is None:
+            raise ServerError(f"there is no tool {tool} any more; nothing was sent", server)
+        if found.fingerprint != fingerprint:
+            raise ServerError(f"the definition of {tool} has changed since it was decided; nothing was sent", server)
+        return await connection.call(
+            tool, arguments_json, place=place, seconds=slot.spec.timeout, on_progress=on_progress
+        )
+
+    async def stop_all(self) -> None:
+        """End every connection, all at once; under five seconds. `run` returns then."""
+        self._shared.is_stopping = True
+        for name in self._slots:
+            self.stop(name)
+        if self._is_running:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._done.wait()
+
+    def _changed(self) -> None:
+        self.revision += 1
+        self._change.set()
+
+    def _connecting(self) -> tuple[str, ...]:
+        return tuple(name for name, slot in self._slots.items() if slot.is_wanted and slot.status.state == "connecting")
+
+    def _slot(self, name: str) -> Slot:
+        if name not in self._slots:
+            raise ServerError(f"there is no server {name}")
+        return self._slots[name]
+
+
+def _import_supervisor() -> Callable[[Shared, Sequence[Slot]], Awaitable[None]]:
+    from tui_host.servers.supervisor import supervise_all
+
+    return supervise_all

@@ -1,0 +1,49 @@
+"""Keeps one server as it is wanted: connected or not. Imported late, with the SDK."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import anyio
+
+from tui_host.servers.connection import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_host.servers.slot import Shared, Slot
+
+AGAIN_SECONDS = 60.0
+"""A session that is lost twice within this time is not made a third time by itself."""
+
+
+async def supervise_all(shared: Shared, slots: Sequence[Slot]) -> None:
+    """Own every connection of a pool until it is stopped; no server's fault gets out of here."""
+    async with anyio.create_task_group() as group:
+        for slot in slots:
+            group.start_soon(_supervise, shared, slot)
+
+
+async def _supervise(shared: Shared, slot: Slot) -> None:
+    lost_at = -AGAIN_SECONDS
+    while not shared.is_stopping:
+        slot.wake.clear()
+        if not slot.is_wanted:
+            await slot.wake.wait()
+            continue
+        connection = slot.connection = Connection(
+            slot.spec, shared.environment, recorder=shared.recorder, guard=shared.guard, changed=shared.changed
+        )
+        shared.changed()
+        await connection.run()
+        slot.finished(connection.status)
+        if connection.is_session_lost and slot.is_wanted and time.monotonic() - lost_at > AGAIN_SECONDS:
+            lost_at = time.monotonic()
+            slot.tell("the server had forgotten the session; a new one was made")
+            continue
+        if slot.is_again:
+            slot.is_again = False
+            continue
+        slot.is_wanted = False
+        shared.changed()
