@@ -204,12 +204,15 @@ def _migrate(path: Path, connection: sqlite3.Connection, migrations: Sequence[Se
 
 
 def _refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> None:
-    version = version_of(connection)
-    application: int = connection.execute("PRAGMA application_id").fetchone()[0]
-    if version == 0 and application == 0:
+    connection.execute("BEGIN")  # one look: another process may be making the tables just now
+    try:
+        version = version_of(connection)
+        application: int = connection.execute("PRAGMA application_id").fetchone()[0]
         tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if not tables:
-            return
+    finally:
+        connection.execute("ROLLBACK")
+    if not (version or application or tables):
+        return
     if application != APPLICATION_ID:
         raise StoreError("this is a database of another program", str(path), _ELSEWHERE)
     if version > newest:

@@ -1,11 +1,12 @@
 """Which records belong to a session.
 
 Its own: those whose place names it. With them, of each connection that one of its own was on:
-- the *preamble*: what came on the connection before the session's first own record on it, and belongs to no session
+- the *preamble*: what belongs to no session and came on the connection before the session's first own record on it
   (the start, the listing of tools);
 - what belongs to no session and came between the session's first and last own record of that capture (a server's own
-  notifications, its standard error), unless just then another session's turn was running and none of this one's.
-Other sessions' records are never among them.
+  notifications, its standard error).
+What came while another session's turn was running and none of this one's is left out, once anybody had used the connection:
+it may tell of that other turn. Other sessions' records are never among them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _OTHERS = """
     SELECT min(key), max(key) FROM records
     WHERE session IS NOT NULL AND session <> ? AND key BETWEEN ? AND ? GROUP BY session, turn
 """
+_FIRST_USE = "SELECT min(key) FROM records WHERE connection = ? AND key BETWEEN ? AND ? AND session IS NOT NULL"
 _USERS = "SELECT 1 FROM records WHERE connection = ? AND key BETWEEN ? AND ? AND session <> ? LIMIT 1"
 
 
@@ -51,14 +53,14 @@ def select_session(connection: sqlite3.Connection, session: str) -> Selection:
     spoken_over: dict[int, list[tuple[int, int]]] = {}
     for capture, name, first in connection.execute(_CONNECTIONS, (session,)).fetchall():
         turns = own[capture]
-        begin, end = min(low for low, _ in turns), max(high for _, high in turns)
+        end = max(high for _, high in turns)
         if capture not in spoken_over:
-            spoken_over[capture] = connection.execute(_OTHERS, (session, begin, end)).fetchall()
+            spoken_over[capture] = connection.execute(_OTHERS, (session, capture << SEQ_BITS, end)).fetchall()
+        used: int = connection.execute(_FIRST_USE, (name, capture << SEQ_BITS, end)).fetchone()[0]
         for (key,) in connection.execute(_UNPLACED, (name, capture << SEQ_BITS, end)):
-            if key < first:
-                preamble.append(key)
-            elif _within(key, turns) or not _within(key, spoken_over[capture]):
-                belonging.append(key)
+            if used < key and _within(key, spoken_over[capture]) and not _within(key, turns):
+                continue
+            (preamble if key < first else belonging).append(key)
     return Selection(sorted(preamble), sorted(belonging))
 
 

@@ -1,0 +1,286 @@
+"""Sessions: listed, found, owned by one process, exported with their connections' beginning, and deleted for good."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.capture.drafts import FixedClock, everything_in, frame
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.sessions import SessionState, Source
+from tui_host.capture.store import Store
+from tui_host.errors import TuiHostError
+
+FIRST, SECOND, THIRD = "20261121-134501-aaaaa", "20261121-134502-bbbbb", "20261122-090000-ccccc"
+
+OTHER_PROCESS = """
+import sys
+from pathlib import Path
+from tui_host.capture.sessions import SessionState
+from tui_host.capture.store import Store
+
+store = Store.open(Path(sys.argv[1]))
+store.sessions.save(SessionState(id=sys.argv[2], title="theirs", created_ns=1, updated_ns=1, source="chat",
+                                 model="demo/openai", protocol="native"))
+store.sessions.save_message(sys.argv[2], 0, turn=1, text="{}", time_ns=1)
+store.run(lambda _: None)
+print("ready", flush=True)
+sys.stdin.read()
+store.close()
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "tui-host.db")
+    yield opened
+    opened.close()
+
+
+def save(store: Store, session: str, *, updated: int = 1, turns: int = 1, source: Source = "chat") -> None:
+    store.sessions.save(
+        SessionState(
+            id=session,
+            title=f"title of {session}",
+            created_ns=1,
+            updated_ns=updated,
+            source=source,
+            model="demo/openai",
+            protocol="native",
+            draft="unsent",
+        )
+    )
+    for turn in range(1, turns + 1):
+        store.sessions.save_message(session, turn - 1, turn=turn, text=json.dumps({"turn": turn}), time_ns=updated)
+
+
+def settle(store: Store) -> None:
+    store.run(lambda _: None)
+
+
+def test_sessions_with_a_turn_are_listed_the_last_changed_first(store: Store) -> None:
+    save(store, FIRST, updated=5_000_000_000)
+    save(store, SECOND, updated=9_000_000_000, turns=3)
+    save(store, THIRD, turns=0)
+    settle(store)
+
+    assert [info.id for info in store.sessions.list()] == [SECOND, FIRST]
+    info = store.sessions.list()[0]
+    assert (info.turns, info.source, info.model, info.protocol) == (3, "chat", "demo/openai", "native")
+    assert info.updated == "1970-01-01T00:00:09.000000Z"
+    assert info.live
+
+
+def test_a_taps_session_is_listed_without_turns(store: Store) -> None:
+    save(store, FIRST, turns=0, source="tap")
+    settle(store)
+
+    assert [info.id for info in store.sessions.list()] == [FIRST]
+
+
+def test_a_session_is_found_by_id_unique_prefix_and_last(store: Store) -> None:
+    save(store, FIRST, updated=9)
+    save(store, THIRD, updated=5)
+    save(store, SECOND, turns=0)
+    settle(store)
+
+    assert store.find_session(FIRST).id == FIRST
+    assert store.find_session("20261122").id == THIRD
+    assert store.find_session("last").id == FIRST
+    assert store.find_session(SECOND).id == SECOND
+
+
+def test_a_name_that_fits_none_or_several_is_told_with_the_nearest(store: Store) -> None:
+    save(store, FIRST)
+    save(store, SECOND)
+    settle(store)
+
+    with pytest.raises(TuiHostError, match=FIRST):
+        store.find_session("20261121")
+    with pytest.raises(TuiHostError, match=SECOND):
+        store.find_session("20261121-134502-bbbbx")
+    with pytest.raises(TuiHostError, match="no such session"):
+        store.find_session("")
+
+
+def test_messages_items_and_draft_come_back_as_they_were_saved(store: Store) -> None:
+    save(store, FIRST, turns=2)
+    store.sessions.save_item(FIRST, 0, '{"item":"user","text":"工具"}')
+    store.sessions.save_item(FIRST, 1, '{"item":"answer","text":"to"}')
+    store.sessions.save_item(FIRST, 1, '{"item":"answer","text":"to be"}')
+    settle(store)
+
+    assert store.sessions.messages(FIRST) == ['{"turn": 1}', '{"turn": 2}']
+    assert store.sessions.items(FIRST) == [
+        (0, '{"item":"user","text":"工具"}'),
+        (1, '{"item":"answer","text":"to be"}'),
+    ]
+    assert store.sessions.draft(FIRST) == "unsent"
+
+
+def test_saved_texts_pass_the_redactor(store: Store, tmp_path: Path) -> None:
+    store.redactor = Redactor([("API_KEY", "sk-canary-0123456789")])
+    store.sessions.save(
+        SessionState(
+            id=FIRST,
+            title="why sk-canary-0123456789?",
+            created_ns=1,
+            updated_ns=1,
+            source="chat",
+            model="demo/openai",
+            protocol="native",
+            draft="sk-canary-0123456789",
+        )
+    )
+    settle(store)
+
+    assert b"canary" not in everything_in(tmp_path)
+    assert store.sessions.draft(FIRST) == "⟨secret:API_KEY⟩"
+
+
+def test_a_lone_surrogate_in_a_message_is_kept_in_words(store: Store) -> None:
+    store.sessions.save_message(FIRST, 0, turn=1, text='{"text": "\ud800"}', time_ns=1)
+    settle(store)
+
+    assert store.sessions.messages(FIRST) == ['{"text": "\\ud800"}']
+
+
+def test_a_session_has_one_owner_while_that_process_lives(store: Store, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OTHER_PROCESS, str(tmp_path / "tui-host.db"), FIRST]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"ready\n"
+
+        assert not store.sessions.claim(FIRST)
+        assert store.find_session(FIRST).live
+        with pytest.raises(TuiHostError, match="another process"):
+            store.sessions.delete(FIRST)
+        other.kill()
+
+    assert not store.find_session(FIRST).live
+    assert store.sessions.claim(FIRST)
+    assert store.find_session(FIRST).live
+    store.sessions.release(FIRST)
+    settle(store)
+    assert not store.find_session(FIRST).live
+
+
+def record_two_sessions(store: Store) -> Recorder:
+    """One capture: two sessions on `math`, the first alone on `time`, nobody on `idle`."""
+    recorder = Recorder(store, Redactor(), capture="c1", clock=FixedClock())
+    for draft in (
+        frame(b"1 math initialize"),
+        frame(b"2 idle initialize", connection="idle#3"),
+        frame(b"3 time initialize", connection="time#2"),
+        frame(b"4 first asks", session=FIRST, turn=1),
+        frame(b"5 math progress"),
+        frame(b"6 first again", session=FIRST, turn=1, connection="time#2"),
+        frame(b"7 second asks", session=SECOND, turn=1),
+        frame(b"8 math log for second"),
+        frame(b"9 second done", session=SECOND, turn=1),
+        frame(b"10 math between turns"),
+        frame(b"11 first asks on", session=FIRST, turn=2),
+        frame(b"12 math after all"),
+    ):
+        recorder.append(draft)
+    assert recorder.flush(5)
+    return recorder
+
+
+def exported(store: Store, session: str) -> list[tuple[bytes, bool]]:
+    return [(record.draft.data, is_preamble) for record, is_preamble in store.session_records(session)]
+
+
+def test_an_export_begins_with_the_start_of_each_connection_used_and_leaves_other_sessions_out(store: Store) -> None:
+    record_two_sessions(store)
+
+    assert exported(store, FIRST) == [
+        (b"1 math initialize", True),
+        (b"3 time initialize", True),
+        (b"4 first asks", False),
+        (b"5 math progress", False),
+        (b"6 first again", False),
+        (b"10 math between turns", False),
+        (b"11 first asks on", False),
+    ]
+    assert exported(store, SECOND) == [
+        (b"1 math initialize", True),
+        (b"7 second asks", False),
+        (b"8 math log for second", False),
+        (b"9 second done", False),
+    ]
+
+
+def test_a_session_over_two_captures_has_the_preambles_of_both(store: Store) -> None:
+    for capture in ("c1", "c2"):
+        recorder = Recorder(store, Redactor(), capture=capture)
+        recorder.append(frame(b"start " + capture.encode()))
+        recorder.append(frame(b"call " + capture.encode(), session=FIRST))
+        recorder.flush(5)
+
+    assert exported(store, FIRST) == [
+        (b"start c1", True),
+        (b"start c2", True),
+        (b"call c1", False),
+        (b"call c2", False),
+    ]
+
+
+def test_deleting_a_session_leaves_nothing_of_it_in_any_file(store: Store, tmp_path: Path) -> None:
+    recorder = Recorder(store, Redactor(), capture="c1")
+    for number in range(200):
+        recorder.append(frame(b"canary-record-%d " % number * 40, session=FIRST))
+        recorder.append(frame(b"other-record-%d" % number, session=SECOND, connection="time#2"))
+    save(store, SECOND)
+    save(store, FIRST)
+    store.sessions.save_message(FIRST, 5, turn=1, text='{"text": "canary-message"}', time_ns=1)
+    store.sessions.save_item(FIRST, 0, '{"text": "canary-item"}')
+    settle(store)
+    assert everything_in(tmp_path).count(b"canary") > 1000
+
+    assert store.sessions.delete(FIRST)
+
+    kept = everything_in(tmp_path)
+    assert b"canary" not in kept
+    assert FIRST.encode() not in kept
+    assert [info.id for info in store.sessions.list()] == [SECOND]
+    assert len(list(store.records(session=SECOND))) == 200
+
+
+def test_deleting_takes_along_what_no_other_session_used(store: Store) -> None:
+    recorder = record_two_sessions(store)
+    recorder.close()
+
+    store.sessions.delete(FIRST)
+
+    assert [record.draft.data for record in store.records()] == [
+        b"1 math initialize",
+        b"2 idle initialize",
+        b"7 second asks",
+        b"8 math log for second",
+        b"9 second done",
+        b"12 math after all",
+    ]
+
+
+def test_deleting_keeps_the_beginning_of_connections_that_are_still_open(store: Store) -> None:
+    record_two_sessions(store)
+
+    store.sessions.delete(FIRST)
+
+    kept = [record.draft.data for record in store.records(connection="time#2")]
+    assert kept == [b"3 time initialize"]
+
+
+def test_deleting_what_is_not_there_changes_nothing(store: Store) -> None:
+    save(store, FIRST)
+    settle(store)
+
+    assert store.sessions.delete(SECOND)
+    assert [info.id for info in store.sessions.list()] == [FIRST]
