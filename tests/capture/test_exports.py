@@ -1,0 +1,302 @@
+"""Sessions taken away: byte for byte as JSON lines, readable as Markdown, whatever the foreign text in them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from tests.capture.drafts import FixedClock, any_draft, frame
+from tui_host.capture.exports import EXPORTS, jsonl, markdown
+from tui_host.capture.record import Draft, Head, Place, Record, Redaction
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.sessions import SessionInfo, SessionState
+from tui_host.capture.store import Store
+from tui_host.errors import TuiHostError
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+SESSION = "20261121-134501-x7k2q"
+KEY = "sk-canary-0123456789"
+INFO = SessionInfo(
+    id=SESSION,
+    title="what's 6 × 5?",
+    created_ns=1_795_268_701_000_000_000,
+    updated_ns=1_795_268_709_123_456_000,
+    turns=1,
+    source="chat",
+    live=True,
+    model="demo/openai",
+    protocol="native",
+)
+STEP = Place(session=SESSION, turn=1, step=1)
+CALL = replace(STEP, call="c1")
+ITEMS = (
+    {"item": "user", "turn": 1, "text": "what's 6 × 5?"},
+    {"item": "answer", "turn": 1, "step": 1, "text": "", "thinking": "tools, then", "state": "done"},
+    {
+        "item": "call",
+        "turn": 1,
+        "step": 1,
+        "call": "c1",
+        "server": "math",
+        "tool": "multiply",
+        "asked": '{"a":6,"b":5}',
+        "sent": '{"a":6,"b":5}',
+        "state": "done",
+        "words": "approved once, by you, after 2.5 s",
+        "result": "30",
+    },
+    {"item": "answer", "turn": 1, "step": 2, "text": "6 × 5 = **30**", "state": "done"},
+    {"item": "summary", "turn": 1, "steps": 2, "calls": 1, "seconds": 3.6},
+)
+
+
+def llm(kind: str, place: Place, exchange: str, data: bytes = b"", head: Head | None = None) -> Draft:
+    draft = Draft(wire="llm", kind="request", peer="demo", direction="out", place=place, exchange=exchange)
+    match kind:
+        case "request":
+            return replace(draft, head=head, data=data)
+        case "response":
+            return replace(draft, kind="response", direction="in", head=head)
+        case "chunk":
+            return replace(draft, kind="chunk", direction="in", data=data)
+        case _:
+            return replace(draft, kind="end", direction="in", data=b'{"reason": "complete"}')
+
+
+def a_turn() -> Iterator[Draft]:
+    request = Head(
+        method="POST",
+        url="http://127.0.0.1:9/v1/chat/completions",
+        headers=(("authorization", f"Bearer {KEY}"), ("content-type", "application/json")),
+    )
+    ok = Head(status=200, headers=(("content-type", "text/event-stream"),))
+    step2 = replace(STEP, step=2)
+    yield frame(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}\n')
+    yield frame(b'{"jsonrpc":"2.0","id":0,"result":{}}\n', direction="in")
+    yield llm("request", STEP, "x1", b'{"messages":[{"role":"user","content":"what\'s 6 \xc3\x97 5?"}]}', request)
+    yield llm("response", STEP, "x1", head=ok)
+    yield llm("chunk", STEP, "x1", b'data: {"delta":"\xe5\xb7')
+    yield llm("chunk", STEP, "x1", b'\xa5"}\n\n')
+    yield llm("end", STEP, "x1")
+    yield Draft(wire="host", kind="link", place=CALL, data=b'{"relation":"asked"}')
+    yield Draft(
+        wire="host",
+        kind="decision",
+        place=CALL,
+        data=b'{"server":"math","tool":"multiply","decision":"approved","words":"approved once, by you"}',
+    )
+    call = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply"}}\n'
+    yield replace(frame(call), place=CALL)
+    yield Draft(
+        wire="stderr", kind="line", peer="math", direction="in", connection="math#1", data=b"multiplied \x1b[2J\x85\n"
+    )
+    result = b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}]}}\n'
+    yield replace(frame(result, direction="in"), place=CALL)
+    yield replace(frame(b"oops \xff\n", direction="in"), malformed="not UTF-8 at byte 5")
+    yield llm("request", step2, "x2", b'{"messages":[1,2]}', request)
+    yield llm("response", step2, "x2", head=Head(status=200, headers=(("content-encoding", "gzip"),)))
+    packed = base64.b64decode("H4sIAAAAAAACA6tWSswrLk8tUrJSMlOoUDBVsFUwNlCqBQCQQBPmFwAAAA==")
+    yield replace(llm("chunk", step2, "x2", packed), encoding="gzip")
+    yield llm("end", step2, "x2")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "tui-host.db")
+    recorder = Recorder(opened, Redactor([("API_KEY", KEY)]), capture="c1", clock=FixedClock())
+    for draft in a_turn():
+        recorder.append(draft)
+    opened.sessions.save(
+        SessionState(
+            id=SESSION,
+            title=INFO.title,
+            created_ns=INFO.created_ns,
+            updated_ns=INFO.updated_ns,
+            source="chat",
+            model=INFO.model,
+            protocol=INFO.protocol,
+        )
+    )
+    for number, item in enumerate(ITEMS):
+        opened.sessions.save_item(SESSION, number, json.dumps(item, ensure_ascii=False))
+    assert recorder.flush(5)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(("name", "file"), [("jsonl", "session.jsonl"), ("markdown", "session.md")])
+def test_an_export_is_byte_for_byte_what_it_was(store: Store, name: str, file: str) -> None:
+    assert b"".join(EXPORTS[name](store, INFO)) == (GOLDEN / file).read_bytes()
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_no_export_contains_a_secret(store: Store, name: str) -> None:
+    exported = b"".join(EXPORTS[name](store, INFO))
+
+    assert b"canary" not in exported
+    assert base64.b64encode(KEY.encode())[:20] not in exported
+
+
+def test_bodies_and_frames_come_out_as_the_bytes_they_were(store: Store) -> None:
+    lines = [json.loads(line) for line in EXPORTS["jsonl"](store, INFO)][1:]
+
+    def data(kind: str, **fields: str) -> bytes:
+        found = [line for line in lines if line["kind"] == kind and all(line.get(k) == v for k, v in fields.items())]
+        return b"".join(base64.b64decode(line["data"]) for line in found)
+
+    drafts = list(a_turn())
+    assert data("chunk", exchange="x1") == 'data: {"delta":"工"}\n\n'.encode()
+    assert data("frame") == b"".join(draft.data for draft in drafts if draft.kind == "frame")
+    assert data("request", exchange="x1") == drafts[2].data
+
+
+def test_text_is_there_only_where_the_bytes_are_text(store: Store) -> None:
+    lines = [json.loads(line) for line in EXPORTS["jsonl"](store, INFO)][1:]
+
+    with_text = [line["text"] for line in lines if line["kind"] in {"frame", "chunk"} and "text" in line]
+    without = [line for line in lines if line["kind"] in {"frame", "chunk"} and "text" not in line]
+
+    assert with_text[0].startswith('{"jsonrpc"')
+    assert [line.get("encoding") for line in without] == [None, None, None, "gzip"]
+
+
+def test_nothing_in_a_line_acts_on_a_terminal_or_splits_it() -> None:
+    draft = frame("a\x9b2J\u2028b\x7f\u202e\x1b".encode())
+    record = Record(capture="c", seq=1, time_ns=1, mono_ns=1, draft=draft)
+
+    line = jsonl.record_line(record)
+
+    assert line.decode().splitlines() == [line.decode().rstrip("\n")]
+    assert not any(character in line.decode() for character in "\x9b\x7f\u202e\x1b")
+    assert json.loads(line)["text"] == draft.data.decode()
+
+
+@given(any_draft, st.booleans(), st.integers(0, 2**62), st.integers(0, 2**62))
+def test_any_record_survives_its_line(draft: Draft, is_preamble: bool, time_us: int, mono_ns: int) -> None:  # noqa: FBT001 - generated
+    time_ns = time_us % (200 * 365 * 86400 * 10**6) * 1000
+    record = Record(capture="c1", seq=7, time_ns=time_ns, mono_ns=mono_ns, draft=draft)
+
+    line = jsonl.record_line(record, is_preamble=is_preamble)
+
+    assert jsonl.parse(line, session=SESSION) == (record, is_preamble)
+    assert jsonl.record_line(*jsonl.parse(line)[:1], is_preamble=is_preamble) == line
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"[]", b"{", b'{"capture": 1}', b'{"capture":"c","seq":1,"time":"x","wire":"llm","kind":"end"}']
+)
+def test_a_line_that_is_no_record_is_told(line: bytes) -> None:
+    with pytest.raises(TuiHostError, match="not a record"):
+        jsonl.parse(line)
+
+
+def test_fields_that_do_not_apply_are_absent() -> None:
+    record = Record(capture="c", seq=1, time_ns=0, mono_ns=0, draft=Draft(wire="llm", kind="end"))
+
+    assert json.loads(jsonl.record_line(record)) == {
+        "capture": "c",
+        "seq": 1,
+        "time": "1970-01-01T00:00:00.000000Z",
+        "mono": 0,
+        "wire": "llm",
+        "kind": "end",
+    }
+
+
+def test_what_was_taken_out_is_named() -> None:
+    draft = replace(frame(), redacted=(Redaction(where="data", name="API_KEY", length=20),))
+    line = json.loads(jsonl.record_line(Record(capture="c", seq=1, time_ns=0, mono_ns=0, draft=draft)))
+
+    assert line["redacted"] == [{"where": "data", "name": "API_KEY", "length": 20}]
+
+
+def document(items: Sequence[dict[str, object]], drafts: Sequence[Draft] = ()) -> str:
+    records = [
+        (Record(capture="c", seq=seq, time_ns=0, mono_ns=0, draft=draft), False) for seq, draft in enumerate(drafts, 1)
+    ]
+    return b"".join(markdown.pieces(INFO, map(json.dumps, items), records)).decode()
+
+
+def headings(text: str) -> list[str]:
+    tokens = MarkdownIt("commonmark").parse(text)
+    return [after.content for token, after in pairwise(tokens) if token.type == "heading_open" and token.level == 0]
+
+
+hostile = st.lists(
+    st.sampled_from(
+        ["```", "~~~", "````md", "\n", "\r", "\r\n", "# no", "<!--", "<script>", "- ", "> ", "    ", "x", "`"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(hostile, hostile, hostile)
+def test_foreign_text_never_breaks_out_of_its_quote_or_fence(said: str, answered: str, sent: str) -> None:
+    items: list[dict[str, object]] = [
+        {"item": "user", "turn": 1, "text": said},
+        {"item": "answer", "turn": 1, "step": 1, "text": answered, "thinking": said, "state": answered},
+        {"item": "call", "turn": 1, "step": 1, "server": said, "tool": sent, "asked": answered, "result": sent},
+        {"item": "note", "turn": 1, "what": said},
+        {"item": "answer", "turn": 1, "step": 2, "text": "end"},
+    ]
+    drafts = [
+        replace(frame(sent.encode() or b"x", session=SESSION), malformed=said or None, peer=sent or "p"),
+        replace(frame(answered.encode(), session=SESSION), wire="stderr", kind="line", peer=said or "p"),
+    ]
+
+    assert headings(document(items, drafts)) == ["what's 6 × 5?", "Turn 1", "Step 1", "Step 2"]
+
+
+def test_items_that_cannot_be_read_are_left_out() -> None:
+    pieces = b"".join(markdown.pieces(INFO, ["{", "[]", "7", '{"item": "later", "turn": 1}'], ())).decode()
+
+    assert pieces.startswith("# what's 6 × 5?\n")
+
+
+def test_over_http_a_frame_is_shown_once_with_the_exchange_that_carried_it() -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}'
+    request = Draft(
+        wire="mcp",
+        kind="request",
+        peer="weather",
+        direction="out",
+        place=STEP,
+        connection="weather#1",
+        exchange="x9",
+        head=Head(method="POST", url="http://127.0.0.1:1/mcp"),
+        data=body,
+    )
+
+    text = document([], [request, replace(request, kind="frame", head=None)])
+
+    assert text.count('"method":"tools/call"') == 1
+    assert "`POST http://127.0.0.1:1/mcp`" in text
+    assert "`tools/call #1`" in text
+
+
+def test_a_turn_that_has_records_but_no_items_is_still_told() -> None:
+    assert "## Turn 1: on the wires" in document([], [frame(session=SESSION)])
+
+
+def test_an_exchange_that_failed_says_why() -> None:
+    failed = Draft(
+        wire="llm",
+        kind="error",
+        peer="demo",
+        direction="in",
+        place=STEP,
+        exchange="x1",
+        data=b'{"reason": "cut by peer", "error": "the peer closed the connection", "bytes": 3, "kept": 3}',
+    )
+
+    assert "cut by peer the peer closed the connection" in document([], [failed])
