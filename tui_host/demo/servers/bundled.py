@@ -28,6 +28,7 @@ class BundledTool:
     Attributes:
         properties: JSON Schema of each parameter; all are required, no others are taken.
         output: JSON Schema of each field of the structured result; all are there.
+        answer: Works on arguments whose names have been checked.
     """
 
     name: str
@@ -36,6 +37,11 @@ class BundledTool:
     properties: dict[str, JSON]
     output: dict[str, JSON]
     answer: Callable[[Mapping[str, object]], Answer]
+
+    def call(self, arguments: Mapping[str, object]) -> Answer:
+        """The answer to arguments as they came. Raises `ToolFailed` if they are wrong, or if it cannot be done."""
+        _check_names(arguments, self.properties)
+        return self.answer(arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +94,7 @@ def object_schema(properties: dict[str, JSON]) -> dict[str, object]:
     }
 
 
-def check_names(arguments: Mapping[str, object], properties: Mapping[str, JSON]) -> None:
-    """Raises `ToolFailed` for a parameter that is missing or unknown, naming those that there are."""
+def _check_names(arguments: Mapping[str, object], properties: Mapping[str, JSON]) -> None:
     takes = f"it takes {', '.join(properties)}" if properties else "it takes none"
     for name in arguments:
         if name not in properties:

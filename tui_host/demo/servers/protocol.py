@@ -6,7 +6,7 @@ import mcp_types as types
 from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from tui_host.demo.servers.bundled import BundledServer, BundledTool, ToolFailed, check_names, object_schema
+from tui_host.demo.servers.bundled import BundledServer, BundledTool, ToolFailed, object_schema
 
 _READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
@@ -50,10 +50,8 @@ class _Handlers:
         if tool is None:
             names = ", ".join(tool.name for tool in self._bundled.tools)
             return _failed(f"unknown tool {params.name!r:.80}: there are {names}")
-        arguments = params.arguments or {}
         try:
-            check_names(arguments, tool.properties)
-            answer = tool.answer(arguments)
+            answer = tool.call(params.arguments or {})
         except ToolFailed as failure:
             return _failed(str(failure))
         return types.CallToolResult(

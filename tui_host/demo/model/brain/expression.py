@@ -108,7 +108,7 @@ def compute(operator: Operator, left: Decimal, right: Decimal) -> Decimal | None
 
 
 def written(expression: Expression, *, in_operation: bool = False) -> str:
-    """The expression for a person, with the parentheses that it needs and a few more for comfort."""
+    """The expression for a person, with the parentheses that its order of steps needs."""
     match expression:
         case Number(value=value):
             return f"({number_text(value)})" if value < 0 and in_operation else number_text(value)
@@ -116,11 +116,8 @@ def written(expression: Expression, *, in_operation: bool = False) -> str:
             sign = {"*": "×", "-": "−"}.get(operator, operator)
             parts = [
                 _part(left, needs=_binds(left) < _binds(expression)),
-                _part(
-                    right,
-                    needs=_binds(right) < _binds(expression)
-                    or (operator in "-/" and _binds(right) == _binds(expression)),
-                ),
+                # Also where mathematics needs none, as in 1 + (2 + 3): it is the order in which tools are asked.
+                _part(right, needs=_binds(right) <= _binds(expression)),
             ]
             return f" {sign} ".join(parts)
     assert_never(expression)

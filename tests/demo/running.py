@@ -1,0 +1,164 @@
+"""The demo model as a process, and a client that reads what it really sends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Self
+
+from tui_host.demo.model.narrow import is_array, is_object
+from tui_host.errors import JSON
+
+MATH_TOOLS: list[JSON] = [
+    {
+        "type": "function",
+        "function": {
+            "name": f"math__{name}",
+            "description": name,
+            "parameters": {
+                "type": "object",
+                "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+                "required": ["a", "b"],
+            },
+        },
+    }
+    for name in ("add", "subtract", "multiply", "divide")
+]
+
+
+@contextmanager
+def started(*arguments: str) -> Generator[subprocess.Popen[bytes]]:
+    """A process of this Python; killed at the end if it still runs."""
+    command = [sys.executable, *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line_of(process: subprocess.Popen[bytes]) -> dict[str, object]:
+    assert process.stdout is not None
+    value: object = json.loads(process.stdout.readline())
+    assert is_object(value)
+    return value
+
+
+@contextmanager
+def model_at(*arguments: str) -> Generator[tuple[subprocess.Popen[bytes], int]]:
+    with started("-m", "tui_host.demo.model", *arguments) as process:
+        url = line_of(process)["url"]
+        assert isinstance(url, str)
+        yield process, int(url.rpartition(":")[2])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> dict[str, object]:
+        value: object = json.loads(self.body)
+        assert is_object(value)
+        return value
+
+    @property
+    def events(self) -> list[dict[str, object]]:
+        """The events that are JSON; the stream's form is checked on the way."""
+        blocks = self.body.decode().split("\n\n")
+        assert blocks.pop() == ""
+        found: list[dict[str, object]] = []
+        for block in blocks:
+            assert block.startswith("data: ")
+            if block != "data: [DONE]":
+                value: object = json.loads(block.removeprefix("data: "))
+                assert is_object(value)
+                found.append(value)
+        return found
+
+    @property
+    def error(self) -> dict[str, object]:
+        value = self.json["error"]
+        assert is_object(value)
+        return value
+
+
+def objects(value: object) -> list[dict[str, object]]:
+    assert is_array(value)
+    return [item for item in value if is_object(item)]
+
+
+@dataclass(slots=True)
+class Folded:
+    """A stream folded in the plainest way: what a client sees of it."""
+
+    text: str = ""
+    thinking: str = ""
+    names: list[str] = field(default_factory=list[str])
+    arguments: list[str] = field(default_factory=list[str])
+    ids: list[str] = field(default_factory=list[str])
+    finish: str = ""
+    usage: dict[str, object] = field(default_factory=dict[str, object])
+
+
+def folded(events: Sequence[dict[str, object]]) -> Folded:
+    result = Folded()
+    for event in events:
+        if is_object(usage := event.get("usage")):
+            result.usage = usage
+        for choice in objects(event.get("choices", [])):
+            delta = choice["delta"]
+            assert is_object(delta)
+            result.text += str(delta.get("content") or "")
+            result.thinking += str(delta.get("reasoning_content") or "")
+            for call in objects(delta.get("tool_calls", [])):
+                function = call["function"]
+                assert is_object(function)
+                if "id" in call:
+                    result.ids.append(str(call["id"]))
+                    result.names.append(str(function["name"]))
+                    result.arguments.append("")
+                assert call["index"] == len(result.ids) - 1
+                result.arguments[-1] += str(function["arguments"])
+            result.finish = str(choice.get("finish_reason") or result.finish)
+    return result
+
+
+class Client:
+    """One connection, kept alive until the block ends."""
+
+    def __init__(self, port: int, *, timeout_seconds: float = 20) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def begin(self, question: str, **more: JSON) -> http.client.HTTPResponse:
+        """Asks, and leaves the answer unread."""
+        messages: list[JSON] = [{"role": "user", "content": question}]
+        body = json.dumps({"model": "openai", "messages": messages, **more})
+        self.connection.request("POST", "/v1/chat/completions", body)
+        return self.connection.getresponse()
+
+    def send(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Reply:
+        self.connection.request(method, path, body or None, headers or {})
+        response = self.connection.getresponse()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        return Reply(status=response.status, headers=found, body=response.read())
+
+    def post(self, body: dict[str, JSON]) -> Reply:
+        return self.send("POST", "/v1/chat/completions", json.dumps(body).encode())
+
+    def ask(self, question: str, **more: JSON) -> Reply:
+        messages: list[JSON] = [{"role": "user", "content": question}]
+        return self.post({"model": "openai", "messages": messages, **more})

@@ -1,0 +1,332 @@
+"""The demo model as a process, over real sockets."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+import time
+
+import pytest
+
+from tests.demo.running import MATH_TOOLS, Client, folded, line_of, model_at, objects, started
+from tui_host.demo.model.narrow import is_object
+from tui_host.errors import JSON
+
+
+def test_its_first_line_says_where_it_is() -> None:
+    with started("-m", "tui_host.demo.model") as process:
+        line = line_of(process)
+        url = line["url"]
+        assert isinstance(url, str)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
+        assert line == {"url": url, "dialects": {"openai": f"{url}/v1"}}
+        with Client(int(url.rpartition(":")[2])) as client:
+            assert client.send("GET", "/").status == 200
+
+
+def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with started("-m", "tui_host.demo.model", "--port", str(port)) as process:
+            output, errors = process.communicate(timeout=10)
+            assert process.returncode == 1
+            assert output == b""
+            assert f"127.0.0.1:{port}".encode() in errors
+            assert b"Traceback" not in errors
+    with model_at("--port", str(port)) as (_, given):
+        assert given == port
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--port", "x"], ["--port", "70000"], ["--pace", "-1"], ["--pace", "nan"], ["more"]]
+)
+def test_a_wrong_use_ends_with_2(arguments: list[str]) -> None:
+    with started("-m", "tui_host.demo.model", *arguments) as process:
+        output, errors = process.communicate(timeout=10)
+    assert (process.returncode, output) == (2, b"")
+    assert errors
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_0_at_once_also_in_mid_stream(kind: signal.Signals) -> None:
+    with model_at("--pace", "3") as (process, port), Client(port) as client:
+        assert client.begin("write 5000 words", stream=True).read(20)
+        sent = time.monotonic()
+        process.send_signal(kind)
+        assert process.wait(5) == 0
+        assert time.monotonic() - sent < 1
+
+
+def test_it_ends_with_its_lifeline_also_in_mid_stream() -> None:
+    with model_at("--lifeline", "--pace", "3") as (process, port), Client(port) as client:
+        assert client.begin("write 5000 words", stream=True).read(20)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(5) == 0
+
+
+def test_without_a_lifeline_its_standard_input_means_nothing() -> None:
+    with model_at() as (process, port):
+        assert process.stdin is not None
+        process.stdin.close()
+        with Client(port) as client:
+            assert client.send("GET", "/v1/models").status == 200
+        assert process.poll() is None
+
+
+def test_a_stream_has_the_vendors_form(client: Client) -> None:
+    reply = client.ask("hello", stream=True, stream_options={"include_usage": True})
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert reply.headers["transfer-encoding"] == "chunked"
+    assert reply.headers["x-request-id"].startswith("req_")
+    assert reply.body.endswith(b"data: [DONE]\n\n")
+    events = reply.events
+    assert {event["object"] for event in events} == {"chat.completion.chunk"}
+    assert len({event["id"] for event in events}) == 1
+    first = objects(events[0]["choices"])[0]["delta"]
+    assert is_object(first)
+    assert first["role"] == "assistant"
+    assert [event["usage"] for event in events[:-1]] == [None] * (len(events) - 1)
+    assert events[-1]["choices"] == []
+    answer = folded(events)
+    assert answer.finish == "stop"
+    assert answer.text.startswith("I am the demo model")
+    usage = answer.usage
+    assert usage["total_tokens"] == int(str(usage["prompt_tokens"])) + int(str(usage["completion_tokens"]))
+    assert len(events) > 100
+
+
+def test_without_include_usage_no_chunk_speaks_of_it(client: Client) -> None:
+    assert all("usage" not in event for event in client.ask("hello", stream=True).events)
+
+
+def test_whole_and_streamed_answers_say_the_same(client: Client) -> None:
+    for question in ("hello", "think about 6 * 7", "(1 + 2) * (3 + 4)", "演示 Markdown"):
+        streamed = folded(client.ask(question, stream=True, tools=MATH_TOOLS).events)
+        whole = client.ask(question, tools=MATH_TOOLS)
+        assert whole.headers["content-type"] == "application/json"
+        choice = objects(whole.json["choices"])[0]
+        message = choice["message"]
+        assert is_object(message)
+        functions = [call["function"] for call in objects(message.get("tool_calls", []))]
+        assert (message["content"] or "") == streamed.text
+        assert message.get("reasoning_content", "") == streamed.thinking
+        assert [(f["name"], f["arguments"]) for f in functions if is_object(f)] == list(
+            zip(streamed.names, streamed.arguments, strict=True)
+        )
+        assert choice["finish_reason"] == streamed.finish
+
+
+def test_a_turn_goes_through_its_steps_over_the_wire(client: Client) -> None:
+    messages: list[JSON] = [{"role": "user", "content": "what is (6 × 5 + 7) / 2?"}]
+    asked: list[str] = []
+    ids: list[str] = []
+    results = iter(["30", "37", "18.5"])
+    while True:
+        reply = client.post({"model": "openai", "messages": messages, "tools": MATH_TOOLS, "stream": True})
+        assert reply.status == 200
+        answer = folded(reply.events)
+        if not answer.names:
+            break
+        assert answer.finish == "tool_calls"
+        calls: list[JSON] = [
+            {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for identity, name, arguments in zip(answer.ids, answer.names, answer.arguments, strict=True)
+        ]
+        asked += answer.names
+        ids += answer.ids
+        messages.append({"role": "assistant", "content": answer.text or None, "tool_calls": calls})
+        messages += [{"role": "tool", "tool_call_id": identity, "content": next(results)} for identity in answer.ids]
+    assert asked == ["math__multiply", "math__add", "math__divide"]
+    assert len(set(ids)) == 3
+    assert "**18.5**" in answer.text
+
+
+def test_arguments_come_in_several_fragments(client: Client) -> None:
+    events = client.ask("6 * 5", stream=True, tools=MATH_TOOLS).events
+    fragments = [
+        event for event in events for choice in objects(event["choices"]) if "tool_calls" in str(choice["delta"])
+    ]
+    assert len(fragments) > 3
+    assert folded(events).arguments == ['{"a":6,"b":5}']
+
+
+def test_thinking_is_streamed_before_the_answer(client: Client) -> None:
+    events = client.ask("think about the sea", stream=True).events
+    kinds = ["reasoning" if "reasoning_content" in str(event) else "text" for event in events[1:-1]]
+    assert kinds == sorted(kinds)
+    assert kinds[0] == "reasoning"
+    assert folded(events).thinking
+
+
+def test_a_token_limit_ends_the_answer_with_length(client: Client) -> None:
+    answer = folded(client.ask("write 500 words", stream=True, max_completion_tokens=10).events)
+    assert answer.finish == "length"
+    assert 0 < len(answer.text) < 100
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 418, 429, 500, 503, 529])
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_http_error_comes_on_request(client: Client, status: int, stream: bool) -> None:  # noqa: FBT001
+    reply = client.ask(f"error {status}", stream=stream)
+    assert reply.status == status
+    assert reply.error["message"]
+    assert ("retry-after" in reply.headers) == (status == 429)
+
+
+def test_an_error_that_comes_once_is_gone_when_the_same_is_asked_again(client: Client) -> None:
+    assert client.ask("error 429 once", stream=True).status == 429
+    again = client.ask("error 429 once", stream=True)
+    assert again.status == 200
+    assert "no error" in folded(again.events).text
+    assert client.ask("error 429", stream=True).status == 429
+    assert client.ask("error 429", stream=True).status == 429
+
+
+def test_an_error_in_mid_stream_comes_under_200_after_some_text(client: Client) -> None:
+    reply = client.ask("error stream", stream=True)
+    assert reply.status == 200
+    assert b"[DONE]" not in reply.body
+    *events, last = reply.events
+    assert folded(events).text
+    assert "error" in last
+    assert client.ask("error stream").status == 500
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_cut_ends_the_connection_in_mid_body(client: Client, stream: bool) -> None:  # noqa: FBT001
+    with pytest.raises(http.client.IncompleteRead) as cut:
+        client.ask("error cut", stream=stream)
+    assert cut.value.partial
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_hang_gives_a_head_and_nothing_more(model_port: int, stream: bool) -> None:  # noqa: FBT001
+    with Client(model_port, timeout_seconds=0.3) as client:
+        response = client.begin("error hang", stream=stream)
+        assert response.status == 200
+        with pytest.raises(TimeoutError):
+            response.read(1)
+        response.close()
+    with Client(model_port) as client:
+        assert client.send("GET", "/").status == 200
+
+
+def test_a_page_comes_instead_of_an_answer_on_request(client: Client) -> None:
+    reply = client.ask("error html", stream=True)
+    assert reply.status == 200
+    assert reply.headers["content-type"].startswith("text/html")
+
+
+def test_an_empty_answer_and_one_that_is_too_long_on_request(client: Client) -> None:
+    empty = folded(client.ask("error empty", stream=True).events)
+    assert (empty.text, empty.names, empty.finish) == ("", [], "stop")
+    long = folded(client.ask("error length", stream=True).events)
+    assert long.text
+    assert long.finish == "length"
+
+
+def test_it_lists_its_model(client: Client) -> None:
+    models = client.send("GET", "/v1/models?limit=1").json
+    assert [(model["id"], model["owned_by"]) for model in objects(models["data"])] == [("openai", "tui-host demo")]
+
+
+def test_other_paths_and_methods_are_refused_in_json(client: Client) -> None:
+    for method, path, status in (
+        ("GET", "/v1/chat/completions", 405),
+        ("POST", "/v1/models", 404),
+        ("GET", "/favicon.ico", 404),
+        ("POST", "/v1/responses", 404),
+    ):
+        reply = client.send(method, path)
+        assert (reply.status, bool(reply.error["message"])) == (status, True)
+    assert client.send("HEAD", "/").body == b""
+    assert b"no AI" in client.send("GET", "/").body
+
+
+def test_a_bad_body_is_refused_and_the_connection_goes_on(client: Client) -> None:
+    for body in (b"", b"{", b"\x00" * 100, b'{"model":"openai"}'):
+        assert client.send("POST", "/v1/chat/completions", body).status == 400
+    before = client.connection.sock
+    assert client.ask("hello").status == 200
+    assert client.connection.sock is before
+
+
+def test_a_page_on_the_web_cannot_reach_it_under_its_own_name(client: Client) -> None:
+    assert client.send("GET", "/", headers={"Host": "evil.test"}).status == 403
+    for host in ("localhost", "localhost:80", "127.0.0.1:1", "[::1]:5"):
+        assert client.send("GET", "/", headers={"Host": host}).status == 200
+
+
+def _raw(port: int, data: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as link:
+        link.sendall(data)
+        link.shutdown(socket.SHUT_WR)
+        received = bytearray()
+        while piece := link.recv(65_536):
+            received += piece
+        return bytes(received)
+
+
+def test_what_is_no_http_is_answered_with_400_and_ended(model_port: int) -> None:
+    assert _raw(model_port, b"hello there\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert _raw(model_port, b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert _raw(model_port, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 200_000).startswith(b"HTTP/1.1 431")
+    assert _raw(model_port, b"") == b""
+    assert _raw(model_port, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nab").startswith(b"HTTP/1.1 400")
+
+
+def test_bodies_in_chunks_and_an_expected_100_are_understood(model_port: int) -> None:
+    body = json.dumps({"model": "openai", "messages": [{"role": "user", "content": "hello"}]}).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in (body[:5], body[5:6], body[6:])) + b"0\r\n\r\n"
+    assert _raw(model_port, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks).startswith(b"HTTP/1.1 200")
+    with socket.create_connection(("127.0.0.1", model_port), timeout=10) as link:
+        link.sendall(head + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
+        assert link.recv(100).startswith(b"HTTP/1.1 100")
+        link.sendall(body)
+        assert link.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_two_requests_written_at_once_are_answered_in_order(model_port: int) -> None:
+    first = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    second = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    answer = _raw(model_port, first + second)
+    assert answer.count(b"HTTP/1.1 200") == 2
+    assert answer.index(b"owned_by") < answer.index(b"follows rules")
+
+
+def test_a_large_body_is_read_and_a_larger_one_refused(client: Client) -> None:
+    text = "x" * (20 * 1024 * 1024)
+    assert client.ask(text).status == 200
+    assert client.send("POST", "/v1/chat/completions", b" " * (64 * 1024 * 1024 + 1)).status == 413
+    assert client.ask("hello").status == 200
+
+
+def test_clients_that_leave_in_mid_stream_harm_no_other() -> None:
+    with model_at("--pace", "0.2") as (process, port):
+        for _ in range(5):
+            with Client(port) as client:
+                response = client.begin("write 5000 words", stream=True)
+                assert response.read(10)
+                response.close()
+        with Client(port) as client:
+            assert folded(client.ask("hello", stream=True).events).finish == "stop"
+        process.terminate()
+        assert process.wait(5) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_the_pace_is_a_models_and_can_be_set() -> None:
+    def seconds(pace: str) -> float:
+        with model_at("--pace", pace) as (_, port), Client(port) as client:
+            begun = time.monotonic()
+            assert client.ask("write 50 words", stream=True).status == 200
+            return time.monotonic() - begun
+
+    assert seconds("1") > 0.3
+    assert seconds("0") < seconds("2")
