@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tui_host.capture.record import Direction, Draft, Head, Place, Record, Redaction
+from tui_host.capture.ending import Ending, Reason
+from tui_host.capture.ladder import Ladder
+from tui_host.capture.link import Link, Relation, Span
+from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction
 from tui_host.capture.rows import Row
 from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect
 
 CAPTURE = "c1"
+CALL_ID = "s.1.1.1"
 NAMES = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add")}
 TOOL: JSON = {
     "type": "function",
@@ -22,7 +26,7 @@ MESSAGES: list[JSON] = [
     {"role": "system", "content": "You are helpful."},
     {"role": "user", "content": "what's 6 × 5?"},
 ]
-CALL: JSON = {
+CALL: dict[str, JSON] = {
     "id": "call_1",
     "type": "function",
     "function": {"name": "math__multiply", "arguments": '{"a":6,"b":5}'},
@@ -46,55 +50,11 @@ def events_of(*deltas: JSON, finish: str = "stop") -> list[bytes]:
     return [b"data: " + to_json(chunk) + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"]
 
 
-class Rows:
-    """Rows that a test puts there itself; the inspector sees of a ladder no more than this."""
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-        self.revision = 0
-        self._changed: list[int] = []
-        self.related: dict[int, set[int]] = {}
-        self.partners: dict[int, int] = {}
-
-    def put(self, row: Row) -> Row:
-        """Add a row, or put a newer value in its place."""
-        self.revision += 1
-        if row.number < len(self.rows):
-            self.rows[row.number] = row
-            self._changed[row.number] = self.revision
-        else:
-            self.rows.append(row)
-            self._changed.append(self.revision)
-        return row
-
-    def relate(self, *numbers: int) -> None:
-        """Make rows relatives of each other."""
-        self.revision += 1
-        for number in numbers:
-            self.related.setdefault(number, set()).update(set(numbers) - {number})
-
-    def pair(self, first: int, second: int) -> None:
-        """Make two rows halves of one exchange."""
-        self.partners |= {first: second, second: first}
-
-    def changed_since(self, revision: int) -> list[int]:
-        return [number for number, changed in enumerate(self._changed) if changed > revision]
-
-    def relatives(self, number: int) -> Iterable[int]:
-        return self.related.get(number, set())
-
-    def partner(self, number: int) -> int | None:
-        return self.partners.get(number)
-
-    def filter(self, text: str) -> Sequence[int]:
-        return [row.number for row in self.rows if text in f"{row.peer} {row.method} {row.words}"]
-
-
 class Wires:
-    """What a source is made of: records that a test adds, and the rows over them."""
+    """A source over records that a test adds, folded by the real ladder."""
 
     def __init__(self, *, live: bool = True) -> None:
-        self.ladder = Rows()
+        self.ladder = Ladder()
         self.live = live
         self.records: list[Record] = []
 
@@ -106,11 +66,7 @@ class Wires:
     def records_of(self, row: Row) -> Sequence[Record]:
         if row.exchange:
             return [record for record in self.records if record.draft.exchange == row.exchange]
-        return [
-            record
-            for record in self.records[row.seq - 1 : row.last_seq]
-            if record.draft.wire != "host" or row.lane == "host"
-        ]
+        return [record for record in self.records[row.seq - 1 : row.last_seq] if record.draft.peer == row.peer]
 
     def body(self, row: Row) -> bytes:
         kinds = {"request": {"request"}, "response": {"chunk"}}.get(row.kind)
@@ -133,176 +89,119 @@ class Wires:
         record = Record(
             capture=CAPTURE,
             seq=len(self.records) + 1,
-            time_ns=1_700_000_000_000_000_000 + int(at * 1e9),
-            mono_ns=5_000_000_000 + int(at * 1e9),
+            time_ns=1_700_000_000_000_000_000 + round(at * 1e9),
+            mono_ns=5_000_000_000 + round(at * 1e9),
             draft=draft,
         )
         self.records.append(record)
+        self.ladder.feed([record])
         return record
-
-    def row(self, record: Record) -> Row:
-        """A row's common values."""
-        draft = record.draft
-        lane = {"llm": "llm", "mcp": "mcp", "stderr": "mcp", "host": "host"}[draft.wire]
-        assert lane in {"llm", "mcp", "host"}
-        return Row(
-            number=len(self.ladder.rows),
-            lane=lane,  # pyright: ignore[reportArgumentType] - looked up in the table above
-            kind="frame",
-            outward=draft.direction == "out",
-            capture=CAPTURE,
-            seq=record.seq,
-            last_seq=record.seq,
-            time_ns=record.time_ns,
-            mono_ns=record.mono_ns,
-            end_mono_ns=record.mono_ns,
-            turn=draft.place.turn or 0,
-            step=draft.place.step or 0,
-            peer=draft.peer,
-            exchange=draft.exchange or "",
-            size=len(draft.data),
-        )
 
     def request(
         self, body: bytes, at: float, *, exchange: str, step: int = 1, redacted: tuple[Redaction, ...] = ()
     ) -> Row:
         """A request to a model."""
-        url = "http://127.0.0.1:9/v1/chat/completions"
         headers = (("content-type", "application/json"), ("authorization", "Bearer ⟨secret:authorization⟩"))
-        record = self.append(
-            Draft(
-                wire="llm",
-                kind="request",
-                peer="demo",
-                direction="out",
-                place=Place(session="s", turn=1, step=step),
-                exchange=exchange,
-                head=Head(method="POST", url=url, headers=headers),
-                data=body,
-                redacted=redacted or (Redaction(where="head", name="authorization", length=51),),
-            ),
-            at,
+        draft = Draft(
+            wire="llm",
+            kind="request",
+            peer="demo",
+            direction="out",
+            place=Place(session="s", turn=1, step=step),
+            exchange=exchange,
+            head=Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions", headers=headers),
+            data=body,
+            redacted=redacted or (Redaction(where="head", name="authorization", length=51),),
         )
-        row = replace(self.row(record), kind="request", method="POST", url=url, redacted=True)
-        return self.ladder.put(row)
+        self.append(draft, at)
+        return self.ladder.rows[-1]
 
-    def response(self, request: Row, at: float, *, status: int = 200, encoding: str | None = None) -> Row:
-        """The head of the answer to a request; the row stays open."""
+    def response(self, request: Row, at: float, *chunks: bytes, status: int = 200, encoding: str | None = None) -> Row:
+        """The head of the answer to a request, and what came of its body; the row stays open."""
         kind = "text/event-stream" if status == 200 else "application/json"
-        record = self.append(
-            Draft(
-                wire="llm",
-                kind="response",
-                peer="demo",
-                direction="in",
-                place=Place(session="s", turn=1, step=request.step),
-                exchange=request.exchange,
-                head=Head(status=status, headers=(("content-type", kind),)),
-                encoding=encoding,
-            ),
-            at,
-        )
-        row = self.ladder.put(replace(self.row(record), kind="response", status=status, state="open"))
-        self.ladder.pair(request.number, row.number)
-        return row
+        draft = self._inward(request, "response", encoding=encoding)
+        self.append(replace(draft, head=Head(status=status, headers=(("content-type", kind),))), at)
+        row = self.ladder.rows[-1]
+        for number, data in enumerate(chunks):
+            self.chunk(row, data, at + 0.1 + number / 100)
+        return self.ladder.rows[row.number]
 
     def chunk(self, response: Row, data: bytes, at: float) -> Row:
         """More of an answer."""
-        record = self.append(
-            Draft(wire="llm", kind="chunk", peer="demo", direction="in", exchange=response.exchange, data=data), at
-        )
-        now = self.ladder.rows[response.number]
-        return self.ladder.put(
-            replace(
-                now,
-                last_seq=record.seq,
-                end_mono_ns=record.mono_ns,
-                size=now.size + len(data),
-                events=now.events + 1,
-            )
-        )
+        encoding = next((record.draft.encoding for record in self.records_of(response) if record.draft.encoding), None)
+        self.append(replace(self._inward(response, "chunk", encoding=encoding), data=data), at)
+        return self.ladder.rows[response.number]
 
-    def end(self, response: Row, at: float) -> Row:
+    def end(self, response: Row, at: float, reason: Reason = "complete") -> Row:
         """The end of an answer."""
-        record = self.append(Draft(wire="llm", kind="end", peer="demo", direction="in", exchange=response.exchange), at)
-        now = self.ladder.rows[response.number]
-        return self.ladder.put(replace(now, last_seq=record.seq, end_mono_ns=record.mono_ns, state="done"))
+        size = self.ladder.rows[response.number].size
+        ending = Ending(reason=reason, size=size, kept=size)
+        self.append(replace(self._inward(response, ending.kind), data=ending.to_bytes()), at)
+        return self.ladder.rows[response.number]
 
-    def frame(self, data: bytes, at: float, *, direction: Direction, turn: int = 1, step: int = 1) -> Row:
-        """A JSON-RPC message to or from the server `math`."""
-        record = self.append(
-            Draft(
-                wire="mcp",
-                kind="frame",
-                peer="math",
-                direction=direction,
-                place=Place(session="s", turn=turn or None, step=step or None),
-                data=data + b"\n",
-            ),
-            at,
-        )
-        return self.ladder.put(self.row(record))
-
-    def change(self, row: Row) -> Row:
-        """Put another value in a row's place."""
-        return self.ladder.put(row)
+    def frame(self, data: bytes, at: float, *, direction: Direction, turn: int = 1, call: str | None = None) -> Row:
+        """A line on the wire of the server `math`."""
+        place = Place(session="s", turn=turn or None, step=1 if turn else None, call=call)
+        draft = Draft(wire="mcp", kind="frame", peer="math", connection="n1", direction=direction, place=place)
+        self.append(replace(draft, data=data + b"\n"), at)
+        return self.ladder.rows[-1]
 
     def stderr(self, text: str, at: float) -> Row:
-        """A line of a server's standard error."""
-        record = self.append(
-            Draft(wire="stderr", kind="line", peer="math", direction="in", data=text.encode() + b"\n"), at
-        )
-        return self.ladder.put(replace(self.row(record), kind="line", words=text))
+        """A line of its standard error."""
+        draft = Draft(wire="stderr", kind="line", peer="math", connection="n1", direction="in")
+        self.append(replace(draft, data=text.encode() + b"\n"), at)
+        return self.ladder.rows[-1]
+
+    def notice(self, number: int, at: float) -> Row:
+        """A message that the server sends by itself, another one each time."""
+        data: JSON = {
+            "jsonrpc": "2.0",
+            "method": "notifications/message",
+            "params": {"level": "info", "data": f"n {number}"},
+        }
+        return self.frame(to_json(data), at, direction="in", turn=0)
 
     def decision(self, at: float, words: str = "approved once, by you, after 2.5 s") -> Row:
         """What became of the call."""
-        data = to_json({"server": "math", "tool": "multiply", "asked": {"a": 6, "b": 5}, "decision": "approved"})
-        record = self.append(
-            Draft(wire="host", kind="decision", place=Place(session="s", turn=1, step=1), data=data), at
+        data: JSON = {"server": "math", "tool": "multiply", "asked": {"a": 6, "b": 5}, "words": words}
+        place = Place(session="s", turn=1, step=1, call=CALL_ID)
+        self.append(Draft(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
+        return self.ladder.rows[-1]
+
+    def link(self, relation: Relation, span: Span, at: float) -> None:
+        """One step of the call's chain."""
+        link = Link(relation=relation, call=CALL_ID, span=span, server="math", tool="multiply", words='{"a":6,"b":5}')
+        self.append(Draft(wire="host", kind="link", data=link.to_bytes()), at)
+
+    def _inward(self, row: Row, kind: Kind, *, encoding: str | None = None) -> Draft:
+        place = Place(session="s", turn=row.turn, step=row.step)
+        return Draft(
+            wire="llm", kind=kind, peer="demo", direction="in", place=place, exchange=row.exchange, encoding=encoding
         )
-        return self.ladder.put(replace(self.row(record), kind="decision", words=words))
 
 
 def connected(wires: Wires) -> None:
     """A server's start, outside any turn."""
-    asked = wires.frame(b'{"jsonrpc":"2.0","id":1,"method":"initialize"}', 0.0, direction="out", turn=0, step=0)
-    wires.change(replace(asked, method="initialize", rpc_id="1"))
-    told = wires.frame(b'{"jsonrpc":"2.0","id":1,"result":{}}', 0.1, direction="in", turn=0, step=0)
-    wires.change(replace(told, method="initialize", rpc_id="1", answer=True))
-    wires.ladder.pair(asked.number, told.number)
+    wires.frame(b'{"jsonrpc":"2.0","id":1,"method":"initialize"}', 0.0, direction="out", turn=0)
+    wires.frame(b'{"jsonrpc":"2.0","id":1,"result":{}}', 0.1, direction="in", turn=0)
 
 
 def a_turn(wires: Wires) -> None:
     """Design's picture: request, answer that asks for a tool, decision, call, result, the next request."""
     first = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
-    response = wires.response(first, 1.41)
-    for number, event in enumerate(
-        events_of({"role": "assistant", "tool_calls": [{"index": 0, **_mapping(CALL)}]}, finish="tool_calls")
-    ):
-        wires.chunk(response, event, 1.5 + number / 100)
+    asks: JSON = {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]}
+    response = wires.response(first, 1.41, *events_of(asks, finish="tool_calls"))
     wires.end(response, 1.6)
-    decision = wires.decision(3.9)
-    call = wires.frame(
-        b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply","arguments":{"a":6,"b":5}}}',
-        3.91,
-        direction="out",
-    )
-    wires.change(replace(call, method="tools/call", rpc_id="4", words='multiply {"a":6,"b":5}'))
-    result = wires.frame(
-        b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}],"n":1.50}}', 3.922, direction="in"
-    )
-    wires.change(replace(result, method="tools/call", rpc_id="4", answer=True, words="30"))
-    wires.ladder.pair(call.number, result.number)
+    wires.link("asked", Span(exchange="x1", start=0, end=10), 1.6)
+    wires.decision(3.9)
+    asked = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply","arguments":{"a":6,"b":5}}}'
+    wires.frame(asked, 3.91, direction="out", call=CALL_ID)
+    told = b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}],"n":1.50}}'
+    wires.frame(told, 3.922, direction="in", call=CALL_ID)
     more: list[JSON] = [
         *MESSAGES,
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": "30"},
     ]
-    second = wires.request(request_body(more), 3.94, exchange="x2", step=2)
-    numbers = [row.number for row in (response, decision, call, result, second)]
-    wires.ladder.relate(*numbers)
-
-
-def _mapping(value: JSON) -> Mapping[str, JSON]:
-    assert isinstance(value, Mapping)
-    return value
+    wires.request(request_body(more), 3.94, exchange="x2", step=2)
+    wires.link("told", Span(exchange="x2", side="request", start=0, end=10), 3.94)

@@ -42,6 +42,7 @@ class Row:
         events: Chunks of a streamed body so far, lines of standard error, or repeats folded into this row.
         state: `open` while bytes may still come.
         calls: The tool calls it has to do with.
+        tool: The tool that a call's frames and decision name, by its own name; empty for all others.
         words: A short form of what it says, foreign text as it came (one line, at most 200 characters): the decision's words,
             the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
         malformed: Why its bytes are not what they should be, empty if they are.
@@ -73,6 +74,7 @@ class Row:
     events: int = 0
     state: RowState = "done"
     calls: frozenset[str] = frozenset()
+    tool: str = ""
     words: str = ""
     malformed: str = ""
     redacted: bool = False

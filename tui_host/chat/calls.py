@@ -246,7 +246,7 @@ class Calls:
     def _show(self, outcome: Outcome, *, keep: bool = True, **changes: object) -> None:
         item = self._session.conversation[outcome.number]
         if isinstance(item, CallItem):
-            changed = replace(item, **changes)  # pyright: ignore[reportArgumentType] - fields of CallItem, by name
+            changed = replace(item, **changes)
             self._session.conversation.put(outcome.number, changed, keep=keep)
 
     def _record(self, outcome: Outcome) -> None:

@@ -199,8 +199,14 @@ class TuiHost(App[int]):
         source = getattr(self.focused, "current_source", None)
         if not callable(source):
             return
-        found = source()
-        what, text = found if isinstance(found, tuple) else ("message", str(found))
+        found: object = source()
+        match found:
+            case (str(what), str(text)):
+                pass
+            case str(text):
+                what = "message"
+            case _:
+                return
         if not text:
             return
         self.copy_to_clipboard(text)
@@ -244,7 +250,7 @@ class TuiHost(App[int]):
         if self._skipped:
             self._skipped = False
             self.call_later(self.screen.refresh, layout=True)
-        super()._display(screen, renderable)
+        super()._display(screen, renderable)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its screen open
 
     @override
     def _fatal_error(self) -> None:

@@ -77,7 +77,9 @@ class SessionSource:
     def records_of(self, row: Row) -> Sequence[Record]:
         """The records of a row's exchange, else its own."""
         recorder, store = self._host.recorder, self._host.store
-        first, last = self.ladder.records_between(row)
+        other = self.ladder.partner(row.number) if row.exchange else None
+        both = [row] if other is None else [row, self.ladder.rows[other]]
+        first, last = min(part.seq for part in both), max(part.last_seq for part in both)
         if recorder is not None and recorder.capture == row.capture:
             records = recorder.since(first - 1, limit=last - first + 1)
         elif store is not None:
@@ -111,4 +113,4 @@ class SessionSource:
         from tui_host.llm.names import NameTable
 
         pool = self._host.pool
-        return NameTable.make((tool.server, tool.name) for tool in pool.tools()).known() if pool is not None else {}
+        return NameTable.make((tool.server, tool.name) for tool in pool.tools()).known if pool is not None else {}

@@ -14,6 +14,8 @@ MOST_BODY = 64 * 1024 * 1024
 """Bytes of a request's body; more is answered with 413."""
 
 _READ = 256 * 1024
+_LINGER = 1.0
+"""Seconds that a client whose request was refused has to end its side."""
 _Headers = list[tuple[str, str]]
 
 
@@ -167,5 +169,6 @@ async def serve_connection(
             unread = Request(method="", path="", headers={}, body=b"")
             with contextlib.suppress(ConnectionEnded, h11.LocalProtocolError):
                 await refuse(Exchange(unread, link), error.error_status_hint, str(error))
+                await link.linger()
         except ConnectionEnded:
             return

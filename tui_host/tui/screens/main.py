@@ -8,7 +8,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from typing_extensions import override
@@ -19,6 +18,7 @@ from tui_host.tui.widgets.approval import Approval
 from tui_host.tui.widgets.inspector import Inspector
 from tui_host.tui.widgets.prompt import Prompt
 from tui_host.tui.widgets.transcript import Transcript
+from tui_host.tui.widgets.transcript_empty import Empty
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
@@ -79,7 +79,9 @@ class MainScreen(Screen[None]):
         yield status.Line(id="header")
         with Horizontal(id="body"):
             with Container(id="chat"), Vertical(id="talk"):
-                yield Transcript(self._session.conversation, id="transcript")
+                yield Transcript(
+                    self._session.conversation, empty=empty(self._host), glyphs=self._glyphs, id="transcript"
+                )
                 yield status.Line(id="waiting")
                 yield Prompt(id="prompt")
             yield Inspector(glyphs=self._glyphs)
@@ -142,8 +144,12 @@ class MainScreen(Screen[None]):
             self.query_one(Prompt).focus()
 
     def swallow(self, event: events.Event) -> bool:
-        """Whether a key or click came too early to decide, or means nothing here."""
-        return self.approval is not None and self.approval.swallow(event)
+        """Whether a key or click came too early to decide, or was taken as the number of a question to try."""
+        if self.approval is not None:
+            return self.approval.swallow(event)
+        prompt = self.query_one(Prompt)
+        fresh = isinstance(event, events.Key) and prompt.has_focus and not prompt.text and not self._session.turn
+        return fresh and event.character is not None and self.query_one(Transcript).pick(event.character)
 
     # What a person does.
 
@@ -152,10 +158,14 @@ class MainScreen(Screen[None]):
         self._host.send(self._session, event.text)
         self.look()
 
+    def on_transcript_picked(self, event: Transcript.Picked) -> None:
+        """Send a question of the empty chat."""
+        self._host.send(self._session, event.text)
+
     def on_prompt_command(self, event: Prompt.Command) -> None:
         """Do a `/name`."""
         if any(action.name == event.name for action in ACTIONS):
-            self.app.post_message(self.CommandAsked(event.name))
+            self.post_message(self.CommandAsked(event.name))
             return
         names = ", ".join(f"/{action.name}" for action in ACTIONS)
         self.notify(f"there is no such command; there is {names}", severity="warning", markup=False)
@@ -190,13 +200,12 @@ class MainScreen(Screen[None]):
             self.query_one(Prompt).focus()
 
 
-def empty_words(host: Host) -> list[Content]:
+def empty(host: Host) -> Empty:
     """What an empty chat says: three questions to try, and what real models were found."""
     from tui_host.tui.screens.model import choices
 
-    lines = [Content("Try one; its number sends it:"), Content("")]
-    lines += [Content(f"  {number}  {words}") for number, words in enumerate(QUESTIONS, start=1)]
     found = [f"{ref.provider}/{ref.model}" for ref, origin in choices(host) if origin.endswith("is set")]
+    lines = ("Each number sends its question. Nothing runs before you approve it.",)
     if found:
-        lines += [Content(""), Content(f"Found: {', '.join(found[:4])}. f4 chooses.")]
-    return lines
+        lines = (*lines, f"Found: {', '.join(found[:4])}. f4 chooses.")
+    return Empty(questions=tuple((str(n), words) for n, words in enumerate(QUESTIONS, start=1)), lines=lines)

@@ -96,7 +96,7 @@ class ModelScreen(PageScreen):
     def _choose(self, ref: ModelRef) -> None:
         self._session.model = ref
         save_state(self._host.settings, "model", f"{ref.provider}/{ref.model}")
-        self.app.pop_screen()
+        self.dismiss()
 
     def key_down(self) -> None:
         """From the field into the list."""

@@ -48,7 +48,7 @@ class PageScreen(Screen[None]):
 
     def action_leave(self) -> None:
         """Back to the main screen."""
-        self.app.pop_screen()
+        self.dismiss()
 
 
 class TextView(LineView):
@@ -70,8 +70,7 @@ class TextView(LineView):
 
     @override
     def draw(self, number: int) -> Strip:
-        lines = self._lines[number].render_strips(max(self.view_width, 1), 1, self.visual_style)
-        return lines[0] if lines else Strip([])
+        return Strip(self._lines[number].render_segments(self.visual_style))
 
 
 class ListView(TextView):

@@ -101,8 +101,8 @@ class SessionsScreen(PageScreen):
         except TuiHostError as error:
             self.notify(line(str(error), 300), severity="error", markup=False)
             return
-        self.app.post_message(self.Chosen(session))
-        self.app.pop_screen()
+        self.post_message(self.Chosen(session))
+        self.dismiss()
 
     def key_down(self) -> None:
         """From the field into the list."""

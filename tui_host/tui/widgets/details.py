@@ -67,7 +67,7 @@ def tabs_of(row: Row | None) -> Sequence[str]:
         return ()
     match row.kind:
         case "request" | "response":
-            return ("Parts", "Raw", "Headers", "Events")
+            return ("Parts", "Raw", "Headers", "Events") if row.lane == "llm" else ("Events", "Headers", "Timing")
         case "frame":
             return ("Frame", "Raw", "Timing", "Headers") if row.exchange else ("Frame", "Raw", "Timing")
         case "decision":
@@ -84,7 +84,7 @@ def about(row: Row | None) -> str:
         return ""
     match row.kind:
         case "request" | "response":
-            return row.kind
+            return row.kind if row.lane == "llm" else f"{line(row.method, 20)} {row.status or ''}".strip()
         case "frame":
             name = ("error" if row.error else "result") if row.answer else line(row.method, 40)
             return f"{name} #{line(row.rpc_id, 20)}" if row.rpc_id else name
@@ -108,7 +108,11 @@ class _Shown:
 
 
 class Detail(Vertical):
-    """One row and its tabs. `show` says which row; `sync` makes what there is to see, and goes on with it."""
+    """One row and its tabs. `show` says which row; `sync` makes what there is to see, and goes on with it.
+
+    Attributes:
+        view: The lines of the tab that is shown.
+    """
 
     DEFAULT_CSS = """
     Detail { width: 1fr; height: 1fr; }
@@ -124,7 +128,8 @@ class Detail(Vertical):
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
-        self._glyphs = glyphs
+        self.view = PageView(glyphs=glyphs)
+        self._tab_line = TabLine(glyphs=glyphs)
         self._empty = empty
         self._clock = clock
         self._source: InspectorSource | None = None
@@ -136,13 +141,8 @@ class Detail(Vertical):
 
     @override
     def compose(self) -> ComposeResult:
-        yield TabLine(glyphs=self._glyphs)
-        yield PageView(glyphs=self._glyphs)
-
-    @property
-    def view(self) -> PageView:
-        """The lines."""
-        return self.query_one(PageView)
+        yield self._tab_line
+        yield self.view
 
     @property
     def row(self) -> Row | None:
@@ -198,7 +198,7 @@ class Detail(Vertical):
         self.view.show(page, hold=self._shown is not None and self._shown.is_about(row, tab))
         self._shown = wanted
         tabs = tabs_of(row)
-        self.query_one(TabLine).show(tabs, tabs.index(tab) if tab else 0, about(row))
+        self._tab_line.show(tabs, tabs.index(tab) if tab else 0, about(row))
         ended = self._clock()
         self._due = ended + max(_STEADY, _PATIENCE * (ended - began))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from tui_host.capture.ending import read_ending
 from tui_host.capture.record import Head, Record
 from tui_host.capture.rows import Row
 from tui_host.capture.sse import SseDecoder, SseEvent
@@ -102,7 +103,7 @@ def _is_event_stream(record: Record) -> bool:
 
 
 def _figures(after: float, size: int) -> tuple[str, str]:
-    return f"+{short_time(after)}", short_size(size)
+    return f"+{short_time(after)}", short_size(size) if size else ""
 
 
 def _record_entry(record: Record, after: float) -> Entry:
@@ -112,15 +113,16 @@ def _record_entry(record: Record, after: float) -> Entry:
             head = draft.head or Head()
             label = f"{head.method} {head.url}" if head.method else f"response {head.status}"
             label = masked(label, draft.redacted)
-        case "end":
-            label = "end" + (f": {draft.malformed}" if draft.malformed else "")
-        case "error":
-            label = f"broke off: {draft.malformed or decode(draft.data[:_PREVIEW])}"
+        case "end" | "error":
+            ending = read_ending(draft.data)
+            label = f"end: {ending.reason}" + (f": {ending.error[:_PREVIEW]}" if ending.error else "")
         case _:
             label = f"{draft.kind} {masked(decode(draft.data[:_PREVIEW]), draft.redacted)}"
-    text: Callable[[], str] | None = (lambda: masked(decode(draft.data), draft.redacted)) if draft.data else None
+    is_body = bool(draft.data) and draft.kind not in {"end", "error"}
+    text: Callable[[], str] | None = (lambda: masked(decode(draft.data), draft.redacted)) if is_body else None
+    size = len(draft.data) if is_body else 0
     style = "failed" if draft.kind == "error" or draft.malformed else "what"
-    return Entry(key=f"{record.seq}", label=label, figures=_figures(after, len(draft.data)), text=text, style=style)
+    return Entry(key=f"{record.seq}", label=label, figures=_figures(after, size), text=text, style=style)
 
 
 def _event_entry(event: SseEvent, record: Record, after: float) -> Entry:

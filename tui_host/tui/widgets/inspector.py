@@ -56,6 +56,10 @@ class Inspector(Container):
     Args:
         glyphs: The marks to draw with.
         describe: How a model's body is put into a row's words.
+
+    Attributes:
+        ladder: The list.
+        details: That of the selected row, and that of its relative.
     """
 
     DEFAULT_CSS = """
@@ -85,8 +89,13 @@ class Inspector(Container):
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
-        self._glyphs = glyphs
-        self._describe = describe
+        self._header = LadderHeader(glyphs=glyphs)
+        self._filter = FilterInput()
+        self.ladder = LadderView(describe, glyphs=glyphs, id="inspector-ladder")
+        self.details = (
+            Detail(glyphs=glyphs, empty="No row is selected.", id="inspector-selected"),
+            Detail(glyphs=glyphs, empty="No relative on the other wire yet.", id="inspector-relative"),
+        )
         self._source: InspectorSource | None = None
         self._told: tuple[InspectorSource, int, int | None] | None = None
         self._stacked = False
@@ -94,30 +103,18 @@ class Inspector(Container):
 
     @override
     def compose(self) -> ComposeResult:
-        yield LadderHeader(glyphs=self._glyphs)
-        yield FilterInput()
-        yield LadderView(self._describe, glyphs=self._glyphs, id="inspector-ladder")
+        yield self._header
+        yield self._filter
+        yield self.ladder
         yield Static(_EMPTY_LIVE, id="inspector-empty", markup=False)
         yield Static(_NO_MATCH, id="inspector-no-match", markup=False)
-        with Container(id="inspector-details"):
-            yield Detail(glyphs=self._glyphs, empty="No row is selected.", id="inspector-selected")
-            yield Detail(glyphs=self._glyphs, empty="No relative on the other wire yet.", id="inspector-relative")
+        yield Container(*self.details, id="inspector-details")
 
     def on_mount(self) -> None:
         """Show what was said before there was anything to show it in."""
         self.show(self._source)
 
     # What the app asks.
-
-    @property
-    def ladder(self) -> LadderView:
-        """The list."""
-        return self.query_one(LadderView)
-
-    @property
-    def details(self) -> tuple[Detail, Detail]:
-        """That of the selected row, and that of its relative."""
-        return self.query_one("#inspector-selected", Detail), self.query_one("#inspector-relative", Detail)
 
     @property
     def arrangement(self) -> Arrangement:
@@ -132,13 +129,13 @@ class Inspector(Container):
         if not self.is_mounted:
             return
         self.query_one("#inspector-empty", Static).update(_EMPTY_LIVE if source is None or source.live else _EMPTY_KEPT)
-        self.query_one(FilterInput).close()
+        self._filter.close()
         self.ladder.show(source)
         self.sync()
 
     def sync(self) -> None:
         """Take in what is new. Costs what changed and what is seen."""
-        if not self.is_mounted:
+        if not self.is_mounted or not self.ladder.is_running:
             return
         source, ladder = self._source, self.ladder
         is_empty = source is None or not len(source.ladder.rows)
@@ -186,7 +183,7 @@ class Inspector(Container):
         llm, mcp = ladder.counts
         kept, rows = ladder.kept
         self.set_class(bool(ladder.filter_text) and not kept, "-no-match")
-        self.query_one(LadderHeader).show(
+        self._header.show(
             Heading(
                 llm=llm,
                 mcp=mcp,
@@ -259,7 +256,7 @@ class Inspector(Container):
     def on_ladder_view_filter_asked(self, message: LadderView.FilterAsked) -> None:
         """Let the person type."""
         message.stop()
-        self.query_one(FilterInput).open(self.ladder.filter_text)
+        self._filter.open(self.ladder.filter_text)
 
     def on_input_changed(self, message: Input.Changed) -> None:
         """Filter while it is typed."""
@@ -271,5 +268,5 @@ class Inspector(Container):
         message.stop()
         if message.cleared:
             self.ladder.filter("")
-        self.query_one(FilterInput).close()
+        self._filter.close()
         self.ladder.focus()

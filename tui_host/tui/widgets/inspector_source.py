@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from tui_host.capture.ladder import Ladder
 from tui_host.capture.record import Record
 from tui_host.capture.rows import Row
 
@@ -12,41 +13,11 @@ if TYPE_CHECKING:
     from tui_host.llm.dialects.dialect import Dialect
 
 
-class Rows(Protocol):
-    """The folded rows, as `capture.ladder.Ladder` has them."""
-
-    @property
-    def rows(self) -> Sequence[Row]:
-        """All rows; a row's number is its place."""
-        ...
-
-    @property
-    def revision(self) -> int:
-        """Grows with every change of a row."""
-        ...
-
-    def changed_since(self, revision: int) -> Iterable[int]:
-        """Numbers of the rows that changed or came after a revision."""
-        ...
-
-    def relatives(self, number: int) -> Iterable[int]:
-        """The rows that belong to the same call or exchange, this one not counted."""
-        ...
-
-    def partner(self, number: int) -> int | None:
-        """The other half: a response of its request, an answer of its question, and the other way round."""
-        ...
-
-    def filter(self, text: str) -> Sequence[int]:
-        """Numbers of the rows that a filter keeps, in order."""
-        ...
-
-
 class InspectorSource(Protocol):
     """One session's rows and bytes. Every call is quick: it is made on the screen's own thread."""
 
     @property
-    def ladder(self) -> Rows:
+    def ladder(self) -> Ladder:
         """The rows."""
         ...
 

@@ -175,6 +175,9 @@ def _words(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
 def _request(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
     what = line(f"{row.method} {short_path(row.url)}", WORDS)
     described = told.described or row.words
+    if row.lane == "mcp":
+        status = f"  {row.status}" if row.status else ""
+        return [(what, "what"), (f"{status}  {line(row.words, WORDS)}".rstrip(), "words")]
     more = f" {glyphs.dot} {line(described, WORDS).replace('·', glyphs.dot)}" if described else ""
     return [(what, "what"), (f"  {short_size(row.size)}{more}", "words")]
 

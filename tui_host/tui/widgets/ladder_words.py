@@ -56,7 +56,7 @@ class LadderWords:
         until = self._clock() + BUDGET
         for number in numbers:
             row = rows[number]
-            if row.kind not in {"request", "response"} or not self._is_due(row):
+            if row.lane != "llm" or row.kind not in {"request", "response"} or not self._is_due(row):
                 continue
             began = self._clock()
             if began >= until:

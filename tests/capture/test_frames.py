@@ -1,0 +1,247 @@
+"""A frame's head is read whatever its bytes are, and each frame finds its call."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.capture.wires import rpc
+from tui_host.capture.correlator import REMEMBERED, Correlator
+from tui_host.capture.frames import NODES, WHOLE, frame_head, frames_in
+from tui_host.capture.record import NOWHERE, Place
+from tui_host.capture.words import WORDS, short
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+)
+IDS = st.integers() | st.text(max_size=8)
+MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0"),
+        "id": IDS | VALUES,
+        "method": st.sampled_from(["tools/call", "notifications/progress", "notifications/message", "ping"]) | VALUES,
+        "params": st.dictionaries(
+            st.sampled_from(["name", "arguments", "progressToken", "progress", "requestId", "_meta", "data", "level"]),
+            VALUES,
+        )
+        | VALUES,
+        "result": st.dictionaries(st.sampled_from(["content", "isError", "tools", "serverInfo", "nextCursor"]), VALUES)
+        | VALUES,
+        "error": st.fixed_dictionaries({"code": VALUES, "message": VALUES}) | VALUES,
+    },
+)
+
+
+@given(st.binary(max_size=60) | MESSAGES.map(lambda value: json.dumps(value).encode()))
+def test_nothing_that_comes_makes_the_reader_fail(line: bytes) -> None:
+    head = frame_head(line)
+    assert (head.kind == "malformed") <= bool(head.reason)
+    for text in (head.method, head.id, head.words, head.name, head.progress_token, head.request_id):
+        assert len(text) <= 6 * WORDS
+        text.encode()
+    for piece in frames_in(line):
+        frame_head(piece)
+
+
+@given(MESSAGES, st.data())
+def test_half_a_message_makes_no_other(value: dict[str, object], data: st.DataObject) -> None:
+    line = json.dumps(value, ensure_ascii=False).encode()
+    cut = data.draw(st.integers(0, len(line) - 1))
+    assert frame_head(line[:cut]).kind == "malformed"
+
+
+def test_a_request_says_what_it_asks_for() -> None:
+    head = frame_head(
+        rpc(id=4, method="tools/call", params={"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": "p"}})
+    )
+    assert (head.kind, head.method, head.id, head.name, head.progress_token) == (
+        "request",
+        "tools/call",
+        "4",
+        "add",
+        '"p"',
+    )
+    assert head.words == 'add {"a":1}'
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "words"),
+    [
+        (
+            rpc(
+                method="notifications/progress",
+                params={"progressToken": 1, "progress": 6, "total": 10, "message": "loading"},
+            ),
+            "notification",
+            "6/10 loading",
+        ),
+        (
+            rpc(method="notifications/message", params={"level": "info", "data": {"a": [1, None]}}),
+            "notification",
+            'info: {"a":[1,null]}',
+        ),
+        (
+            rpc(method="notifications/cancelled", params={"requestId": 4, "reason": "stopped"}),
+            "notification",
+            "stopped",
+        ),
+        (rpc(id="a", result={"content": [{"type": "text", "text": "30"}], "isError": False}), "result", "30"),
+        (rpc(id="a", result={"content": [{"type": "image", "data": "…"}]}), "result", "image"),
+        (rpc(id=1, result={"tools": [1, 2], "nextCursor": ""}), "result", "2 tools, and more"),
+        (
+            rpc(id=1, result={"protocolVersion": "2025-11-25", "serverInfo": {"name": "math", "version": "1"}}),
+            "result",
+            "math 1 · 2025-11-25",
+        ),
+        (rpc(id=1, error={"code": -32601, "message": "no such method"}), "error", "-32601 no such method"),
+        (rpc(id=None, error={"code": -32700, "message": "parse"}), "error", "-32700 parse"),
+        (b"[" + rpc(id=1, method="ping") + b"]", "batch", "1 messages"),
+    ],
+)
+def test_a_frame_is_put_into_words(message: bytes, kind: str, words: str) -> None:
+    head = frame_head(message)
+    assert (head.kind, head.words) == (kind, words)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "identity"),
+    [
+        (b"Listening on port 3000\n", "not JSON", ""),
+        (b"\n", "an empty line", ""),
+        (b"[]", "an empty batch", ""),
+        (b"3", "not a JSON object", ""),
+        (b'{"jsonrpc":"2.0","id":3}', "no method", "3"),
+        (b'{"jsonrpc":"2.0","id":null,"method":"x"}', "neither text nor a number", ""),
+        (b'{"jsonrpc":"2.0","id":true,"method":"x"}', "neither text nor a number", ""),
+        (b'{"jsonrpc":"2.0","result":{}}', "without an id", ""),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"n":NaN}}', "NaN is no number", "7"),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"t":"\xff"}}', "not UTF-8 at byte 39", "7"),
+        (b'{"jsonrpc":"2.0","id":"seven","result":{"t":"cut', "not JSON", '"seven"'),
+        (b'{"result":{"t":oops},"jsonrpc":"2.0","id":7}', "not JSON", "7"),
+        (b'{"id":7,"result":{"n":' + b"9" * 5000 + b"}}", "too long", "7"),
+        (b'{"id":7,"result":' + b"[" * 100_000, "nested too deeply", "7"),
+        (b'{"id":7,"result":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_000 + b"}", "nested too deeply", "7"),
+    ],
+)
+def test_what_is_no_message_says_why_and_keeps_the_id_if_there_is_one(line: bytes, reason: str, identity: str) -> None:
+    head = frame_head(line)
+    assert head.kind == "malformed"
+    assert reason in head.reason
+    assert head.id == identity
+
+
+def test_a_lone_surrogate_is_shown_and_breaks_nothing() -> None:
+    head = frame_head(rb'{"jsonrpc":"2.0","id":"\ud800","method":"\udfff","params":{"name":"\ud800"}}')
+    assert (head.method, head.name) == ("\\udfff", "\\ud800")
+
+
+LARGE = "x" * (WHOLE + 1)
+DENSE = [{"type": "text", "text": "a,b"}] * NODES
+
+
+@pytest.mark.parametrize("members", [{"content": [{"type": "text", "text": LARGE}]}, {"content": DENSE}])
+@pytest.mark.parametrize("failed", [True, False])
+@pytest.mark.parametrize("first", ["id", "result"])
+def test_a_large_result_is_known_by_its_beginning_and_end(members: dict[str, object], failed: bool, first: str) -> None:  # noqa: FBT001
+    result = {**members, "isError": failed}
+    message = {"id": 12, "result": result} if first == "id" else {"result": result, "jsonrpc": "2.0", "id": 12}
+    head = frame_head(json.dumps(message).encode())
+    assert (head.kind, head.id, head.is_error) == ("result", "12", failed)
+
+
+def test_a_large_call_is_known_by_its_beginning() -> None:
+    params = {"_meta": {"progressToken": 5}, "name": "write", "arguments": {"text": LARGE}}
+    head = frame_head(json.dumps({"method": "tools/call", "params": params, "jsonrpc": "2.0", "id": 5}).encode())
+    assert (head.kind, head.method, head.name, head.id, head.progress_token) == (
+        "request",
+        "tools/call",
+        "write",
+        "5",
+        "5",
+    )
+
+
+def test_an_id_deep_in_a_large_frame_is_not_taken_for_its_own() -> None:
+    line = json.dumps({"method": "m", "params": {"text": LARGE, "inner": {"a": 1, "id": 9}}}).encode()
+    assert (frame_head(line).kind, frame_head(line).id) == ("notification", "")
+
+
+@pytest.mark.parametrize("unit", [b'{"a":"b"},', b"x", b'\\"', b"[", b"\xe5\xb7\xa5", b'"id":1,'])
+def test_ten_megabytes_are_read_in_a_moment(unit: bytes) -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"result":{"content":["' + unit * (10_000_000 // len(unit)) + b'"]}}'
+    start = time.process_time()
+    frame_head(line)
+    assert time.process_time() - start < 2
+
+
+def test_the_members_of_a_batch_are_its_bytes() -> None:
+    first, second = b'{"id":1, "method":"a"}', '{"id":2,"method":"工]"}'.encode()
+    assert frames_in(b" [" + first + b" , " + second + b"]\n") == [first, second]
+    assert frames_in(first + b"\r\n") == [first]
+    assert frames_in(b" \n") == []
+
+
+@pytest.mark.parametrize("body", [b"[1,", b"[1 2]", b"[", b"[]", b"[" * 100_000, b"[\xff]"])
+def test_a_batch_that_cannot_be_taken_apart_stays_whole(body: bytes) -> None:
+    assert frames_in(body) == [body]
+
+
+@given(VALUES, st.integers(1, 30))
+def test_short_json_is_no_longer_than_asked_for(value: object, limit: int) -> None:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    shown = short(json.loads(text), limit)
+    assert len(shown) <= limit
+    assert shown == text or (shown.endswith("…") and text.startswith(shown[:-1]))
+
+
+PLACE = Place(session="s", turn=1, step=2, call="c1")
+
+
+def asked(correlator: Correlator, identity: object = 4, place: Place = PLACE, *, token: object = None) -> None:
+    meta = {"_meta": {"progressToken": token}} if token is not None else {}
+    correlator.see("out", frame_head(rpc(id=identity, method="tools/call", params={"name": "add", **meta})), place)
+
+
+def test_an_answer_progress_and_a_cancellation_are_in_the_place_of_their_call() -> None:
+    correlator = Correlator()
+    asked(correlator, token=4)
+    asked(correlator, 5, NOWHERE)
+    progress = frame_head(rpc(method="notifications/progress", params={"progressToken": 4, "progress": 1}))
+    cancelled = frame_head(rpc(method="notifications/cancelled", params={"requestId": 4}))
+    assert correlator.see("in", progress).place == PLACE
+    assert correlator.see("out", cancelled).place == PLACE
+    answer = correlator.see("in", frame_head(rpc(id=4, result={})))
+    assert (answer.place, answer.method, answer.odd) == (PLACE, "tools/call", "")
+
+
+def test_direction_is_part_of_an_id() -> None:
+    correlator = Correlator()
+    asked(correlator)
+    theirs = correlator.see("in", frame_head(rpc(id=4, method="sampling/createMessage")))
+    assert theirs.place == NOWHERE
+    ours = correlator.see("out", frame_head(rpc(id=4, result={})), PLACE)
+    assert (ours.place, ours.method) == (NOWHERE, "sampling/createMessage")
+    assert correlator.see("in", frame_head(rpc(id=4, result={}))).place == PLACE
+
+
+def test_what_is_odd_about_an_answer_is_said() -> None:
+    correlator = Correlator()
+    asked(correlator)
+    assert correlator.see("in", frame_head(rpc(id="4", result={}))).odd == "an id of the other type"
+    assert correlator.see("in", frame_head(rpc(id=4, result={}))).odd == "a second answer"
+    assert correlator.see("in", frame_head(rpc(id=9, result={}))).odd == "an answer to nothing that was asked"
+    assert correlator.see("in", frame_head(rpc(id=None, error={"code": 1}))).odd == ""
+
+
+def test_a_correlator_forgets_what_is_long_ago() -> None:
+    correlator = Correlator()
+    for number in range(REMEMBERED + 1):
+        asked(correlator, number, token=number)
+    assert correlator.see("in", frame_head(rpc(id=0, result={}))).place == NOWHERE
+    assert correlator.see("in", frame_head(rpc(id=1, result={}))).place == PLACE

@@ -1,0 +1,159 @@
+"""The life of one tool call across both wires, folded out of links and records. Source: DESIGN, How a byte becomes a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.capture.frames import FrameHead, frame_head
+from tui_host.capture.link import Known, Layer, Link, Relation, Span
+from tui_host.capture.record import Record
+from tui_host.errors import JSON
+
+Happened: TypeAlias = Literal["asked", "decided", "sent", "progress", "during", "answered", "told"]
+
+_RELATIONS: dict[str, Relation] = {"asked": "asked", "sent": "sent", "answered": "answered", "told": "told"}
+_LAYERS: dict[str, Layer] = {"wire": "wire", "decoded": "decoded", "folded": "folded"}
+_KNOWN: dict[str, Known] = {"id": "id", "value": "value", "time": "time"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainStep:
+    """One thing that happened to a call.
+
+    Attributes:
+        happened: What it was; `during` is a frame between the call and its answer that is neither.
+        capture: The capture of the record that tells it.
+        seq: That record's number.
+        mono_ns: When, on the capture's monotonic clock.
+        span: The bytes it is about: of an exchange's body, or of the record itself.
+        known: How it is known to belong to the call.
+        words: A short form of it.
+    """
+
+    happened: Happened
+    capture: str
+    seq: int
+    mono_ns: int
+    span: Span
+    known: Known = "id"
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """A call's steps in the order in which they happened.
+
+    Attributes:
+        call: The call's id.
+        server: The server called, empty if that is not known.
+        tool: The tool's own name.
+        steps: What happened; a call whose arguments came in several events was asked in several spans.
+    """
+
+    call: str
+    server: str = ""
+    tool: str = ""
+    steps: tuple[ChainStep, ...] = ()
+
+    def of(self, happened: Happened) -> tuple[ChainStep, ...]:
+        """The steps of one kind."""
+        return tuple(step for step in self.steps if step.happened == happened)
+
+
+def fold_chain(call: str, records: Iterable[Record]) -> Chain:
+    """The chain of one call, out of the records of its session in their order."""
+    server = tool = sent = ""
+    steps: list[ChainStep] = []
+    for record in records:
+        draft = record.draft
+        if draft.kind == "link":
+            link = read_link(draft.data)
+            if link is None or link.call != call:
+                continue
+            server, tool = link.server or server, link.tool or tool
+            if not _is_repeated(link, steps):
+                steps.append(_step(record, link.relation, link.span, known=link.known, words=link.words))
+        elif draft.place.call == call and draft.kind == "decision":
+            decided = read_object(draft.data)
+            words = decided.get("words", decided.get("decision"))
+            server = server or _text(decided.get("server"))
+            tool = tool or _text(decided.get("tool"))
+            steps.append(_step(record, "decided", Span(seq=record.seq), words=_text(words)))
+        elif draft.place.call == call and draft.kind == "frame":
+            head = frame_head(draft.data)
+            happened = _happened(head, draft.direction == "out", sent)
+            if happened == "sent":
+                server, tool, sent = server or draft.peer, tool or head.name, head.id
+            steps.append(_step(record, happened, Span(seq=record.seq), words=head.words))
+    return Chain(call=call, server=server, tool=tool, steps=tuple(steps))
+
+
+def read_link(data: bytes) -> Link | None:
+    """The link that a record's data tells; None if it tells none."""
+    value = read_object(data)
+    relation = _RELATIONS.get(_text(value.get("relation")))
+    span = value.get("span")
+    if relation is None or not isinstance(span, Mapping):
+        return None
+    end = span.get("end")
+    return Link(
+        relation=relation,
+        call=_text(value.get("call")),
+        span=Span(
+            exchange=_text(span.get("exchange")) or None,
+            seq=_number(span.get("seq")) or None,
+            side="request" if span.get("side") == "request" else "response",
+            layer=_LAYERS.get(_text(span.get("layer")), "decoded"),
+            start=_number(span.get("start")),
+            end=_number(end) if end is not None else None,
+        ),
+        known=_KNOWN.get(_text(value.get("known")), "time"),
+        server=_text(value.get("server")),
+        tool=_text(value.get("tool")),
+        words=_text(value.get("words")),
+    )
+
+
+def read_object(data: bytes) -> Mapping[str, JSON]:
+    """The JSON object that the host's own record holds; an empty one if it holds none."""
+    try:
+        value: JSON = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, Mapping) else {}
+
+
+def _happened(head: FrameHead, outward: bool, sent: str) -> Happened:  # noqa: FBT001 - one function calls it
+    if outward and head.method == "tools/call":
+        return "sent"
+    if head.method == "notifications/progress":
+        return "progress"
+    return "answered" if head.answers and not outward and head.id == sent else "during"
+
+
+def _is_repeated(link: Link, steps: Iterable[ChainStep]) -> bool:
+    """Whether a frame that is in the chain by its place is linked as well."""
+    return link.span.seq is not None and any(step.span.seq == link.span.seq for step in steps)
+
+
+def _step(record: Record, happened: Happened, span: Span, *, known: Known = "id", words: str = "") -> ChainStep:
+    return ChainStep(
+        happened=happened,
+        capture=record.capture,
+        seq=record.seq,
+        mono_ns=record.mono_ns,
+        span=span,
+        known=known,
+        words=words,
+    )
+
+
+def _text(value: JSON) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: JSON) -> int:
+    return value if isinstance(value, int) else 0
