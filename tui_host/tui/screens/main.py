@@ -147,9 +147,10 @@ class MainScreen(Screen[None]):
         """Whether a key or click came too early to decide, or was taken as the number of a question to try."""
         if self.approval is not None:
             return self.approval.swallow(event)
+        if not isinstance(event, events.Key) or event.character is None or self._session.turn:
+            return False
         prompt = self.query_one(Prompt)
-        fresh = isinstance(event, events.Key) and prompt.has_focus and not prompt.text and not self._session.turn
-        return fresh and event.character is not None and self.query_one(Transcript).pick(event.character)
+        return prompt.has_focus and not prompt.text and self.query_one(Transcript).pick(event.character)
 
     # What a person does.
 
