@@ -1,35 +1,48 @@
-"""The prompt: several lines, a history, and `/commands`."""
+"""Where a person writes: several lines, history, drafts, commands by `/name`. Nothing is sent but by `enter`."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import TextArea
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.prompt_completion import Completion
 
-MOST_LINES = 8
+PLACEHOLDER = "Ask anything.  / commands"
+FOLDED = 20_000
+"""Characters of a paste above which a mark stands for it until it is sent: the editor is slow with more."""
+COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
+NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 
 
 class Prompt(TextArea):
-    """Where the person writes. `enter` sends, `ctrl+j` breaks the line, up and down at the ends go through the history."""
+    """The prompt. It posts what is to be sent, and commands; it decides nothing.
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send", show=False, priority=True),
-        Binding("ctrl+j,shift+enter", "line_break", "New line", show=False, priority=True),
-    ]
+    Attributes:
+        quick: Texts that one key sends while the prompt is empty.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+j", "new_line", "New line", show=False)]
     DEFAULT_CSS = """
     Prompt {
         height: auto;
         min-height: 3;
         max-height: 10;
-        border: round $panel;
+        padding: 0 1;
+        border: round $border-blurred;
         background: $surface;
-        &:focus { border: round $primary; }
+        scrollbar-size: 1 1;
+        &:focus { border: round $border; }
     }
     """
 
@@ -41,61 +54,179 @@ class Prompt(TextArea):
             self.text = text
 
     class Command(Message):
-        """A `/name` was typed."""
+        """A `/name` was given, with what stood after it."""
 
-        def __init__(self, name: str, arguments: str) -> None:
+        def __init__(self, name: str, arguments: str = "") -> None:
             super().__init__()
             self.name = name
             self.arguments = arguments
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id, soft_wrap=True, show_line_numbers=False, placeholder="Ask anything.  / commands")
-        self._history: list[str] = []
-        self._place = 0
+    def __init__(
+        self,
+        *,
+        commands: Sequence[tuple[str, str]] = (),
+        history: Sequence[str] = (),
+        glyphs: Glyphs = UNICODE,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        super().__init__(id=id, placeholder=Content(PLACEHOLDER), highlight_cursor_line=False)
+        self.cursor_blink = False  # a blinking cursor repaints for ever
+        self.quick: Mapping[str, str] = {}
+        self._commands = tuple(commands)
+        self._history = list(history)
+        self._at: int | None = None  # the entry of the history that is shown
         self._draft = ""
+        self._folded: dict[str, str] = {}
+        self._completion = Completion(self._complete, glyphs=glyphs)
 
-    def action_send(self) -> None:
-        """Send what is written, or do what it names."""
-        text = self.text.strip()
-        if not text:
-            return
-        self._history.append(text)
-        self._place = len(self._history)
-        self.text = self._draft = ""
-        if text.startswith("/") and "\n" not in text:
-            name, _, arguments = text[1:].partition(" ")
-            self.post_message(self.Command(name, arguments))
-        else:
-            self.post_message(self.Sent(text))
+    # What the app says.
 
-    def action_line_break(self) -> None:
-        """A new line."""
-        self.insert("\n")
+    def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+        """The names that `/` completes, each with a few words of help."""
+        self._commands = tuple(commands)
+
+    def set_history(self, history: Sequence[str]) -> None:
+        """What was sent before, oldest first."""
+        self._history = list(history)
+        self._at = None
+
+    # Keys.
 
     @override
-    async def _on_paste(self, event: events.Paste) -> None:
-        """A paste is text: its controls are made visible, and it sends nothing."""
-        event.prevent_default()
+    def on_mount(self) -> None:
+        """The list of commands stands above the prompt while one is typed."""
+        super().on_mount()
+        if isinstance(self.parent, Widget):
+            self.parent.mount(self._completion, before=self)
+
+    async def on_key(self, event: events.Key) -> None:
+        """Send, break the line, complete, or type."""
+        if event.key in NEW_LINE:
+            self._take(event)
+            self.action_new_line()
+        elif event.key == "enter":
+            self._take(event)
+            self._submit()
+        elif self._completion.is_open and event.key in {"tab", "escape"}:
+            self._take(event)
+            if event.key == "tab":
+                self._complete()
+            else:
+                self._completion.close()
+        elif not self.text and event.character in self.quick:
+            self._take(event)
+            self.post_message(self.Sent(self.quick[event.character or ""]))
+        elif not self.text and event.character == "?":
+            self._take(event)
+            self.post_message(self.Command("help"))
+
+    @staticmethod
+    def _take(event: events.Key) -> None:
         event.stop()
-        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        self.insert(visible(text))
+        event.prevent_default()
+
+    def action_new_line(self) -> None:
+        """Break the line."""
+        self._insert("\n")
 
     @override
     def action_cursor_up(self, select: bool = False) -> None:
-        """The line above; at the first one, the message before."""
-        if select or self.cursor_location[0] > 0 or not self._place:
+        """Up; from the first line to what was sent before."""
+        if self._completion.is_open:
+            self._completion.action_line(-1)
+        elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y == 0:
+            self._go_back(1)
+        else:
             super().action_cursor_up(select)
-            return
-        if self._place == len(self._history):
-            self._draft = self.text
-        self._place -= 1
-        self.text = self._history[self._place]
 
     @override
     def action_cursor_down(self, select: bool = False) -> None:
-        """The line below; at the last one, the message after, and at the end what was being written."""
-        if select or self.cursor_location[0] < self.document.line_count - 1 or self._place >= len(self._history):
+        """Down; from the last line back towards the draft."""
+        last = self.wrapped_document.height - 1
+        if self._completion.is_open:
+            self._completion.action_line(1)
+        elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y >= last:
+            self._go_back(-1)
+        else:
             super().action_cursor_down(select)
+
+    # History.
+
+    def _go_back(self, steps: int) -> None:
+        count = len(self._history)
+        present = count if self._at is None else self._at
+        wanted = max(0, min(count, present - steps))
+        if wanted == present:
             return
-        self._place += 1
-        self.text = self._draft if self._place == len(self._history) else self._history[self._place]
+        if self._at is None:
+            self._draft = self.text
+        self._at = None if wanted == count else wanted
+        self._completion.close()
+        self.load_text(self._draft if self._at is None else visible(self._history[wanted]))
+        row = 0 if steps > 0 else self.document.line_count - 1
+        self.move_cursor((row, len(self.document[row])))
+
+    # Text.
+
+    async def on_paste(self, event: events.Paste) -> None:
+        """Paste is paste: any number of lines, nothing is sent, nothing in it acts."""
+        event.stop()
+        event.prevent_default()
+        text = visible(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        if len(text) > FOLDED:
+            mark = f"[pasted {len(text):,} characters, {len(self._folded) + 1}]"
+            self._folded[mark] = text
+            text = mark
+        self._insert(text)
+
+    def _insert(self, text: str) -> None:
+        result = self.replace(text, *self.selection, maintain_selection_offset=False)
+        self.move_cursor(result.end_location)
+
+    def whole_text(self) -> str:
+        """The text with every folded paste in its place."""
+        text = self.text
+        for mark, folded in self._folded.items():
+            text = text.replace(mark, folded)
+        return text
+
+    def _submit(self) -> None:
+        if self._completion.is_open and self.text[1:].strip() not in dict(self._commands):
+            self._complete()
+            return
+        text = self.whole_text().strip()
+        if not text:
+            return
+        match = COMMAND.fullmatch(text)
+        if match is not None:
+            name, arguments = match[1], (match[2] or "").strip()
+            self.post_message(self.Command(name, arguments))
+            if self._commands and name not in dict(self._commands):
+                return  # mistyped: it stays to be corrected
+        else:
+            self.post_message(self.Sent(text))
+        if not self._history or self._history[-1] != self.text:
+            self._history.append(self.text)
+        self._at = None
+        self._draft = ""
+        self._completion.close()
+        self.load_text("")
+
+    # Commands.
+
+    def on_text_area_changed(self) -> None:
+        """Offer the commands that begin with what is typed."""
+        text = self.text
+        if text.startswith("/") and " " not in text and "\n" not in text and self._at is None:
+            self._completion.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
+        else:
+            self._completion.close()
+
+    def _complete(self) -> None:
+        name = self._completion.chosen
+        if not name:
+            return
+        self._completion.close()
+        self.load_text(f"/{name} ")
+        self.move_cursor(self.document.end)
+        self.focus()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.message import Message
+from textual import events
 from textual.strip import Strip
 from typing_extensions import override
 
@@ -36,11 +36,9 @@ class Completion(LineView, can_focus=False):
     }
     """
 
-    class Chosen(Message):
-        """A line was clicked."""
-
-    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(self, on_chosen: Callable[[], None], *, glyphs: Glyphs = UNICODE) -> None:
         super().__init__()
+        self._on_chosen = on_chosen
         self._glyphs = glyphs
         self._pairs: list[tuple[str, str]] = []
 
@@ -95,7 +93,10 @@ class Completion(LineView, can_focus=False):
                 self.changed(number)
 
     @override
-    def move_cursor(self, number: int) -> None:
-        super().move_cursor(number)
-        if self.screen.mouse_captured is None and self.mouse_hover:
-            self.post_message(self.Chosen())
+    def on_click(self, event: events.Click) -> None:
+        """Take the clicked one."""
+        event.stop()
+        number = event.y - self.gutter.top + self.top
+        if 0 <= number < len(self._pairs):
+            self.cursor = number
+            self._on_chosen()
