@@ -11,8 +11,11 @@ from tests.demo.running import Client, model_at
 
 @pytest.fixture(scope="session")
 def model_port() -> Iterator[int]:
-    with model_at("--pace", "0") as (_, port):
+    with model_at("--pace", "0") as (process, port):
         yield port
+        process.terminate()
+        output, errors = process.communicate(timeout=10)
+        assert (process.returncode, output, errors) == (0, b"", b"")
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import json
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -66,6 +68,12 @@ def test_it_ends_with_its_lifeline_also_in_mid_stream() -> None:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(5) == 0
+
+
+def test_a_lifeline_that_has_ended_already_ends_it() -> None:
+    command = [sys.executable, "-m", "tui_host.demo.model", "--lifeline"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=10)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_without_a_lifeline_its_standard_input_means_nothing() -> None:

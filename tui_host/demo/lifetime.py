@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
-import sys
 
 import anyio
 import anyio.abc
@@ -22,11 +22,13 @@ async def wait_for_end_of_stdin(scope: anyio.CancelScope) -> None:
     """Cancels `scope` when standard input reaches its end.
 
     The starter keeps the other end of the pipe: the kernel closes it however the starter dies, by SIGKILL too.
-    Standard input must be a pipe, a socket or a terminal; what comes on it is read and dropped.
+    What comes on it is read and dropped.
     """
-    descriptor = sys.stdin.fileno()
+    descriptor = 0
     while True:
-        await anyio.wait_readable(descriptor)
+        # A file, or /dev/null, cannot be waited for, and need not be: reading it never blocks.
+        with contextlib.suppress(PermissionError):
+            await anyio.wait_readable(descriptor)
         if not os.read(descriptor, 65_536):
             scope.cancel()
             return

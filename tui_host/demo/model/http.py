@@ -14,8 +14,8 @@ MOST_BODY = 64 * 1024 * 1024
 """Bytes of a request's body; more is answered with 413."""
 
 _READ = 256 * 1024
-_LINGER = 1.0
-"""Seconds that a client whose request was refused has to end its side."""
+_LINGER_SECONDS = 1.0
+"""How long a client whose request was refused has to end its side."""
 _Headers = list[tuple[str, str]]
 
 
@@ -108,6 +108,13 @@ class _Link:
             return await self.stream.receive(_READ)
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise ConnectionEnded from error
+
+    async def linger(self) -> None:
+        """Ends our side and drops what still comes: closing on unread bytes would take the response back."""
+        with anyio.move_on_after(_LINGER_SECONDS), contextlib.suppress(anyio.BrokenResourceError):
+            await self.stream.send_eof()
+            while True:
+                await self.receive_bytes()
 
     async def receive(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
         while True:
