@@ -232,19 +232,6 @@ def test_a_late_token_costs_what_an_early_one_does() -> None:
     assert cost(200) < cost(5) * 3 + 0.002
 
 
-def test_the_budget_is_kept_and_the_work_goes_on_in_the_next_turn() -> None:
-    document = Document()
-    document.put(SOURCE * 300, final=True)
-    document.fit(60, INKS)
-    turns = 0
-    while not document.done:
-        begun = time.perf_counter()
-        document.advance(Budget(0.008))
-        assert time.perf_counter() - begun < 0.2
-        turns += 1
-    assert turns > 1
-
-
 def test_a_line_stays_itself_when_the_heights_above_are_corrected() -> None:
     document = Document()
     document.put("\n\n".join(f"paragraph {number} " + "words " * (number % 20) for number in range(200)), final=True)

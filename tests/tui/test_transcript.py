@@ -256,22 +256,6 @@ async def test_resizing_keeps_what_is_read_on_top() -> None:
         assert top in shown(app.view)
 
 
-async def test_two_thousand_messages_open_as_fast_as_a_few() -> None:
-    async def seconds(count: int) -> float:
-        conversation = Conversation(many(count))
-        app = Chat(Conversation([]))
-        async with app.run_test(size=(80, 30)) as pilot:
-            await pilot.pause()
-            begun = time.perf_counter()
-            app.view.show(conversation)
-            await pilot.pause()
-            await until(pilot, lambda: f"answer {count // 2}" in shown(app.view))
-            return time.perf_counter() - begun
-
-    await seconds(20)
-    assert await seconds(2000) < await seconds(20) + 0.3
-
-
 async def test_the_current_item_is_given_as_its_source() -> None:
     app = Chat(Conversation(TURN))
     async with app.run_test(size=(60, 20)) as pilot:
