@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -212,24 +210,6 @@ def test_an_open_fence_is_not_drawn_again_from_its_first_line() -> None:
     document.put("```python\n" + "x = 1\n" * 1001, final=False)
     document.advance(Budget(60))
     assert document.take_dirty() > 970
-
-
-def test_a_late_token_costs_what_an_early_one_does() -> None:
-    def cost(repeats: int) -> float:
-        source = SOURCE * repeats
-        document = Document()
-        document.fit(60, INKS)
-        document.put(source, final=False)
-        document.advance(Budget(60))
-        best = 1.0
-        for number in range(1, 40):
-            begun = time.perf_counter()
-            document.put(source + "word " * number, final=False)
-            document.advance(Budget(60))
-            best = min(best, time.perf_counter() - begun)
-        return best
-
-    assert cost(200) < cost(5) * 3 + 0.002
 
 
 def test_a_line_stays_itself_when_the_heights_above_are_corrected() -> None:
