@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 
 import pytest
@@ -139,14 +138,3 @@ def test_marks_beyond_the_sixteenth_are_counted_instead_of_drawn() -> None:
 
 def test_bytes_that_are_no_text_are_seen() -> None:
     assert decode(b"caf\xc3\xa9 \xff\xed\xa0\x80") == "café \\xff\\xed\\xa0\\x80"
-
-
-def test_a_large_text_takes_time_in_proportion() -> None:
-    def cost(size: int) -> float:
-        text = "\x1bé" * size
-        start = time.process_time()
-        visible(text)
-        return time.process_time() - start
-
-    cost(10_000)
-    assert cost(200_000) < 20 * cost(50_000) + 0.05

@@ -61,7 +61,7 @@ class LadderRows:
 
     def add(self, row: Row) -> int:
         """Put a new row at the end; gives its number."""
-        self.table.put(row)
+        self.table.add(row)
         self._partners.append(-1)
         seqs, numbers = self._by_seq.setdefault(row.capture, (array("q"), array("i")))
         if not seqs or seqs[-1] < row.seq:

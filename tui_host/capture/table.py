@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import overload
 
 from typing_extensions import override
 
 from tui_host.capture.rows import Lane, Row, RowKind, RowState
-
-T = TypeVar("T")
 
 LANES: tuple[Lane, ...] = ("llm", "host", "mcp")
 KINDS: tuple[RowKind, ...] = ("request", "response", "frame", "decision", "line", "fault")
@@ -23,6 +22,9 @@ SMALL = ("turn", "step", "status", "events")
 TEXTS = ("capture", "peer", "connection", "method", "url", "tool", "malformed")
 """Values that many rows have in common: kept once, numbered."""
 
+_numbers: Callable[[Row], tuple[int, ...]] = attrgetter(*NUMBERS, *SMALL)
+_texts: Callable[[Row], tuple[str, ...]] = attrgetter(*TEXTS)
+
 
 class Texts:
     """Texts by number, each kept once; number 0 is the empty text."""
@@ -33,8 +35,9 @@ class Texts:
 
     def number(self, text: str) -> int:
         """The text's number, a new one if it is new."""
-        number = self._numbers.setdefault(text, len(self.texts))
-        if number == len(self.texts):
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self.texts)
             self.texts.append(text)
         return number
 
@@ -54,6 +57,8 @@ class RowTable(Sequence[Row]):
         self.kinds = array("b")
         self.states = array("b")
         self.flags = array("b")
+        marks = self.lanes, self.kinds, self.states, self.flags
+        self._columns = (*self.numbers.values(), *self.small.values(), *self.named.values(), *marks)
         self.ids: list[str] = []
         self.exchanges: list[str] = []
         self.words: list[bytes] = []
@@ -81,24 +86,29 @@ class RowTable(Sequence[Row]):
     def __iter__(self) -> Iterator[Row]:
         return map(self._row, range(len(self)))
 
+    def add(self, row: Row) -> None:
+        """Add a row, whose number is the next one."""
+        for column, value in zip(self._columns, self._values(row), strict=True):
+            column.append(value)
+        self.ids.append(row.rpc_id)
+        self.exchanges.append(row.exchange)
+        self.words.append(row.words.encode("utf-8", "backslashreplace"))
+        self.calls.append(_few(row.calls))
+
     def put(self, row: Row) -> None:
-        """Add a row, whose number is the next one, or put a newer value in the place of an old one."""
+        """Put a newer value in the place of a row."""
         place = row.number
-        for name, column in self.numbers.items():
-            _set(column, place, getattr(row, name))
-        for name, column in self.small.items():
-            _set(column, place, getattr(row, name))
-        for name, column in self.named.items():
-            _set(column, place, self.texts.number(getattr(row, name)))
-        _set(self.lanes, place, LANES.index(row.lane))
-        _set(self.kinds, place, KINDS.index(row.kind))
-        _set(self.states, place, STATES.index(row.state))
+        for column, value in zip(self._columns, self._values(row), strict=True):
+            column[place] = value
+        self.ids[place] = row.rpc_id
+        self.exchanges[place] = row.exchange
+        self.words[place] = row.words.encode("utf-8", "backslashreplace")
+        self.calls[place] = _few(row.calls)
+
+    def _values(self, row: Row) -> tuple[int, ...]:
         flags = OUTWARD * row.outward | ANSWER * row.answer | ERROR * row.error | REDACTED * row.redacted
-        _set(self.flags, place, flags)
-        _keep(self.ids, place, row.rpc_id)
-        _keep(self.exchanges, place, row.exchange)
-        _keep(self.words, place, row.words.encode("utf-8", "backslashreplace"))
-        _keep(self.calls, place, _few(row.calls))
+        marks = LANES.index(row.lane), KINDS.index(row.kind), STATES.index(row.state), flags
+        return (*_numbers(row), *map(self.texts.number, _texts(row)), *marks)
 
     def grow(self, number: int, *, seq: int, mono_ns: int, size: int, redacted: bool) -> None:
         """Add a piece to a row that is still open."""
@@ -115,54 +125,42 @@ class RowTable(Sequence[Row]):
         return ((calls,) if calls else ()) if isinstance(calls, str) else calls
 
     def _row(self, number: int) -> Row:
-        numbers, small, named, texts = self.numbers, self.small, self.named, self.texts.texts
-        flags = self.flags[number]
+        values = [column[number] for column in self._columns]
+        seq, last_seq, time_ns, mono_ns, end_mono_ns, size, turn, step, status, events, *named = values[:17]
+        capture, peer, connection, method, url, tool, malformed = map(self.texts.texts.__getitem__, named)
+        lane, kind, state, flags = values[17:]
         return Row(
             number=number,
-            lane=LANES[self.lanes[number]],
-            kind=KINDS[self.kinds[number]],
+            lane=LANES[lane],
+            kind=KINDS[kind],
             outward=bool(flags & OUTWARD),
-            capture=texts[named["capture"][number]],
-            seq=numbers["seq"][number],
-            last_seq=numbers["last_seq"][number],
-            time_ns=numbers["time_ns"][number],
-            mono_ns=numbers["mono_ns"][number],
-            end_mono_ns=numbers["end_mono_ns"][number],
-            turn=small["turn"][number],
-            step=small["step"][number],
-            peer=texts[named["peer"][number]],
-            connection=texts[named["connection"][number]],
+            capture=capture,
+            seq=seq,
+            last_seq=last_seq,
+            time_ns=time_ns,
+            mono_ns=mono_ns,
+            end_mono_ns=end_mono_ns,
+            turn=turn,
+            step=step,
+            peer=peer,
+            connection=connection,
             exchange=self.exchanges[number],
-            method=texts[named["method"][number]],
-            url=texts[named["url"][number]],
-            status=small["status"][number],
+            method=method,
+            url=url,
+            status=status,
             rpc_id=self.ids[number],
             answer=bool(flags & ANSWER),
             error=bool(flags & ERROR),
-            size=numbers["size"][number],
-            events=small["events"][number],
-            state=STATES[self.states[number]],
+            size=size,
+            events=events,
+            state=STATES[state],
             calls=frozenset(self.calls_of(number)),
-            tool=texts[named["tool"][number]],
+            tool=tool,
             words=self.words[number].decode(),
-            malformed=texts[named["malformed"][number]],
+            malformed=malformed,
             redacted=bool(flags & REDACTED),
         )
 
 
 def _few(calls: frozenset[str]) -> str | frozenset[str]:
     return calls if len(calls) > 1 else next(iter(calls), "")
-
-
-def _set(column: array[int], place: int, value: int) -> None:
-    if place == len(column):
-        column.append(value)
-    else:
-        column[place] = value
-
-
-def _keep(column: list[T], place: int, value: T) -> None:
-    if place == len(column):
-        column.append(value)
-    else:
-        column[place] = value

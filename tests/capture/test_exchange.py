@@ -1,0 +1,172 @@
+"""Records fold into exchanges whose bodies are the bytes that came, and are decoded within bounds."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.capture.wires import Kept
+from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.ending import Ending, read_ending
+from tui_host.capture.exchange import Exchange, fold_exchanges
+from tui_host.capture.http import Observer
+from tui_host.capture.record import NOWHERE
+
+EVENTS = b'data: {"a":1}\n\n: ping\n\ndata: [DONE]\n\n'
+
+
+def raw_deflate(body: bytes) -> bytes:
+    squeezed = zlib.compressobj(wbits=-15)
+    return squeezed.compress(body) + squeezed.flush()
+
+
+ENCODINGS = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}
+
+
+def exchange(body: bytes, encoding: str = "identity", *, size: int = 10, ended: bool = True) -> Exchange:
+    kept = Kept()
+    live = Observer(kept, wire="llm", peer="demo").begin("POST", "http://x", [("a", "b")], b'{"q":1}', NOWHERE)
+    live.response(200, [("Content-Type", "text/event-stream; charset=utf-8"), ("Content-Encoding", encoding)])
+    for place in range(0, len(body), size):
+        live.chunk(body[place : place + size])
+    if ended:
+        live.end()
+    return fold_exchanges(kept.records())["c", live.id]
+
+
+def test_an_exchange_has_its_heads_its_bodies_and_its_end() -> None:
+    found = exchange(EVENTS)
+    assert found.request_head is not None
+    assert (found.request_head.method, found.request_head.url) == ("POST", "http://x")
+    assert found.response_head is not None
+    assert found.response_head.status == 200
+    assert (found.body("request"), found.body()) == (b'{"q":1}', EVENTS)
+    assert found.decoded("request").data == b'{"q":1}'
+    assert found.ending == Ending(size=len(EVENTS), kept=len(EVENTS))
+    assert exchange(EVENTS, ended=False).ending is None
+
+
+def test_an_exchange_of_which_only_a_part_was_recorded_is_what_there_is() -> None:
+    kept = Kept()
+    live = Observer(kept, wire="llm", peer="demo").begin("POST", "http://x", [], b"{}", NOWHERE)
+    live.response(200, [])
+    live.chunk(b"abc")
+    (found,) = fold_exchanges(kept.records()[2:]).values()
+    assert (found.body("request"), found.body(), found.request_head, found.response_head) == (b"", b"abc", None, None)
+    assert found.events() == []
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_decoded_body_is_what_was_encoded_and_the_body_what_was_sent(encoding: str, size: int) -> None:
+    sent = ENCODINGS[encoding](EVENTS * 50)
+    found = exchange(sent, encoding, size=size)
+    assert found.body() == sent
+    decoded = found.decoded()
+    assert (decoded.data, decoded.problem) == (EVENTS * 50, "")
+    assert len(decoded.ends) == len(found.chunks)
+    assert decoded.ends[-1] == len(decoded.data)
+
+
+def test_deflate_without_its_header_is_decoded_too() -> None:
+    assert exchange(raw_deflate(EVENTS), "deflate", size=1).decoded().data == EVENTS
+
+
+def test_gzip_in_several_members_is_one_body() -> None:
+    assert exchange(gzip.compress(b"one") + gzip.compress(b"two"), "gzip").decoded().data == b"onetwo"
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "data", "problem"),
+    [
+        (gzip.compress(EVENTS)[:-4], "gzip", EVENTS, "not complete"),
+        (b"no gzip at all", "gzip", b"", "broken"),
+        (b"\xff\xff\xff\xff", "deflate", b"", "broken"),
+        (b"\x78", "deflate", b"", "not complete"),
+        (b"bytes", "zstd", b"bytes", "zstd cannot be decoded here"),
+        (b"bytes", "gzip, br", b"bytes", "cannot be decoded here"),
+        (b"", "gzip", b"", ""),
+    ],
+)
+def test_a_body_that_cannot_be_decoded_whole_says_why(body: bytes, encoding: str, data: bytes, problem: str) -> None:
+    found = exchange(body, encoding).decoded()
+    assert found.data == data
+    assert problem in found.problem
+    assert bool(problem) == bool(found.problem)
+
+
+def test_a_compressed_body_that_is_still_coming_has_no_problem() -> None:
+    assert exchange(gzip.compress(EVENTS)[:-4], "gzip", ended=False).decoded().problem == ""
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_body_that_would_become_too_large_is_refused_early(encoding: str) -> None:
+    bomb = ENCODINGS[encoding](bytes(100_000_000))
+    tracemalloc.start()
+    found = exchange(bomb, encoding, size=1 << 16).decoded()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "200 times" in found.problem
+    assert peak < 30 << 20
+
+
+def test_a_limit_holds_whatever_the_ratio() -> None:
+    decode = decoder("gzip", limit=1000)
+    with pytest.raises(CodingError, match="0 MB"):
+        decode.feed(gzip.compress(bytes(range(256)) * 10))
+
+
+def test_many_empty_members_are_one_empty_body() -> None:
+    body = gzip.compress(b"") * 20_000
+    assert exchange(body, "gzip", size=1 << 16).decoded().data == b""
+
+
+@given(st.binary(max_size=300), st.sampled_from(["gzip", "deflate", "identity"]), st.integers(1, 50))
+def test_any_bytes_and_any_cut_are_decoded_or_refused(body: bytes, encoding: str, size: int) -> None:
+    whole = exchange(body, encoding, size=1000).decoded()
+    assert exchange(ENCODINGS[encoding](body), encoding, size=size).decoded().data == body
+    if not whole.problem:
+        assert exchange(body, encoding, size=size).decoded().data == whole.data
+
+
+def test_an_event_has_the_time_of_the_chunk_that_completed_it() -> None:
+    found = exchange(EVENTS, size=15)
+    first, second, third = [chunk.mono_ns for chunk in found.chunks]
+    assert [(each.event.kind, each.mono_ns) for each in found.events()] == [
+        ("event", first),
+        ("comment", second),
+        ("event", third),
+    ]
+
+
+def test_a_compressed_event_has_the_time_of_its_chunk_too() -> None:
+    squeeze = zlib.compressobj(wbits=31)
+    pieces = [squeeze.compress(part) + squeeze.flush(zlib.Z_SYNC_FLUSH) for part in (b"data: 1\n\n", b"data: 2\n\n")]
+    kept = Kept()
+    live = Observer(kept, wire="llm", peer="demo").begin("POST", "http://x", [], b"", NOWHERE)
+    live.response(200, [("content-type", "text/event-stream"), ("content-encoding", "gzip")])
+    for piece in pieces:
+        live.chunk(piece)
+    found = fold_exchanges(kept.records())["c", "x1"]
+    assert [each.mono_ns for each in found.events()] == [chunk.mono_ns for chunk in found.chunks]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"ConnectError: refused", b"[]", b'{"reason": 3, "bytes": "x"}', b"\xff", b"[" * 5000]
+)
+def test_an_end_told_in_other_words_is_a_failure_in_these_words(data: bytes) -> None:
+    assert read_ending(data).reason == "failed"
+
+
+@pytest.mark.parametrize(
+    "reason", ["complete", "closed by host", "cut by peer", "timed out", "not connected", "failed"]
+)
+def test_an_end_is_read_as_it_was_written(reason: str) -> None:
+    written = read_ending(b'{"reason": "' + reason.encode() + b'", "bytes": 3, "kept": 2, "error": "\xe5\xb7\xa5"}')
+    assert read_ending(written.to_bytes()) == written
+    assert (written.kind == "end") == (reason in {"complete", "closed by host"})
