@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from tui_host.capture.rows import Row
 from tui_host.capture.visible import line
+from tui_host.errors import TuiHostError
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.details_page import Page
 from tui_host.tui.widgets.details_text import TextPage
@@ -194,13 +195,28 @@ class Detail(Vertical):
         began = self._clock()
         page: Page = TextPage("", self._empty, form="plain")
         if row is not None and source is not None:
-            page = MAKERS[tab](source, row, self._flipped.setdefault(tab, set()))
+            page = self._page(source, row, tab)
         self.view.show(page, hold=self._shown is not None and self._shown.is_about(row, tab))
         self._shown = wanted
         tabs = tabs_of(row)
         self._tab_line.show(tabs, tabs.index(tab) if tab else 0, about(row))
         ended = self._clock()
         self._due = ended + max(_STEADY, _PATIENCE * (ended - began))
+
+    def _page(self, source: InspectorSource, row: Row, tab: str) -> Page:
+        """The page of a tab; one that cannot be made says why, and Raw is still there."""
+        try:
+            return MAKERS[tab](source, row, self._flipped.setdefault(tab, set()))
+        except (TuiHostError, ValueError, LookupError, RecursionError) as error:
+            return TextPage("fault", f"This cannot be shown as {tab}: {error}", form="plain")
+
+    def on_descendant_focus(self) -> None:
+        """Say that it is being read."""
+        self._tab_line.mark(here=True)
+
+    def on_descendant_blur(self) -> None:
+        """Say no longer that it is being read."""
+        self._tab_line.mark(here=False)
 
     def on_page_view_tab_asked(self, message: PageView.TabAsked) -> None:
         """Go to another tab."""

@@ -212,6 +212,12 @@ class TabLine(Widget):
         self._names: Sequence[str] = ()
         self._current = 0
         self._about = ""
+        self._here = False
+
+    def mark(self, *, here: bool) -> None:
+        """Say whether the person reads below it."""
+        self._here = here
+        self.refresh()
 
     def show(self, names: Sequence[str], current: int, about: str) -> None:
         """Say other names."""
@@ -221,7 +227,7 @@ class TabLine(Widget):
 
     @override
     def render(self) -> Text:
-        text = Text(no_wrap=True, end="")
+        text = Text(">" if self._here else " ", "bold", no_wrap=True, end="")
         for place, name in enumerate(self._names):
             text.append(
                 f"[{name}]" if place == self._current else f" {name} ", "bold" if place == self._current else ""
@@ -234,7 +240,7 @@ class TabLine(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Show the tab that was clicked."""
-        end = 0
+        end = 1
         for place, name in enumerate(self._names):
             end += len(name) + 2
             if event.x < end:

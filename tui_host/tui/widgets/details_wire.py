@@ -46,7 +46,7 @@ def raw_page(source: InspectorSource, row: Row) -> Page:
 def frame_page(source: InspectorSource, row: Row) -> Page:
     """A frame, re-indented if it is JSON."""
     body = body_of(source, row)
-    return _pretty("frame", body, unless=bool(row.malformed))
+    return _pretty("frame", body, unless=row.kind != "frame")
 
 
 def decision_page(source: InspectorSource, row: Row) -> Page:

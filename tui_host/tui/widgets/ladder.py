@@ -35,9 +35,6 @@ class LadderView(PieceView):
         Binding("z", "zoom", "Full screen"),
     ]
 
-    class Selected(Message):
-        """Another row is selected now, by the person or because the view follows."""
-
     class Moved(Message):
         """Something that the header tells is different now."""
 
@@ -191,7 +188,6 @@ class LadderView(PieceView):
         if number != self._selected:
             self._selected = number
             self._relate()
-            self.post_message(self.Selected())
 
     def _relate(self) -> None:
         """Mark the relatives of the selected row, and those alone."""

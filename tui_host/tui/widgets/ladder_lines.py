@@ -102,7 +102,7 @@ def heading(row: Row, columns: Columns) -> list[Piece]:
         name = "connections"
     else:
         name = f"turn {row.turn}" + (f" {glyphs.dot} step {row.step}" if row.step else "")
-    text = f"  {rule * 2} {name} "
+    text = f" {rule * 2} {name} "
     return [(cut(text + rule * max(0, columns.width - len(text)), columns.width, glyphs.more), "heading")]
 
 

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from textual.cache import LRUCache
-
 from tui_host.capture.rows import Row
+from tui_host.errors import TuiHostError
 from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.ladder_lines import Told
 
@@ -17,6 +16,7 @@ Describe: TypeAlias = Callable[[InspectorSource, Row], str]
 
 BUDGET = 0.004
 """Seconds in one tick for describing bodies."""
+_REMEMBERED = 4096
 _PATIENCE = 20.0
 """A body that still grows is described again after so many times what that took the last time."""
 
@@ -32,7 +32,7 @@ class LadderWords:
     def __init__(self, describe: Describe, clock: Callable[[], float] = time.perf_counter) -> None:
         self._describe = describe
         self._clock = clock
-        self._words: LRUCache[int, tuple[int, str]] = LRUCache(4096)
+        self._words: dict[int, tuple[int, str]] = {}
         self._due: dict[int, float] = {}
 
     def clear(self) -> None:
@@ -61,15 +61,25 @@ class LadderWords:
             began = self._clock()
             if began >= until:
                 break
-            words = self._describe(source, row)
+            words = self._words_of(source, row)
             ended = self._clock()
+            self._due.pop(number, None)
             if row.state == "open":
                 self._due[number] = ended + max(0.1, _PATIENCE * (ended - began))
-            before = self._words.get(number)
+            before = self._words.pop(number, None)
             self._words[number] = (row.last_seq, words)
+            if len(self._words) > _REMEMBERED:
+                del self._words[next(iter(self._words))]
             if before is None or before[1] != words:
                 found.append(number)
         return found
+
+    def _words_of(self, source: InspectorSource, row: Row) -> str:
+        """Its words; none where its bytes cannot be had or read: the detail says why."""
+        try:
+            return self._describe(source, row)
+        except (TuiHostError, ValueError, LookupError, RecursionError):
+            return ""
 
     def _is_due(self, row: Row) -> bool:
         known = self._words.get(row.number)

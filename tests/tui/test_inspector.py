@@ -1,0 +1,365 @@
+"""The inspector as a person uses it: rows as they come, keys, narrow screens, what is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from typing_extensions import override
+
+from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, connected, events_of, request_body
+from tui_host.capture.rows import Row
+from tui_host.errors import StoreError
+from tui_host.tui.glyphs import ASCII
+from tui_host.tui.widgets.inspector import Inspector
+from tui_host.tui.widgets.ladder_header import FilterInput, LadderHeader
+
+
+class Inspecting(App[None]):
+    """An app that looks at the screen's rate, as the real one does."""
+
+    def __init__(self, wires: Wires | None = None, *, ascii_only: bool = False) -> None:
+        super().__init__()
+        self.wires = wires
+        self.inspector = Inspector(glyphs=ASCII) if ascii_only else Inspector()
+        self.zooms = 0
+        self.escapes = 0
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.inspector
+
+    def on_mount(self) -> None:
+        if self.wires is not None:
+            self.inspector.show(self.wires)
+        self.inspector.ladder.focus()
+        self.set_interval(1 / 60, self.inspector.sync)
+
+    def on_inspector_zoom_asked(self) -> None:
+        self.zooms += 1
+
+    def key_escape(self) -> None:
+        self.escapes += 1
+
+    @property
+    def lines(self) -> list[str]:
+        """What is on the screen."""
+        strips = self.screen._compositor.render_strips(self.size)  # pyright: ignore[reportPrivateUsage] - no public way
+        return ["".join(segment.text for segment in strip) for strip in strips]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(5):
+        while not condition():
+            await pilot.pause()
+
+
+def a_session() -> Wires:
+    wires = Wires()
+    connected(wires)
+    a_turn(wires)
+    return wires
+
+
+def marks(app: Inspecting) -> str:
+    """The first cells of the ladder's lines."""
+    ladder = app.inspector.ladder.region
+    return "".join(line[ladder.x] for line in app.lines[ladder.y : ladder.bottom])
+
+
+async def test_before_anything_moved_it_says_what_to_do() -> None:
+    app = Inspecting(Wires())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Nothing on the wire yet. Ask something" in app.text)
+
+
+async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(100, 34)) as pilot:
+        await until(pilot, lambda: "+2 messages" in app.text and "asks math.multiply" in app.text)
+        shown = [line.rstrip() for line in app.lines]
+        for line in (
+            "  0.00  <──┤           POST chat/completions  271 · 1 tool · 2 messages •••",
+            '* 0.41  ──>┤           200 · 3 events · asks math.multiply {"a":6,"b":5} · 600 ms',
+            "* 2.90     ●           approved once, by you, after 2.5 s",
+            '* 2.92     ├<── math   result #4  "30" · 12 ms',
+            "> 2.94  <──┤           POST chat/completions  480 · +2 messages •••",
+        ):
+            assert line in shown
+        assert any(line.startswith("  ── turn 1 · step 2 ──") for line in shown)
+        assert app.lines[0].startswith(" LLM 3 ────┬── MCP 2 ──")
+        assert app.lines[0].rstrip().endswith("turn 1 · following · / filter")
+
+
+async def test_selected_and_relative_stand_side_by_side() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(100, 34)) as pilot:
+        selected, relative = app.inspector.details
+        await until(pilot, lambda: selected.tab == "Parts" and relative.tab == "Frame" and '"id": 4' in app.text)
+        assert relative.region.x >= selected.region.right
+        assert selected.region.y == relative.region.y
+        assert relative.row is not None
+        assert relative.row.rpc_id == "4"
+        assert "+ tools (1)" in app.text
+
+
+async def test_a_row_appears_with_its_first_byte_and_grows() -> None:
+    wires = Wires()
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
+        await until(pilot, lambda: "POST chat/completions" in app.text)
+        response = wires.response(request, 1.2)
+        await until(pilot, lambda: "200 …" in app.text)
+        for number, event in enumerate(events_of({"content": "Hel"}, {"content": "lo"})):
+            wires.chunk(response, event, 1.3 + number / 10)
+        await until(pilot, lambda: '4 events · "Hello" …' in app.text and "answer  Hello" in app.text)
+        wires.end(response, 2.0)
+        await until(pilot, lambda: '4 events · "Hello" · 1.0 s' in app.text)
+
+
+async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -> None:
+    wires = a_session()
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "following" in app.text)
+        await pilot.press("up", "k")
+        selected = app.inspector.ladder.selected
+        top = app.inspector.ladder.top
+        for number in range(50):
+            wires.notice(number, 5.0)
+        await until(pilot, lambda: "50 new below (G)" in app.text)
+        assert app.inspector.ladder.selected == selected
+        assert app.inspector.ladder.top == top
+        await pilot.press("G")
+        await until(pilot, lambda: "following" in app.text and "n 49" in app.text)
+        wires.stderr("the newest", 6.0)
+        await until(pilot, lambda: "the newest" in app.text)
+        assert marks(app).rstrip().endswith(">")
+
+
+async def test_headings_are_stepped_over_and_the_top_one_comes_into_view() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(100, 16)) as pilot:
+        await until(pilot, lambda: "following" in app.text)
+        await pilot.press("g")
+        await until(pilot, lambda: "── connections ──" in app.text)
+        row = app.inspector.ladder.selected
+        assert row is not None
+        assert row.number == 0
+        await pilot.press("j", "j")
+        assert app.inspector.ladder.selected is not None
+        assert app.inspector.ladder.selected.number == 2
+        await pilot.press("k")
+        assert app.inspector.ladder.selected.number == 1
+
+
+async def test_the_filter_says_how_many_it_keeps_and_escape_takes_it_away() -> None:
+    wires = a_session()
+    app = Inspecting(wires)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: "following" in app.text)
+        await pilot.press("slash", *"tools/call", "enter")
+        await until(pilot, lambda: "/ tools/call · 2 of 8" in app.text)
+        assert "approved once" not in app.text
+        assert app.inspector.ladder.has_focus
+        wires.stderr("tools/call again", 9.0)
+        await until(pilot, lambda: "3 of 9" in app.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: "approved once" in app.text)
+        assert app.escapes == 0
+        await pilot.press("escape")
+        assert app.escapes == 1
+
+
+async def test_an_empty_result_says_that_a_filter_is_on() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "following" in app.text)
+        await pilot.press("slash", *"zzz")
+        await until(pilot, lambda: "No row matches the filter" in app.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: "No row matches" not in app.text and "approved once" in app.text)
+        assert app.query_one(FilterInput).disabled
+
+
+async def test_enter_goes_to_the_detail_and_keys_switch_its_tabs() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: "+ tools (1)" in app.text)
+        await pilot.press("enter")
+        selected, _ = app.inspector.details
+        assert selected.has_focus_within
+        for key, tab in (
+            ("l", "Raw"),
+            ("right", "Headers"),
+            ("4", "Events"),
+            ("h", "Headers"),
+            ("1", "Parts"),
+            ("left", "Events"),
+        ):
+            await pilot.press(key)
+            assert selected.tab == tab
+        await pilot.press("3")
+        await until(pilot, lambda: "[Headers]" in app.text and "••• authorization (51)" in app.text)
+
+
+async def test_a_part_opens_and_closes_by_key() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "+ tools (1)" in app.text)
+        await pilot.press("enter")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: "- tools (1)" in app.text and "math__multiply" in app.text)
+        await pilot.press("minus")
+        await until(pilot, lambda: "+ tools (1)" in app.text)
+
+
+async def test_what_is_being_read_stays_while_rows_rush_by() -> None:
+    wires = a_session()
+    app = Inspecting(wires)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: "+ tools (1)" in app.text)
+        await pilot.press("tab")
+        row = app.inspector.details[0].row
+        for number in range(30):
+            wires.notice(number, 5.0)
+        await until(pilot, lambda: "30 new below" in app.text)
+        assert app.inspector.details[0].row == row
+
+
+async def test_copying_takes_the_row_s_bytes_or_what_the_focused_detail_shows() -> None:
+    wires = a_session()
+    app = Inspecting(wires)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: "+ tools (1)" in app.text)
+        what, text = app.inspector.current_source()
+        assert what == "request body"
+        assert text == wires.body(wires.ladder.rows[-1]).decode()
+        await pilot.press("enter", "3")
+        assert app.inspector.current_source()[0] == "headers"
+        assert "⟨secret" not in app.inspector.current_source()[1]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (79, 30)])
+async def test_where_two_do_not_fit_one_detail_is_shown_and_the_key_flips(size: tuple[int, int]) -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "request" in app.text and ("[Parts]" in app.text))
+        selected, relative = app.inspector.details
+        two = size[0] >= 80
+        assert relative.display is two
+        await pilot.press("vertical_line")
+        if two:
+            await until(pilot, lambda: app.inspector.arrangement in {"stacked", "one"})
+            return
+        assert relative.display
+        assert not selected.display
+        await until(pilot, lambda: "[Frame]" in app.text)
+        await pilot.press("vertical_line")
+        assert selected.display
+
+
+async def test_with_room_the_key_puts_one_detail_above_the_other() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "[Frame]" in app.text)
+        await pilot.press("vertical_line")
+        selected, relative = app.inspector.details
+        await until(pilot, lambda: relative.region.y >= selected.region.bottom > 0)
+        await pilot.press("vertical_line")
+        await until(pilot, lambda: relative.region.y == selected.region.y)
+
+
+async def test_full_screen_is_asked_of_whoever_owns_the_screen() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("z")
+        await pilot.press("enter", "z")
+        await until(pilot, lambda: app.zooms == 2)
+
+
+async def test_ascii_is_ascii() -> None:
+    wires = Wires()
+    wires.request(request_body([{"role": "user", "content": "hi"}]), 1.0, exchange="x")
+    app = Inspecting(wires, ascii_only=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "1 message" in app.text and "[Parts]" in app.text)
+        ladder = app.inspector.ladder.region
+        assert "\n".join(line[: ladder.right - 1] for line in app.lines[: ladder.bottom]).isascii()
+
+
+async def test_without_colour_the_selected_row_and_failures_can_still_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    wires = a_session()
+    response = wires.response(wires.ladder.rows[-1], 4.0, b"data: {")
+    wires.end(response, 4.2, "cut by peer")
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "✗ cut" in app.text)
+        assert ">" in marks(app)
+        assert "*" in marks(app)
+
+
+async def test_another_session_shows_its_own_rows_from_the_start() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "following" in app.text)
+        await pilot.press("up", "up")
+        kept = Wires(live=False)
+        kept.stderr("from another day", 1.0)
+        app.inspector.show(kept)
+        await until(pilot, lambda: "from another day" in app.text)
+        assert "following" not in app.query_one(LadderHeader).text
+        assert "POST" not in app.text
+
+
+async def test_a_tick_costs_what_is_seen_and_not_what_there_is() -> None:
+    wires = a_session()
+    drawn: list[int] = []
+
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "following" in app.text)
+        ladder = app.inspector.ladder
+        draw = ladder.draw
+        ladder.draw = lambda number: (drawn.append(number), draw(number))[1]  # a spy in the place of the method
+        for number in range(5000):
+            wires.notice(number, 5.0)
+        await until(pilot, lambda: "n 4999" in app.text)
+        assert len(drawn) < 200
+
+
+async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
+    class Broken(Wires):
+        @override
+        def body(self, row: Row) -> bytes:
+            raise StoreError("the database cannot be read", "tui-host.db")
+
+    wires = Broken()
+    a_turn(wires)
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "This cannot be shown as Parts" in app.text)
+        await pilot.press("enter", "3")
+        await until(pilot, lambda: "[Headers]" in app.text and "content-type" in app.text)
+        assert any(line.startswith("> Parts") for line in app.lines)
+
+
+async def test_the_tabs_answer_to_the_mouse() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: "[Frame]" in app.text)
+        tabs = app.inspector.details[1].children[0]
+        await pilot.click(tabs, offset=(10, 0))
+        await until(pilot, lambda: "[Raw]" in app.text)
+        assert app.inspector.details[1].has_focus_within
+        await pilot.click(app.inspector.ladder, offset=(30, 1))
+        assert app.inspector.ladder.selected_number == 0
