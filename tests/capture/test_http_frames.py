@@ -179,6 +179,26 @@ async def test_a_login_is_recorded_and_gives_no_frame() -> None:
     assert frames(kept) == []
 
 
+async def test_a_fault_is_recorded_and_raised_on() -> None:
+    kept = Kept()
+    async with serving(Answer(close=True)) as peer:
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await post(kept, peer)
+    assert kept.ending().reason == "cut by peer"
+    assert frames(kept) == [("out", ASK)]
+
+
+async def test_a_call_that_is_stopped_before_its_answer_was_closed_by_the_host() -> None:
+    kept = Kept()
+    async with serving(Answer(wait=True)) as peer, client(kept) as opened, anyio.create_task_group() as group:
+        group.start_soon(opened.get, peer.url)
+        with anyio.fail_after(5):
+            while not peer.requests:
+                await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+    assert kept.ending().reason == "closed by host"
+
+
 async def test_a_stream_that_the_client_leaves_after_its_answer_was_closed_by_the_host() -> None:
     kept = Kept()
     async with serving(chunked([event(RESULT)], wait=True)) as peer, client(kept) as opened:

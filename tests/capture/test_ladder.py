@@ -431,6 +431,23 @@ def test_a_view_that_takes_only_changes_has_all_rows(moves: Sequence[str]) -> No
         assert set(wires.ladder.relatives(one)) <= set(range(len(rows))) - {one}
 
 
+def test_changes_are_told_long_after_there_were_many() -> None:
+    wires = Wires()
+    exchange = wires.ask()
+    exchange.response(200, EVENT_STREAM)
+    wires.ask()
+    wires.rows()
+    exchange.chunk(b"x")
+    chunk = wires.records()[-1]
+    other = replace(chunk, draft=replace(chunk.draft, exchange="x2"))
+    seen = 0
+    for _ in range(12_000):
+        seen = wires.ladder.revision
+        wires.ladder.feed([other, chunk])
+    assert list(wires.ladder.changed_since(seen)) == [1, 3]
+    assert list(wires.ladder.changed_since(0)) == [0, 1, 2, 3]
+
+
 def filtered() -> Wires:
     wires = Wires()
     whole_turn(wires)

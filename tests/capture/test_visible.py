@@ -136,5 +136,11 @@ def test_marks_beyond_the_sixteenth_are_counted_instead_of_drawn() -> None:
     assert visible("e" + "\u0301" * 50_000 + "x") == "e" + "\u0301" * MARKS + "⟨+49984⟩x"
 
 
+def test_each_character_has_its_own_sixteen_marks() -> None:
+    marks = "\u0e47" * 20
+    assert visible(f"ก{marks}ก{marks}ขค") == f"ก{marks[:MARKS]}⟨+4⟩ก{marks[:MARKS]}⟨+4⟩ขค"
+    assert visible("नमस्ते दुनिया" * 3) == "नमस्ते दुनिया" * 3
+
+
 def test_bytes_that_are_no_text_are_seen() -> None:
     assert decode(b"caf\xc3\xa9 \xff\xed\xa0\x80") == "café \\xff\\xed\\xa0\\x80"

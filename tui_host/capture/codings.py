@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import zlib
 from typing import Protocol
 
@@ -42,8 +41,6 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
             return _Zlib(wbits=31, limit=limit)
         case "deflate":
             return _Zlib(wbits=15, limit=limit)
-        case "br":
-            return _brotli(limit)
         case other:
             raise CodingError(f"{other} cannot be decoded here")
 
@@ -123,44 +120,3 @@ class _Zlib:
             return self._some(data)
         self._begun = True
         return piece
-
-
-class _BrotliModule(Protocol):
-    def process(self, data: bytes, *, output_buffer_limit: int) -> bytes: ...
-
-    def is_finished(self) -> bool: ...
-
-    def can_accept_more_data(self) -> bool: ...
-
-
-class _Brotli:
-    def __init__(self, inner: _BrotliModule, limit: int) -> None:
-        self._inner = inner
-        self._bound = _Bound(limit)
-
-    def feed(self, data: bytes) -> bytes:
-        self._bound.taken(len(data))
-        pieces: list[bytes] = []
-        while True:
-            try:
-                piece = self._inner.process(data, output_buffer_limit=self._bound.room())
-            except Exception as error:  # the module's own error type, known only where it is installed
-                raise CodingError(f"the compressed body is broken: {error}") from error
-            self._bound.given(len(piece))
-            pieces.append(piece)
-            data = b""
-            if self._inner.can_accept_more_data() or self._inner.is_finished():
-                return b"".join(pieces)
-
-    def finish(self) -> bytes:
-        if not self._inner.is_finished():
-            raise CodingError("the compressed body is not complete")
-        return b""
-
-
-def _brotli(limit: int) -> Decoder:
-    try:
-        inner: _BrotliModule = importlib.import_module("brotli").Decompressor()
-    except (ImportError, AttributeError) as error:
-        raise CodingError("br cannot be decoded here") from error
-    return _Brotli(inner, limit)

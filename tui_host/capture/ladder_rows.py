@@ -101,12 +101,6 @@ class LadderRows:
             )
         )
 
-    def give(self, number: int, call: str) -> None:
-        """Say that a row has to do with a call."""
-        row = self.table[number]
-        if call not in row.calls:
-            self.change(replace(row, calls=row.calls | {call}))
-
     def pair(self, first: int, second: int) -> None:
         """Make two rows each other's partner; a row keeps its first one."""
         for one, other in ((first, second), (second, first)):
