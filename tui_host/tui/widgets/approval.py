@@ -1,36 +1,41 @@
-"""The approval: what is to be called, with exactly what, and the keys that decide. Lies over the chat; modal for decisions alone."""
+"""The approval: which server, which tool, exactly which arguments, and a key for each decision. It lies over the chat."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import ClassVar
 
 from textual import events
-from textual._time import get_time
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Container
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
 from typing_extensions import override
 
-from tui_host.capture.visible import line, visible
-from tui_host.chat.arguments import canonical, pretty, read_arguments
+from tui_host.capture.visible import hidden, visible
 from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.markdown.wrap import clip, fill
+from tui_host.tui.widgets import approval_words as words
+from tui_host.tui.widgets.approval_arguments import Arguments
+from tui_host.tui.widgets.approval_field import Field
+from tui_host.tui.widgets.approval_quiet import QUIET_SECONDS, Quiet
+from tui_host.tui.widgets.approval_room import Room, Wanted, share
 
-QUIET_SECONDS = 0.5
-MOVING = frozenset(("up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "ctrl+q", "escape"))
-DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
-KEYS = (
-    "y once   Y all that remain   A this tool, this session   e edit\n"
-    "n no   r no, because…   esc no, and stop the turn   tab look around"
-)
+TOO_SMALL = "Too small to show what you would approve: y, a, Y and A are off. n, r and escape work."
 
 
-class Approval(Vertical, can_focus=True):
-    """Decides one question after the other."""
+class Approval(Container, can_focus=True):
+    """Puts questions before a person, one after the other, and answers them; it posts `Done` when none is left.
+
+    The app asks `swallow` for each key, paste and mouse button before anything else may have it, and calls `take` when
+    the questions are others.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,a", "once", show=False),
@@ -40,235 +45,456 @@ class Approval(Vertical, can_focus=True):
         Binding("n", "no", show=False),
         Binding("r", "because", show=False),
         Binding("escape", "stop", show=False),
-        Binding("up", "move(-1)", show=False),
-        Binding("down", "move(1)", show=False),
-        Binding("pageup", "move(-8)", show=False),
-        Binding("pagedown", "move(8)", show=False),
-        Binding("home", "move(-100000)", show=False),
-        Binding("end", "move(100000)", show=False),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
+        Binding("pageup", "turn(-1)", show=False),
+        Binding("pagedown", "turn(1)", show=False),
+        Binding("home", "edge(-1)", show=False),
+        Binding("end", "edge(1)", show=False),
+        Binding("left", "other(-1)", show=False),
+        Binding("right", "other(1)", show=False),
+        Binding("p", "raw", show=False),
+        Binding("d", "description", show=False),
     ]
     DEFAULT_CSS = """
     Approval {
         height: auto;
-        max-height: 90%;
-        border: round $warning;
+        max-height: 100%;
+        border: round $warning 60%;
+        border-title-color: $text-warning;
+        border-title-style: bold;
+        border-subtitle-color: $text-muted;
         background: $surface;
         padding: 0 1;
+        &.-ascii { border: ascii $warning 60%; }
+        &:focus { border: round $warning; }
+        &.-ascii:focus { border: ascii $warning; }
         & > Static { height: auto; }
-        & > #approval-claims { max-height: 3; color: $text-muted; }
-        & > #approval-arguments { border: round $panel; max-height: 14; }
-        & > Input { display: none; }
-        &.-writing > Input { display: block; }
+        & > #approval-description { color: $text-muted; }
+        & > #approval-note { text-align: right; color: $text-muted; }
+        & > #approval-message { color: $text-warning; text-style: bold; }
     }
     """
 
-    def __init__(self, questions: Sequence[Question], *, on_grant: Callable[[Question], None]) -> None:
-        super().__init__()
-        self._questions = questions
+    class Done(Message):
+        """No question is open any more."""
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        *,
+        on_grant: Callable[[Question], None],
+        glyphs: Glyphs = UNICODE,
+        quiet_seconds: float = QUIET_SECONDS,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        super().__init__(id=id, classes="-ascii" if glyphs.more.isascii() else None)
+        self._questions = list(questions)
         self._on_grant = on_grant
-        self._armed_at = inf
-        self._shown: Question | None = None
-        self._first = 0
+        self._glyphs = glyphs
+        self._quiet = Quiet(quiet_seconds)
+        self._current: Question | None = None
+        self._edits: dict[str, bytes] = {}
+        self._seen: set[tuple[str, bytes]] = set()
         self._asked_session = False
-        self._edits = False
-        self._ends_seen: set[str] = set()
+        self._is_raw = self._shows_description = False
+        self._room: Room | None = None
         self._message = ""
+        self._calls = Static(markup=False)
+        self._description = Static(id="approval-description", markup=False)
+        self._arguments = Arguments(self._moved)
+        self._arguments.set_class(glyphs.more.isascii(), "-ascii")
+        self._note = Static(id="approval-note", markup=False)
+        self._editor = Field(lines=True, id="approval-edit")
+        self._reason = Field(lines=False, id="approval-reason")
+        self._says = Static(id="approval-message", markup=False)
+        self._keys = Static(markup=False)
 
     @override
     def compose(self) -> ComposeResult:
-        yield Static("", id="approval-calls", markup=False)
-        yield Static("", id="approval-claims", markup=False)
-        yield Static("", id="approval-arguments", markup=False)
-        yield Input(id="approval-input")
-        yield Static("", id="approval-message", markup=False)
-        yield Static(KEYS, id="approval-keys", markup=False)
+        yield from (
+            self._calls,
+            self._description,
+            self._arguments,
+            self._note,
+            self._editor,
+            self._reason,
+            self._says,
+            self._keys,
+        )
 
     def on_mount(self) -> None:
-        """Show the first question."""
+        """Take the focus, and ask the first question."""
         self.focus()
-        self._show()
+        self._ask(self._next())
 
-    # The quiet period.
+    # What the app calls.
 
-    def _painted(self) -> None:
-        self._armed_at = get_time() + QUIET_SECONDS
-
-    @property
-    def _writing(self) -> bool:
-        return self.has_class("-writing")
+    def take(self, questions: Sequence[Question]) -> None:
+        """The questions as they are now: new ones join, and one that was answered elsewhere makes room for the next."""
+        known = {id(question) for question in self._questions}
+        added = [question for question in questions if id(question) not in known]
+        self._questions += added
+        if self._current is None or not self._current.open:
+            self._ask(self._next())
+        elif added:
+            self._draw()
 
     def swallow(self, event: events.Event) -> bool:
-        """Whether a key, paste or click came too early, or means nothing here; each such one restarts the quiet period."""
-        if self._writing:
+        """Whether an event came too early to decide, or means nothing here; for `App.on_event`, before all else."""
+        if self._field is not None and self._field.has_focus:
             return False
-        here = self.has_focus
-        known = isinstance(event, events.Key) and bool({event.key, event.character} & DECIDING)
-        if here and known and event.time >= self._armed_at:
-            return False
-        if self._armed_at != inf:
-            self._armed_at = max(self._armed_at, event.time + QUIET_SECONDS)
-        if not isinstance(event, events.Key | events.Paste):
-            return False
-        return here and getattr(event, "key", "") not in MOVING - {"escape"}
-
-    # What is shown.
+        swallowed = self._quiet.swallow(event, here=self.has_focus)
+        self._tell_ready()
+        return swallowed
 
     @property
-    def _current(self) -> Question | None:
-        return next((question for question in self._questions if question.open), None)
+    def is_armed(self) -> bool:
+        """Whether a key would decide now."""
+        return self.has_focus and time.monotonic() >= self._quiet.armed_at
 
-    def _show(self) -> None:
+    # Asking.
+
+    @property
+    def _field(self) -> Field | None:
+        return next((field for field in (self._editor, self._reason) if field.is_open), None)
+
+    def _next(self) -> Question | None:
+        """The next open question after the current one, else the first."""
+        start = 0
+        if self._current is not None and self._current in self._questions:
+            start = self._questions.index(self._current)
+        around = [*self._questions[start:], *self._questions[:start]]
+        return next((question for question in around if question.open), None)
+
+    def _ask(self, question: Question | None, message: str = "") -> None:
+        """Put a question on the screen; a quiet period of its own begins once it is painted."""
+        if question is None:
+            self._current = None
+            self.post_message(self.Done())
+            return
+        if question is not self._current:
+            self._is_raw = self._shows_description = False
+        self._current = question
+        self._asked_session = False
+        self._message = message
+        self._draw()
+        self._begin_quiet()
+
+    def _begin_quiet(self) -> None:
+        self._quiet.begin()
+        self._tell_ready()
+        self.call_after_refresh(self._painted)
+
+    def _painted(self) -> None:
+        self._note_seen()
+        self._quiet.painted(time.monotonic())
+        self._tell_ready()
+
+    def on_focus(self) -> None:
+        """Coming back is a new look at the question."""
+        self._begin_quiet()
+
+    def on_blur(self) -> None:
+        """Elsewhere keys decide nothing."""
+        self._tell_ready()
+
+    def _tell_ready(self) -> None:
+        """Say whether keys decide; look again when they will."""
+        if not self.has_focus:
+            tab = "" if self._field is not None else "tab comes back; keys decide nothing here"
+            self.border_subtitle = Content(tab)
+            return
+        wait = self._quiet.armed_at - time.monotonic()
+        self.border_subtitle = Content("ready" if wait <= 0 else self._glyphs.more)
+        if 0 < wait < 60:
+            self.set_timer(wait + 0.01, self._tell_ready)
+
+    # Drawing.
+
+    def _arguments_of(self, question: Question) -> bytes:
+        return self._edits.get(question.request.call, question.request.arguments)
+
+    def _draw(self) -> None:
         question = self._current
         if question is None:
             return
-        if question is not self._shown:
-            self._shown, self._first, self._asked_session, self._message = question, 0, False, ""
-            self._armed_at = inf
-            self.call_after_refresh(self._painted)
-        left = [asked for asked in self._questions if asked.open]
-        self.border_title = Content(f"Approve {len(left)} call{'s' * (len(left) != 1)}?")
-        calls = [
-            f"{'>' if asked is question else ' '} {line(asked.request.tool.server, 40)}.{line(asked.request.tool.name, 80)}"
-            for asked in left
-        ]
-        self.query_one("#approval-calls", Static).update(Content("\n".join(calls)))
-        self.query_one("#approval-claims", Static).update(Content(self._claims(question)))
-        self._show_arguments(question)
-        self.query_one("#approval-message", Static).update(Content(self._message))
+        left = [other for other in self._questions if other.open]
+        place = next((number for number, other in enumerate(left, start=1) if other is question), 1)
+        count = "" if len(left) == 1 else f"  {place} of {len(left)}"
+        self.border_title = Content(f"Approve {len(left)} call{'s' if len(left) != 1 else ''}?{count}")
+        if self._shows_description:
+            self._arguments.show(words.description_of(question.request))
+        else:
+            self._arguments.show(words.arguments_text(self._arguments_of(question), raw=self._is_raw))
+        self._arrange()
 
-    @staticmethod
-    def _claims(question: Question) -> str:
-        tool = question.request.tool
-        hints = ", ".join(f"{name} {value}" for name, value in tool.annotations)
-        return f"the server says: {line(tool.description, 400)}" + (f"  ({line(hints, 200)})" if hints else "")
+    def _notice(self, question: Question) -> str:
+        """What stands in the way of reading it as it seems: an edit, hidden characters."""
+        arguments = self._arguments_of(question)
+        notices: list[str] = []
+        if question.request.call in self._edits:
+            notices.append("edited: this is what will be sent")
+        count = hidden(arguments.decode())
+        if count:
+            notices.append(f"{count} hidden characters, shown as codes")
+        return "  ".join(notices)
 
-    def _lines(self, question: Question) -> list[str]:
-        return visible(pretty(read_arguments(question.request.arguments.decode()))).splitlines()
+    def _arrange(self) -> None:
+        """Share the room out, and say everything at the width there is."""
+        question = self._current
+        parent = self.parent
+        if question is None or not isinstance(parent, Widget):
+            return
+        width = max(1, self.content_region.width or parent.size.width - 4)
+        left = [other for other in self._questions if other.open]
+        said = "  ".join(part for part in (self._notice(question), self._message) if part)
+        description = words.description_of(question.request)
+        keys = "   ".join(key.replace("…", self._glyphs.more) for key in words.KEYS)
+        rows = {
+            "calls": self._call_rows(left, question, width),
+            "description": _wrapped(description, width),
+            "message": _wrapped(said, width) if said else [],
+            "keys": _keys_wrapped(keys, width),
+        }
+        field = self._field
+        height = parent.size.height - 2 - (field.outer_size.height or 3 if field is not None else 0)
+        wanted = Wanted(
+            calls=len(rows["calls"]),
+            description=len(rows["description"]),
+            arguments=self._arguments.line_count(),
+            message=min(len(rows["message"]), 4),
+            keys=len(rows["keys"]),
+        )
+        room = share(height, width, wanted)
+        if not room.enough:
+            rows["message"] = _wrapped(TOO_SMALL, width)
+            room = share(
+                height, width, Wanted(calls=1, description=0, arguments=1, message=len(rows["message"]), keys=0)
+            )
+        self._room = room
+        self._say(self._calls, rows["calls"], room.calls)
+        self._say(self._description, rows["description"], room.description)
+        self._say(self._says, rows["message"], room.message)
+        self._say(self._keys, rows["keys"], room.keys)
+        self._arguments.set_class(room.framed, "-framed")
+        self._arguments.styles.height = room.arguments + (2 if room.framed else 0)
+        self._moved()
 
-    def _show_arguments(self, question: Question) -> None:
-        lines, room = self._lines(question), 12
-        self._first = max(0, min(self._first, len(lines) - room))
-        seen = lines[self._first : self._first + room]
-        below = len(lines) - self._first - len(seen)
-        if not below:
-            self._ends_seen.add(question.request.call)
-        note = f"{below} more lines: down, end" if below else "all shown"
-        self.query_one("#approval-arguments", Static).update(Content("\n".join([*seen, f"[{note}]"])))
+    def _say(self, part: Static, rows: Sequence[str], count: int) -> None:
+        """Show so many lines; a mark stands where more are hidden."""
+        shown = list(rows[:count])
+        if len(rows) > count > 0:
+            shown[-1] = f"{shown[-1]} {self._glyphs.more}"
+        part.display = bool(shown)
+        part.update(Content("\n".join(shown)))
 
-    def _say(self, words: str) -> None:
-        self._message = words
-        self.query_one("#approval-message", Static).update(Content(words))
+    def _call_rows(self, left: Sequence[Question], current: Question, width: int) -> list[str]:
+        """The calls that wait, the current one first if there is room for one alone."""
+        start = left.index(current) if current in left else 0
+        rows: list[str] = []
+        for other in [*left[start:], *left[:start]]:
+            tool = other.request.tool
+            name = clip(words.name_of(tool), width - 2, self._glyphs.more)
+            hints = words.hints_of(tool)
+            space = width - 2 - len(name)
+            right = hints.rjust(space) if len(hints) + 2 <= space else ""
+            rows.append(f"{'>' if other is current else ' '} {name}{right}".rstrip())
+        return rows
 
-    def action_move(self, lines: int) -> None:
+    def _moved(self) -> None:
+        """Say how much of the arguments is not on the screen."""
+        below = self._arguments.below
+        words_below = "all shown" if not below else f"{below} more line{'s' if below != 1 else ''}: pagedown, end"
+        framed = self._room is not None and self._room.framed
+        self._arguments.border_subtitle = Content(words_below) if framed else None
+        self._note.display = not framed
+        if not framed:
+            self._note.update(Content(words_below))
+        self.call_after_refresh(self._note_seen)
+
+    def _note_seen(self) -> None:
+        """After a paint: whether the end of the arguments is on the screen."""
+        question = self._current
+        visible_now = self._room is not None and self._room.enough and self._arguments.view_height > 0
+        if question is not None and visible_now and not self._arguments.below and not self._shows_description:
+            self._seen.add((question.request.call, self._arguments_of(question)))
+
+    def on_resize(self) -> None:
+        """Share the room out anew."""
+        self._arrange()
+
+    # Looking.
+
+    def action_scroll(self, lines: int) -> None:
         """Scroll the arguments."""
-        self._first = max(0, self._first + lines)
-        self._show()
+        self._arguments.action_line(lines)
 
-    # What decides.
+    def action_turn(self, pages: int) -> None:
+        """Scroll the arguments by screenfuls."""
+        self._arguments.action_page(pages)
 
-    def _seen(self, question: Question) -> bool:
-        """Whether the arguments were shown to their end; else shows it, and decides nothing."""
-        if question.request.call in self._ends_seen:
-            return True
-        self.action_move(100_000)
-        self._say("The end of the arguments is shown now; decide again.")
-        return False
+    def action_edge(self, end: int) -> None:
+        """To the first or the last line of the arguments."""
+        if end > 0:
+            self._arguments.action_last()
+        else:
+            self._arguments.action_first()
+
+    def action_other(self, step: int) -> None:
+        """Look at another call that waits."""
+        left = [question for question in self._questions if question.open]
+        if self._current in left and len(left) > 1:
+            self._ask(left[(left.index(self._current) + step) % len(left)])
+
+    def action_raw(self) -> None:
+        """The bytes as they are, or indented."""
+        self._is_raw = not self._is_raw
+        self._shows_description = False
+        self._draw()
+
+    def action_description(self) -> None:
+        """The server's description whole, in place of the arguments, and back."""
+        self._shows_description = not self._shows_description
+        self._draw()
+
+    # Deciding.
+
+    def _may_approve(self) -> Question | None:
+        """The current question, if its arguments were seen to their end; else shows it, and says so."""
+        question = self._current
+        if question is None or not question.open or self._room is None or not self._room.enough:
+            return None
+        if self._shows_description:
+            self.action_description()
+            self._ask(question, "These are the arguments; decide again.")
+            return None
+        if (question.request.call, self._arguments_of(question)) not in self._seen:
+            below = self._arguments.below
+            self._ask(question, f"{below} lines were not seen: here is the end. Decide again.")
+            self._arguments.action_last()
+            return None
+        return question
 
     def action_once(self) -> None:
         """Approve this call."""
-        question = self._current
-        if question is not None and self._seen(question):
-            question.approve()
-            self._show()
+        question = self._may_approve()
+        if question is not None:
+            question.approve(edited=self._edits.get(question.request.call))
+            self._ask(self._next())
 
     def action_all(self) -> None:
-        """Approve all that remain, once each was shown to its end."""
-        left = [question for question in self._questions if question.open]
-        unseen = [question for question in left if question.request.call not in self._ends_seen]
-        if len(unseen) > 0 and not (len(unseen) == 1 and self._seen(unseen[0])):
-            self._say(f"{len(unseen)} of them were not shown to their end yet: decide one by one, or read them first.")
+        """Approve all that remain, if each was seen to its end; else go to the first that was not."""
+        question = self._may_approve()
+        if question is None:
             return
-        for question in left:
-            question.approve(how="approved with all that remained")
-        self._show()
+        left = [other for other in self._questions if other.open]
+        for other in left:
+            if (other.request.call, self._arguments_of(other)) not in self._seen:
+                self._ask(other, "This one was not seen to its end. Y again, once it was.")
+                return
+        for other in left:
+            other.approve(how="approved with all that remained", edited=self._edits.get(other.request.call))
+        self._ask(self._next())
 
     def action_session(self) -> None:
-        """Approve the tool for the session: asked in words first, done by the second press."""
-        question = self._current
-        if question is None or not self._seen(question):
+        """Approve the tool for the session: first the rule in words, then, by a second press, so."""
+        asked, self._asked_session = self._asked_session, False
+        question = self._may_approve()
+        if question is None:
             return
-        tool = question.request.tool
-        if not self._asked_session:
-            self._asked_session = True
-            self._say(
-                f"A again: every call of {tool.server}.{tool.name}, as it is defined now, runs unasked in this session."
+        if not asked:
+            name = words.name_of(question.request.tool)
+            self._ask(
+                question,
+                f"A again: every call of {name}, as it is defined now, runs unasked for the rest of this session.",
             )
+            self._asked_session = True
             return
-        question.approve(how="approved for the session")
+        question.approve(how="approved for the session", edited=self._edits.get(question.request.call))
         self._on_grant(question)
-        self._show()
+        self._ask(self._next())
 
     def action_no(self) -> None:
         """Reject this call."""
-        question = self._current
-        if question is not None:
-            question.reject()
-            self._show()
+        if self._current is not None:
+            self._current.reject()
+            self._ask(self._next())
 
     def action_stop(self) -> None:
-        """Reject, and stop the turn."""
-        question = self._current
-        if question is not None:
-            question.reject(stop=True)
+        """Reject this call, and stop the turn."""
+        if self._current is not None:
+            self._current.reject(stop=True)
+            self._ask(self._next())
+
+    # Writing.
 
     def action_because(self) -> None:
         """Ask for a reason."""
-        self._write("", "Why not? The model is told. enter rejects, escape goes back.", edits=False)
+        self._open(self._reason, "", "Why not? The model is told. enter rejects, escape goes back.")
 
     def action_edit(self) -> None:
-        """Edit the arguments on one line."""
-        question = self._current
-        if question is not None:
-            self._write(
-                question.request.arguments.decode(),
-                "The arguments. enter approves these, escape goes back.",
-                edits=True,
+        """Edit the arguments."""
+        if self._current is not None:
+            text = words.editable(self._arguments_of(self._current))
+            self._open(
+                self._editor, text, "enter shows the edit as it will be sent, ctrl+j new line, escape goes back."
             )
 
-    def _write(self, text: str, words: str, *, edits: bool) -> None:
-        self._edits = edits
-        self.add_class("-writing")
-        field = self.query_one(Input)
-        field.value = text
-        field.focus()
-        self._say(words)
+    def _open(self, field: Field, text: str, message: str) -> None:
+        self._asked_session = False
+        field.open(text)
+        self._message = message
+        self.call_after_refresh(self._arrange)
 
-    def _written(self) -> None:
-        self.remove_class("-writing")
-        self.focus()
-        self._say("")
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take the reason, or the edited arguments."""
+    def on_field_left(self, event: Field.Left) -> None:
+        """Back to the question."""
         event.stop()
-        question = self._current
-        if question is None:
-            return
-        if not self._edits:
-            question.reject(event.value.strip())
-        else:
-            try:
-                edited = canonical(read_arguments(event.value))
-            except TuiHostError as error:
-                self._say(line(str(error), 300))
-                return
-            question.approve(edited=edited)
-        self._written()
-        self._show()
+        field = self._field
+        if field is not None:
+            field.close()
+            self.focus()
+            self._ask(self._current)
 
-    def on_key(self, event: events.Key) -> None:
-        """Escape closes the field, and nothing else."""
-        if self._writing and event.key == "escape":
-            event.stop()
-            event.prevent_default()
-            self._written()
+    def on_field_taken(self, event: Field.Taken) -> None:
+        """Reject with the reason, or show the edit and ask again."""
+        event.stop()
+        question, field = self._current, self._field
+        if question is None or field is None:
+            return
+        if field is self._reason:
+            question.reject(event.text.strip())
+        elif not self._take_edit(question, event.text):
+            return
+        field.close()
+        self.focus()
+        self._ask(question if question.open else self._next())
+
+    def _take_edit(self, question: Question, text: str) -> bool:
+        """Keep an edit to be shown and asked again; False if it cannot be sent, which is said in place."""
+        try:
+            edited = words.read_edit(text, question.request.tool.schema)
+        except TuiHostError as error:
+            self._message = visible(str(error), newlines=False)
+            self._arrange()
+            return False
+        self._edits.pop(question.request.call, None)
+        if edited != question.request.arguments:
+            self._edits[question.request.call] = edited
+        return True
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return [row[start:end] for row in text.split("\n") for start, end in fill(row, width)]
+
+
+def _keys_wrapped(keys: str, width: int) -> list[str]:
+    """Keys with what they do, never torn apart."""
+    rows = [""]
+    for key in keys.split("   "):
+        longer = f"{rows[-1]}   {key}" if rows[-1] else key
+        if len(longer) <= width or not rows[-1]:
+            rows[-1] = longer
+        else:
+            rows.append(key)
+    return rows

@@ -1,0 +1,534 @@
+"""The approval: what it shows, which keys decide and when, and what can never be approved."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+
+import anyio
+import pytest
+from textual import events
+from textual.app import App, ComposeResult
+from textual.containers import Container, Vertical
+from textual.pilot import Pilot
+from textual.widgets import Input, Static, TextArea
+from typing_extensions import override
+
+from tui_host.capture.visible import hidden
+from tui_host.chat.arguments import canonical
+from tui_host.chat.policy import CallRequest, Decision, Question
+from tui_host.errors import JSON
+from tui_host.servers.catalog import Tool
+from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.widgets.approval import Approval
+from tui_host.tui.widgets.approval_field import Field
+from tui_host.tui.widgets.approval_quiet import Quiet
+from tui_host.tui.widgets.approval_words import editable, misfits
+
+SCHEMA: JSON = {
+    "type": "object",
+    "properties": {"a": {"type": "number"}, "b": {"type": "number"}, "unit": {"enum": ["m", "km"]}},
+    "required": ["a", "b"],
+}
+HINTS = (("readOnlyHint", True),)
+
+
+def answered(question: Question, decision: Decision) -> None:
+    """Nobody waits in these tests."""
+
+
+def question(
+    name: str = "multiply",
+    arguments: Mapping[str, JSON] | None = None,
+    *,
+    server: str = "math",
+    description: str = "Multiply two numbers.",
+    changed: str = "",
+) -> Question:
+    tool = Tool(
+        server=server,
+        name=name,
+        description=description,
+        schema=SCHEMA,
+        annotations=HINTS,
+        fingerprint=f"print of {name}",
+    )
+    given = {"a": 6, "b": 5} if arguments is None else arguments
+    request = CallRequest(call=f"{name}-{id(given)}", tool=tool, arguments=canonical(given), changed=changed)
+    return Question(request, answered=answered)
+
+
+class Asking(App[None]):
+    """A screen like the main one: chat at the left, something else to read at the right."""
+
+    CSS = """
+    #chat { width: 2fr; layers: below above; } #talk { layer: below; }
+    Approval { layer: above; dock: bottom; } #row { layout: horizontal; } #other { width: 1fr; }
+    """
+
+    def __init__(self, *questions: Question, quiet: float = 0.05, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self.questions = questions
+        self.granted: list[Question] = []
+        self.done = 0
+        self._quiet = quiet
+        self._glyphs = glyphs
+
+    @override
+    def compose(self) -> ComposeResult:
+        with Container(id="row"):
+            with Container(id="chat"), Vertical(id="talk"):
+                yield Static("chat")
+                yield Input(id="prompt")
+            yield TextArea("to read", read_only=True, id="other")
+
+    def on_mount(self) -> None:
+        self.query_one("#prompt").focus()
+        self.ask()
+
+    def ask(self) -> None:
+        self.query_one("#talk").disabled = True
+        self.query_one("#chat").mount(
+            Approval(self.questions, on_grant=self.granted.append, glyphs=self._glyphs, quiet_seconds=self._quiet)
+        )
+
+    @property
+    def approval(self) -> Approval:
+        return self.query_one(Approval)
+
+    @override
+    async def on_event(self, event: events.Event) -> None:
+        kinds = events.Key | events.Paste | events.MouseDown | events.MouseUp | events.Click
+        if isinstance(event, kinds) and any(found.swallow(event) for found in self.query(Approval)):
+            return
+        await super().on_event(event)
+
+    def on_approval_done(self) -> None:
+        self.done += 1
+
+
+class Alone(Asking):
+    """The chat alone, as on a narrow screen."""
+
+    CSS = Asking.CSS + "#chat { width: 1fr; } #other { display: none; }"
+
+
+async def armed(pilot: Pilot[None], app: Asking) -> None:
+    await pilot.pause()
+    with anyio.fail_after(5):
+        while not app.approval.is_armed:
+            await anyio.sleep(0.02)
+    await pilot.pause()
+
+
+async def decide(pilot: Pilot[None], app: Asking, *keys: str) -> None:
+    """Press keys, each once it would decide."""
+    for key in keys:
+        await armed(pilot, app)
+        await pilot.press(key)
+        await pilot.pause()
+
+
+def text(app: Asking) -> str:
+    """The approval as it stands on the screen."""
+    region = app.approval.region
+    update = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+    rows = [strip.crop(region.x, region.right).text.rstrip() for strip in update[region.y : region.bottom]]
+    return "\n".join(rows)
+
+
+def words(asked: Question) -> str:
+    return "" if asked.decision is None else asked.decision.words.split(",")[0]
+
+
+def verdict(asked: Question) -> str:
+    return "" if asked.decision is None else asked.decision.verdict
+
+
+async def test_it_looks_as_designed() -> None:
+    app = Asking(question(), question("add"))
+    async with app.run_test(size=(110, 24)) as pilot:
+        await armed(pilot, app)
+        lines = [line.strip("│╭╮ ").rstrip() for line in text(app).splitlines()]
+        assert lines[0].startswith("─ Approve 2 calls?  1 of 2")
+        assert lines[1].startswith("> math.multiply")
+        assert lines[1].endswith("server says: reads")
+        assert lines[2].strip().startswith("math.add")
+        assert lines[3] == "Multiply two numbers."
+        assert [line for line in lines if line.startswith(('"a"', '"b"'))] == ['"a": 6,', '"b": 5']
+        assert "all shown" in text(app)
+        for key in ("y once", "Y all that remain", "A this tool, this session", "e edit", "n no", "r no, because…"):
+            assert key in text(app)
+        assert "esc no, and stop the turn" in text(app)
+        assert "ready" in text(app)
+
+
+@pytest.mark.parametrize("key", ["y", "a"])
+async def test_y_and_a_approve_once_exactly_what_was_shown(key: str) -> None:
+    asked = question()
+    app = Asking(asked)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await decide(pilot, app, key)
+        assert asked.decision is not None
+        assert (asked.decision.verdict, asked.decision.arguments) == ("approved", b'{"a":6,"b":5}')
+        assert app.done == 1
+
+
+async def test_n_rejects_and_goes_on_to_the_next() -> None:
+    first, second = question(), question("add")
+    app = Asking(first, second)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await decide(pilot, app, "n")
+        assert (verdict(first), verdict(second)) == ("rejected", "")
+        await armed(pilot, app)
+        assert "> math.add" in text(app)
+        await pilot.press("y")
+        await pilot.pause()
+        assert verdict(second) == "approved"
+
+
+async def test_escape_rejects_and_stops() -> None:
+    asked = question()
+    app = Asking(asked)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await decide(pilot, app, "escape")
+        assert asked.decision is not None
+        assert (asked.decision.verdict, asked.decision.stop) == ("rejected", True)
+
+
+@pytest.mark.parametrize("key", ["enter", "space", "x", "Z", "ctrl+j"])
+async def test_no_other_key_decides(key: str) -> None:
+    asked = question()
+    app = Asking(asked)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await decide(pilot, app, key)
+        assert asked.open
+
+
+async def test_what_was_typed_ahead_never_decides() -> None:
+    asked = question()
+    app = Asking(asked, quiet=0.5)
+    async with app.run_test(size=(100, 24)) as pilot:
+        for character in "yes why not":
+            await pilot.press("space" if character == " " else character)
+        await pilot.press("y", "y", "y")
+        assert asked.open
+        await decide(pilot, app, "y")
+        assert verdict(asked) == "approved"
+
+
+async def test_each_question_has_a_quiet_period_of_its_own() -> None:
+    first, second = question(), question("add")
+    app = Asking(first, second, quiet=0.5)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await decide(pilot, app, "y")
+        await pilot.press("y", "y", "y")
+        assert (verdict(first), verdict(second)) == ("approved", "")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [events.Key("l", "l"), events.Key("down", None), events.Paste("y"), events.Key("right_square_bracket", "]")],
+    ids=["letter", "moving key", "paste", "terminal's reply"],
+)
+async def test_any_key_that_is_no_decision_restarts_the_quiet_period(event: events.Event) -> None:
+    asked = question()
+    app = Asking(asked, quiet=0.5)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await armed(pilot, app)
+        event.time = time.monotonic()
+        await app.on_event(event)
+        await pilot.press("y")
+        assert asked.open
+        await decide(pilot, app, "y")
+        assert not asked.open
+
+
+async def test_a_click_restarts_the_quiet_period_too() -> None:
+    asked = question()
+    app = Asking(asked, quiet=0.5)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await armed(pilot, app)
+        await pilot.click("#other")
+        app.approval.focus()
+        await pilot.press("y")
+        assert asked.open
+
+
+async def test_tab_looks_around_where_keys_decide_nothing_and_coming_back_starts_anew() -> None:
+    asked = question()
+    app = Asking(asked, quiet=0.5)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await armed(pilot, app)
+        await pilot.press("tab")
+        assert app.focused is not None
+        assert app.focused.id == "other"
+        await pilot.press("y", "A", "n", "r", "e")
+        await pilot.pause()
+        assert asked.open
+        assert "tab comes back" in text(app)
+        await pilot.press("tab", "y")
+        assert asked.open
+        await decide(pilot, app, "y")
+        assert not asked.open
+
+
+def test_a_key_is_judged_by_the_time_it_was_pressed() -> None:
+    quiet = Quiet(0.5)
+    key = events.Key("y", "y")
+    key.time = 10.0
+    assert quiet.swallow(key, here=True)  # nothing was painted yet
+    quiet.painted(10.0)
+    key.time = 10.4
+    assert quiet.swallow(key, here=True)
+    key.time = 10.8
+    assert quiet.swallow(key, here=True)  # the one before restarted it
+    key.time = 11.4
+    assert not quiet.swallow(key, here=True)
+
+
+LONG: Mapping[str, JSON] = {"note": "\n".join(f"line {number}" for number in range(400)), "list": list(range(200))}
+
+
+async def test_arguments_whose_end_was_not_seen_are_first_shown_to_their_end() -> None:
+    asked = question(arguments=LONG)
+    app = Asking(asked, quiet=0.5)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await armed(pilot, app)
+        assert "more lines: pagedown, end" in text(app)
+        await decide(pilot, app, "y")
+        assert asked.open
+        assert "all shown" in text(app)
+        assert "were not seen" in text(app)
+        await pilot.press("y")
+        assert asked.open
+        await decide(pilot, app, "y")
+        assert asked.decision is not None
+        assert asked.decision.arguments == canonical(LONG)
+
+
+async def test_paging_to_the_end_counts_as_seen() -> None:
+    asked = question(arguments=LONG)
+    app = Asking(asked)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await armed(pilot, app)
+        await pilot.press("pagedown", "end")
+        await decide(pilot, app, "y")
+        assert not asked.open
+
+
+async def test_all_that_remain_are_approved_only_once_each_was_seen() -> None:
+    short, long, last = question(), question("long", LONG), question("add")
+    app = Asking(short, long, last)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await decide(pilot, app, "Y")
+        assert [verdict(asked) for asked in app.questions] == ["", "", ""]
+        await armed(pilot, app)
+        assert "> math.long" in text(app)
+        await decide(pilot, app, "Y", "Y")  # to its end; then to the third, which was not shown yet
+        assert [verdict(asked) for asked in app.questions] == ["", "", ""]
+        await armed(pilot, app)
+        assert "> math.add" in text(app)
+        await decide(pilot, app, "Y")
+        assert [words(asked) for asked in app.questions] == ["approved with all that remained"] * 3
+
+
+async def test_a_session_rule_takes_a_second_a_after_it_was_told() -> None:
+    asked = question()
+    app = Asking(asked, quiet=0.5)
+    async with app.run_test(size=(100, 26)) as pilot:
+        await decide(pilot, app, "A")
+        await pilot.press("A", "A")
+        assert asked.open
+        await armed(pilot, app)
+        assert "A again: every call of math.multiply, as it is defined now" in " ".join(
+            text(app).replace("│", " ").split()
+        )
+        await pilot.press("A")
+        await pilot.pause()
+        assert app.granted == [asked]
+        assert words(asked) == "approved for the session"
+
+
+async def test_another_decision_in_between_forgets_the_first_a() -> None:
+    first, second = question(), question("add")
+    app = Asking(first, second)
+    async with app.run_test(size=(100, 26)) as pilot:
+        await decide(pilot, app, "A", "n", "A")
+        assert second.open
+        assert app.granted == []
+
+
+async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again() -> None:
+    asked = question()
+    app = Asking(asked)
+    async with app.run_test(size=(100, 34)) as pilot:
+        await decide(pilot, app, "e")
+        field = app.query_one("#approval-edit", Field)
+        assert field.has_focus
+        await pilot.press("y", "enter")  # now it is no JSON
+        await pilot.pause()
+        assert "not JSON" in " ".join(text(app).split())
+        field.load_text('{"a": "six"}')
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "b is missing" in text(app)
+        assert "a must be number" in text(app)
+        assert asked.open
+        field.load_text('{"a": 7,\n "b": 5}')
+        await pilot.press("enter")
+        await pilot.pause()
+        assert asked.open
+        assert "edited: this is what will be sent" in text(app)
+        assert '"a": 7' in text(app)
+        await decide(pilot, app, "y")
+        assert asked.decision is not None
+        assert (asked.decision.verdict, asked.decision.arguments) == ("edited", b'{"a":7,"b":5}')
+
+
+async def test_a_reason_is_told_and_letters_in_it_decide_nothing() -> None:
+    first, second = question(), question("add")
+    app = Asking(first, second)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await decide(pilot, app, "r")
+        await pilot.press(*"nay", "enter")
+        await pilot.pause()
+        assert first.decision is not None
+        assert (first.decision.verdict, first.decision.reason, first.decision.stop) == ("rejected", "nay", False)
+        assert second.open
+        await armed(pilot, app)
+        assert app.approval.has_focus
+
+
+async def test_escape_in_a_field_closes_the_field_alone() -> None:
+    asked = question()
+    app = Asking(asked)
+    async with app.run_test(size=(100, 30)) as pilot:
+        for key in ("r", "e"):
+            await decide(pilot, app, key)
+            await pilot.press("n", "escape")
+            await pilot.pause()
+            assert asked.open
+            assert app.approval.has_focus
+        await decide(pilot, app, "y")
+        assert asked.decision is not None
+        assert asked.decision.arguments == b'{"a":6,"b":5}'
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (40, 12), (36, 9)])
+async def test_on_low_screens_arguments_and_keys_stay(size: tuple[int, int]) -> None:
+    app = Alone(question(description="words " * 200, arguments={"path": "/"}))
+    async with app.run_test(size=size) as pilot:
+        await armed(pilot, app)
+        assert "math.multiply" in text(app)
+        assert '"path"' in text(app) or "more lines" in text(app)
+        assert "y once" in text(app)
+        assert app.approval.region.height <= size[1]
+
+
+@pytest.mark.parametrize("size", [(24, 20), (60, 4), (1, 1)])
+async def test_where_the_arguments_cannot_be_seen_nothing_can_be_approved(size: tuple[int, int]) -> None:
+    asked = question()
+    app = Alone(asked)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await armed(pilot, app)
+        await pilot.resize_terminal(*size)
+        await pilot.pause()
+        await decide(pilot, app, "y", "a", "Y", "A", "A")
+        assert asked.open
+        await decide(pilot, app, "n")
+        assert verdict(asked) == "rejected"
+
+
+async def test_too_small_is_said() -> None:
+    app = Alone(question())
+    async with app.run_test(size=(26, 14)) as pilot:
+        await armed(pilot, app)
+        assert "Too small" in text(app)
+
+
+HOSTILE = "\x1b[2J\x1b]52;c;eA==\x07\x9b2J\u202egnirts\u200b\u2066 [@click=app.quit]x[/] [/]"
+
+
+async def test_every_hidden_character_is_seen_and_nothing_acts() -> None:
+    asked = question(HOSTILE, {"command": HOSTILE, HOSTILE: 1}, description=HOSTILE, changed=HOSTILE)
+    app = Asking(asked)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await armed(pilot, app)
+        for line in text(app).splitlines():
+            assert not hidden(line), line
+            assert line[0] in "╭│╰", line
+        assert "⟨202e⟩" in text(app)
+        assert "hidden characters, shown as codes" in text(app)
+        await pilot.press("p")
+        await pilot.pause()
+        assert not hidden(text(app).replace("\n", ""))
+        await pilot.press("d")
+        await pilot.pause()
+        assert not hidden(text(app).replace("\n", ""))
+        await pilot.press("d")
+        await decide(pilot, app, "y")
+        assert asked.decision is not None
+        assert json.loads(asked.decision.arguments)["command"] == HOSTILE
+
+
+async def test_a_name_that_looks_like_another_is_escaped() -> None:
+    app = Asking(question("multіply"))
+    async with app.run_test(size=(100, 24)) as pilot:
+        await armed(pilot, app)
+        assert "math.'mult\\u0456ply'" in text(app)
+
+
+async def test_the_description_can_be_read_whole_and_nothing_is_approved_from_there() -> None:
+    asked = question(description="\n".join(f"sentence {number}" for number in range(300)))
+    app = Asking(asked)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await armed(pilot, app)
+        await pilot.press("d", "end")
+        await pilot.pause()
+        assert "sentence 299" in text(app)
+        await decide(pilot, app, "y")
+        assert asked.open
+        await decide(pilot, app, "y")
+        assert not asked.open
+
+
+async def test_a_question_answered_elsewhere_makes_room_and_new_ones_join() -> None:
+    first, second, third = question(), question("add"), question("divide")
+    app = Asking(first, second)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await armed(pilot, app)
+        first.approve()
+        app.approval.take([first, second, third])
+        await armed(pilot, app)
+        assert "Approve 2 calls?" in text(app)
+        assert "> math.add" in text(app)
+
+
+async def test_ascii_marks_where_the_terminal_wants_them() -> None:
+    app = Asking(question(arguments=LONG), glyphs=ASCII)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await armed(pilot, app)
+        assert text(app).isascii()
+
+
+@pytest.mark.parametrize(
+    ("value", "complaints"),
+    [
+        ({"a": 1, "b": 2}, []),
+        ({"a": 1}, ["b is missing"]),
+        ({"a": True, "b": 2}, ["a must be number"]),
+        ({"a": 1, "b": 2, "unit": "mile"}, ['unit must be one of ["m", "km"]']),
+    ],
+)
+def test_what_does_not_fit_the_schema_is_named(value: Mapping[str, JSON], complaints: list[str]) -> None:
+    assert misfits(value, SCHEMA) == complaints
+
+
+def test_an_editor_shows_hidden_characters_as_escapes_of_the_same_value() -> None:
+    arguments = canonical({"a": HOSTILE, "b": "中文 é"})
+    shown = editable(arguments)
+    assert not hidden(shown)
+    assert canonical(json.loads(shown)) == arguments
+    assert "中文 é" in shown

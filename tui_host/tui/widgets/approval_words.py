@@ -1,0 +1,157 @@
+"""What the approval says: names, claims, arguments as lines, what is wrong with an edit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from tui_host.capture.visible import hidden, visible
+from tui_host.chat.arguments import canonical, pretty, read_arguments
+from tui_host.chat.policy import CallRequest
+from tui_host.errors import JSON, TuiHostError
+from tui_host.servers.catalog import Tool
+from tui_host.tui.foreign import tool_name
+from tui_host.tui.markdown.wrap import fold
+
+HINTS = {
+    ("readOnlyHint", True): "reads",
+    ("readOnlyHint", False): "changes things",
+    ("destructiveHint", True): "may destroy",
+    ("destructiveHint", False): "only adds",
+    ("idempotentHint", True): "may be repeated",
+    ("openWorldHint", True): "reaches outside",
+}
+KEYS = (
+    "y once",
+    "Y all that remain",
+    "A this tool, this session",
+    "e edit",
+    "n no",
+    "r no, because…",
+    "esc no, and stop the turn",
+    "tab look around",
+    "p pretty/raw",
+    "d description",
+)
+"""Each key with how far it reaches, in the order of their importance on a low screen."""
+
+
+def name_of(tool: Tool) -> str:
+    """Server first, then the tool."""
+    return visible(tool_name(tool.server, tool.name), newlines=False)
+
+
+def hints_of(tool: Tool) -> str:
+    """The server's hints in a few words, as its claim; empty if it gives none."""
+    found = [
+        HINTS[name, value] for name, value in tool.annotations if isinstance(value, bool) and (name, value) in HINTS
+    ]
+    return f"server says: {', '.join(found)}" if found else ""
+
+
+def description_of(request: CallRequest) -> str:
+    """What changed in the definition, and the server's own words about the tool."""
+    tool = request.tool
+    parts: list[str] = []
+    if request.changed:
+        parts.append(f"! changed since it was last approved: {visible(request.changed)}")
+    count = hidden(tool.description) + hidden(tool.title)
+    if count:
+        parts.append(f"! its description has {count} hidden characters")
+    words = f"{tool.title}: {tool.description}" if tool.title else tool.description
+    parts.append(visible(words).strip() or "(the server gives no description)")
+    return "\n".join(parts)
+
+
+def arguments_text(arguments: bytes, *, raw: bool) -> str:
+    """The arguments as they would be sent: byte for byte, or indented. Not yet made visible."""
+    text = arguments.decode()
+    if raw:
+        return text
+    value: JSON = json.loads(text)
+    return pretty(value)
+
+
+def folded(text: str, width: int) -> list[str]:
+    """A text's lines, none wider than `width` cells, every character visible; nothing is left out."""
+    lines: list[str] = []
+    for row in visible(text).expandtabs(4).split("\n"):
+        lines.extend(row[start:end] for start, end in fold(row, width))
+    return lines
+
+
+def editable(arguments: bytes) -> str:
+    """The arguments for an editor: characters that would not be seen as JSON escapes, so that the value is the same."""
+    text = arguments_text(arguments, raw=False)
+    if visible(text) == text:
+        return text
+    return "".join(character if visible(character) == character else json.dumps(character)[1:-1] for character in text)
+
+
+def read_edit(text: str, schema: JSON) -> bytes:
+    """An edit as it would be sent.
+
+    Raises:
+        TuiHostError: It is no JSON object, or its top level does not fit the tool's schema.
+    """
+    value = read_arguments(text)
+    complaints = misfits(value, schema)
+    if complaints:
+        raise TuiHostError("; ".join(complaints))
+    return canonical(value)
+
+
+TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+    "null": (type(None),),
+}
+
+
+def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
+    """What at the top level does not fit a schema: missing names, wrong types, values that are not offered."""
+    if not isinstance(schema, Mapping):
+        return []
+    found: list[str] = []
+    required = schema.get("required")
+    if isinstance(required, Sequence) and not isinstance(required, str):
+        found += [
+            f"{visible(name, newlines=False)} is missing"
+            for name in required
+            if isinstance(name, str) and name not in value
+        ]
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        for name, given in value.items():
+            complaint = _misfit(given, properties.get(name))
+            if complaint:
+                found.append(f"{visible(name, newlines=False)} {complaint}")
+            elif name not in properties and schema.get("additionalProperties") is False:
+                found.append(f"{visible(name, newlines=False)} is not offered")
+    return found
+
+
+def _misfit(given: JSON, schema: JSON) -> str:
+    if not isinstance(schema, Mapping):
+        return ""
+    wanted = schema.get("type")
+    names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, Sequence) else []
+    known = [name for name in names if isinstance(name, str) and name in TYPES]
+    if known and not any(_is(given, name) for name in known):
+        return f"must be {' or '.join(known)}"
+    offered = schema.get("enum")
+    if isinstance(offered, Sequence) and not isinstance(offered, str) and given not in offered:
+        return f"must be one of {visible(json.dumps(list(offered), ensure_ascii=False)[:200], newlines=False)}"
+    return ""
+
+
+def _is(given: JSON, name: str) -> bool:
+    if isinstance(given, bool):
+        return name == "boolean"
+    if name == "integer" and isinstance(given, float):
+        return given.is_integer()
+    return isinstance(given, TYPES[name])
