@@ -89,9 +89,12 @@ class HttpGate(httpx2.AsyncBaseTransport):
     async def _request(self, request: httpx2.Request, frame: _Frame, flight: Flight | None) -> httpx2.Response:
         try:
             response = self._noted(await self._inner.handle_async_request(request), flight)
-            if response.status_code >= 400:
+            if response.has_redirect_location and (place := _target(response)) is not None:
+                self._tell(HttpAnswer(status=response.status_code, words=f"it points to {place}"), flight)
+                return response
+            if response.status_code >= 300:
                 return await self._failed(request, response, flight)
-            if not self._streaming_post or frame.id is None or response.is_redirect or response.status_code == 202:
+            if not self._streaming_post or frame.id is None or response.status_code == 202:
                 return response
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "text/event-stream":
@@ -111,6 +114,8 @@ class HttpGate(httpx2.AsyncBaseTransport):
     def _noted(self, response: httpx2.Response, flight: Flight | None) -> httpx2.Response:
         if flight is not None:
             flight.answer = HttpAnswer(status=response.status_code)
+        if response.is_success:
+            self.last = None
         return response
 
     def _tell(self, answer: HttpAnswer, flight: Flight | None) -> None:
@@ -180,6 +185,15 @@ class _HoldBack:
         if self._delay:
             await anyio.sleep(self._delay)
         self._last = time.monotonic()
+
+
+def _target(response: httpx2.Response) -> str | None:
+    """Where a redirect leads, without what may be secret in it; None if nowhere, which the SDK would take for a fault."""
+    try:
+        place = httpx2.URL(response.headers["location"])
+        return str(place.copy_with(query=None, fragment=None, userinfo=b""))
+    except (httpx2.InvalidURL, ValueError):
+        return None
 
 
 def _frame(body: bytes) -> _Frame:

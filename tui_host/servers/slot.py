@@ -68,6 +68,8 @@ class Slot:
     def status(self) -> ServerStatus:
         """What is known now."""
         status = self._status if self.connection is None else self.connection.status
+        if self.connection is not None and self.is_again:
+            status = replace(status, state="connecting", detail="ending the connection before")
         return replace(status, notices=(self._notice, *status.notices)) if self._notice else status
 
     def finished(self, status: ServerStatus) -> None:

@@ -1,0 +1,121 @@
+"""Pools of real server processes, and what a test wants to know of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+
+from tui_host.capture.record import Place, Record
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
+from tui_host.servers.pool import Pool
+from tui_host.settings.schema import ServerSpec, Template
+
+HOSTILE = Path(__file__).parent / "hostile.py"
+SDK_SERVER = Path(__file__).parent / "sdk_server.py"
+
+
+class Running:
+    """A pool that runs, with its records."""
+
+    def __init__(self, pool: Pool, recorder: Recorder) -> None:
+        self.pool = pool
+        self.recorder = recorder
+
+    def status(self, name: str) -> ServerStatus:
+        return next(status for status in self.pool.statuses() if status.name == name)
+
+    def tool(self, server: str, name: str) -> Tool:
+        return next(tool for tool in self.status(server).tools if tool.name == name)
+
+    async def call(
+        self,
+        server: str,
+        tool: str = "echo",
+        arguments: bytes = b"{}",
+        *,
+        call: str = "call_1",
+        on_progress: Callable[[Progress], None] = lambda _: None,
+    ) -> ToolOutput:
+        place = Place(session="s", turn=1, step=1, call=call)
+        known = self.tool(server, tool)
+        return await self.pool.call(
+            server, tool, arguments, place=place, fingerprint=known.fingerprint, on_progress=on_progress
+        )
+
+    async def until(self, is_so: Callable[[], bool], seconds: float = 5) -> None:
+        with anyio.fail_after(seconds):
+            while not is_so():
+                await anyio.sleep(0.01)
+
+    def records(self, server: str, **fields: object) -> list[Record]:
+        found = [record for record in self.recorder.since(0, limit=10**9) if record.draft.peer == server]
+        return [
+            record for record in found if all(getattr(record.draft, name) == value for name, value in fields.items())
+        ]
+
+    def lines(self, server: str, direction: str) -> list[bytes]:
+        return [record.draft.data for record in self.records(server, kind="frame", direction=direction)]
+
+
+def hostile(name: str, mode: str, argument: str = "", *, timeout: float = 60.0) -> ServerSpec:
+    words = ("-S", str(HOSTILE), mode, argument)
+    return ServerSpec(
+        name=name,
+        command=Template(text=sys.executable, literal=True),
+        args=tuple(Template(text=word, literal=True) for word in words),
+        timeout=timeout,
+    )
+
+
+@asynccontextmanager
+async def started(
+    *specs: ServerSpec, settle: float = 20, environment: Mapping[str, str] | None = None
+) -> AsyncGenerator[Running]:
+    """A pool of these servers, settled; every way out stops it and checks that this was quick."""
+    recorder = Recorder(None, Redactor([]), capture="c")
+    pool = Pool({spec.name: spec for spec in specs}, recorder, environment or dict(os.environ))
+    running = Running(pool, recorder)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run)
+        try:
+            await pool.settled(settle)
+            yield running
+        finally:
+            with anyio.CancelScope(shield=True), anyio.fail_after(6):
+                await pool.stop_all()
+
+
+def remote(name: str, url: str, **more: object) -> ServerSpec:
+    spec = ServerSpec(name=name, transport="http", url=Template(text=url, literal=True))
+    return replace(spec, **more)
+
+
+def made_with_sdk(name: str, **more: object) -> ServerSpec:
+    spec = ServerSpec(
+        name=name,
+        command=Template(text=sys.executable, literal=True),
+        args=(Template(text=str(SDK_SERVER), literal=True), Template(text="stdio", literal=True)),
+    )
+    return replace(spec, **more)
+
+
+@contextmanager
+def listening(kind: str, port: int = 0) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
+    """The SDK's server over HTTP; ends with the block."""
+    command = [sys.executable, str(SDK_SERVER), kind, str(port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())["url"], process
+        finally:
+            process.kill()

@@ -1,0 +1,100 @@
+"""A server made with the SDK, for both eras: `stdio`, `http` or `sse`. Over HTTP it prints `{"url": …}` and ends with its input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+import threading
+
+import anyio
+import uvicorn
+from mcp.server.mcpserver import Context, MCPServer
+
+server = MCPServer("made with the SDK", version="1.2.3", instructions="Be kind.")
+
+
+@server.tool()
+def echo(text: str) -> str:
+    """Give the text back."""
+    return text
+
+
+@server.tool()
+def add(a: float, b: float) -> dict[str, float]:
+    """Add two numbers."""
+    return {"sum": a + b}
+
+
+@server.tool()
+def fail() -> str:
+    """Fail."""
+    raise ValueError("on purpose")
+
+
+@server.tool()
+async def progress(ctx: Context) -> str:
+    """Report progress three times."""
+    for each in range(3):
+        await ctx.report_progress(each, 3, "working")
+        await anyio.sleep(0.05)
+    return "worked"
+
+
+@server.tool()
+async def wait(seconds: float) -> str:
+    """Wait, and say on standard error if the wait was cut."""
+    try:
+        await anyio.sleep(seconds)
+    except anyio.get_cancelled_exc_class():
+        print("the wait was cancelled", file=sys.stderr, flush=True)
+        raise
+    return "waited"
+
+
+@server.tool()
+async def grow(name: str, ctx: Context) -> str:
+    """Get one tool more."""
+
+    def grown() -> str:
+        return "grown"
+
+    server.add_tool(grown, name=name)
+    await ctx.notify_tools_changed()
+    await ctx.session.send_tool_list_changed()
+    return "grew"
+
+
+@server.tool()
+def exit(code: int) -> str:  # noqa: A001 - what it does
+    """End the process."""
+    os._exit(code)
+
+
+@server.resource("note://one")
+def note() -> str:
+    """A note."""
+    return "note"
+
+
+@server.prompt()
+def greet() -> str:
+    """A greeting."""
+    return "hello"
+
+
+def serve(kind: str, port: int) -> None:
+    listening = socket.create_server(("127.0.0.1", port))
+    app = server.sse_app() if kind == "sse" else server.streamable_http_app()
+    port = listening.getsockname()[1]
+    print(json.dumps({"url": f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"}), flush=True)
+    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+    asyncio.run(uvicorn.Server(uvicorn.Config(app, log_level="critical")).serve(sockets=[listening]))
+
+
+if sys.argv[1] == "stdio":
+    server.run("stdio")
+else:
+    serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -1,0 +1,92 @@
+"""What a server lists: read tool by tool, page by page, and again when it changes."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from tests.servers.running import hostile, started
+from tui_host.errors import ServerError
+
+
+async def test_broken_tools_are_shown_with_their_reason_and_the_others_work() -> None:
+    async with started(hostile("bad", "malformed-tools")) as running:
+        tools = {(tool.name, tool.description): tool.problem for tool in running.status("bad").tools}
+        assert [tool.name for tool in running.pool.tools()] == ["echo"]
+        assert (await running.call("bad")).content[0].text == "{}"
+    assert tools["echo", "The tool echo."] is None
+    assert tools["echo", "another"] == "another tool of this server has the same name"
+    assert "inputSchema" in (tools["no-schema", ""] or "")
+    assert (tools["bad", "The tool bad."] or "").startswith("malformed")
+    assert tools["tasks", "The tool tasks."] == "it runs only as a task, which is not supported yet"
+    assert len(running.status("bad").tools) == 7
+
+
+async def test_a_tool_that_needs_a_task_or_is_broken_cannot_be_called() -> None:
+    async with started(hostile("bad", "malformed-tools")) as running:
+        with pytest.raises(ServerError, match="there is no tool tasks any more"):
+            await running.call("bad", "tasks")
+
+
+async def test_a_list_that_is_none_leaves_the_connection_ready_and_says_so() -> None:
+    async with started(hostile("bad", "malformed-list")) as running:
+        status = running.status("bad")
+        assert (status.state, status.tools) == ("ready", ())
+        assert "tools: page 1 is malformed" in status.notices
+
+
+@pytest.mark.parametrize(
+    ("mode", "count", "notice"),
+    [
+        ("endless-pages", 100, "tools: 100 on 100 pages were read; there are more"),
+        ("same-cursor", 2, "tools: page 2 leads back to one before"),
+    ],
+)
+async def test_pages_without_end_stop_at_a_bound_and_say_so(mode: str, count: int, notice: str) -> None:
+    async with started(hostile("bad", mode)) as running:
+        assert len(running.status("bad").tools) == count
+        assert notice in running.status("bad").notices
+
+
+async def test_the_empty_string_is_a_cursor_like_any_other() -> None:
+    async with started(hostile("odd", "empty-cursor")) as running:
+        assert [tool.name for tool in running.pool.tools()] == ["first", "second"]
+
+
+async def test_a_hundred_announced_changes_are_listed_once() -> None:
+    async with started(hostile("bad", "list-changed")) as running:
+        await running.call("bad")
+        await running.until(lambda: listings(running.lines("bad", "out")) == 2)
+        await anyio.wait_all_tasks_blocked()
+        assert listings(running.lines("bad", "out")) == 2
+
+
+def listings(lines: list[bytes]) -> int:
+    return sum(b'"tools/list"' in line for line in lines)
+
+
+async def test_a_definition_that_changed_is_told_and_calls_decided_on_the_old_one_are_not_sent() -> None:
+    async with started(hostile("bad", "changes")) as running:
+        before = running.tool("bad", "echo")
+        await running.call("bad")
+        await running.until(lambda: running.tool("bad", "echo").fingerprint != before.fingerprint)
+        assert "echo changed: description" in running.status("bad").notices
+        assert "more is new" in running.status("bad").notices
+        sent = len(running.lines("bad", "out"))
+        with pytest.raises(ServerError, match="has changed since it was decided; nothing was sent"):
+            await running.pool.call(
+                "bad",
+                "echo",
+                b"{}",
+                place=running.records("bad")[0].draft.place,
+                fingerprint=before.fingerprint,
+                on_progress=lambda _: None,
+            )
+        assert len(running.lines("bad", "out")) == sent
+
+
+async def test_a_fingerprint_holds_for_the_definition_and_for_where_it_runs() -> None:
+    async with started(hostile("one", "good"), hostile("two", "good"), hostile("other", "twice")) as running:
+        one, two, other = (running.tool(name, "echo").fingerprint for name in ("one", "two", "other"))
+        assert one == two
+        assert one != other

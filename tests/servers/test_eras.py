@@ -1,0 +1,125 @@
+"""Servers made with the SDK, over every transport, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+
+import anyio
+import pytest
+
+from tests.servers.running import Running, listening, made_with_sdk, remote, started
+from tui_host.errors import ServerError
+from tui_host.servers.catalog import Progress
+from tui_host.settings.schema import ServerSpec
+
+WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy"), ("sse", "auto")]
+ERAS = {"auto": ("2026-07-28", "stateless"), "legacy": ("2025-11-25", "stateful")}
+
+
+@pytest.fixture(scope="module")
+def http_url() -> Generator[str]:
+    with listening("http") as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="module")
+def sse_url() -> Generator[str]:
+    with listening("sse") as (url, _):
+        yield url
+
+
+@pytest.fixture(params=WAYS, ids=[f"{kind}-{mode}" for kind, mode in WAYS])
+def spec(request: pytest.FixtureRequest, http_url: str, sse_url: str) -> ServerSpec:
+    kind, mode = request.param
+    if kind == "stdio":
+        return made_with_sdk("sdk", mode=mode)
+    return remote("sdk", sse_url if kind == "sse" else http_url, transport=kind, mode=mode)
+
+
+async def test_a_server_says_what_it_is_and_its_tools_work(spec: ServerSpec) -> None:
+    async with started(spec) as running:
+        status = running.status("sdk")
+        assert status.state == "ready", status.detail
+        if spec.transport != "sse":
+            assert (status.protocol_version, status.era) == ERAS[spec.mode]
+        assert (status.server_info, status.instructions) == ("made with the SDK 1.2.3", "Be kind.")
+        assert {"echo", "add", "fail", "progress"} <= {tool.name for tool in running.pool.tools()}
+        output = await running.call("sdk", "echo", '{"text":"Grüße 🌍 \\u0000"}'.encode())
+        assert output.content[0].text == "Grüße 🌍 \0"
+        added = await running.call("sdk", "add", b'{"a":1,"b":2.5}')
+        assert added.structured == {"sum": 3.5}
+        assert (await running.call("sdk", "fail")).is_error
+        await running.until(lambda: running.status("sdk").resources == (1, 0, 1))
+    assert running.status("sdk").state == "stopped"
+
+
+async def test_every_frame_of_a_call_is_recorded_in_its_place(spec: ServerSpec) -> None:
+    async with started(spec) as running:
+        places: dict[str, list[bytes]] = {}
+        async with anyio.create_task_group() as group:
+            for number in range(3):
+                arguments = json.dumps({"text": f"number {number}"}, separators=(",", ":")).encode()
+
+                async def call(number: int = number, arguments: bytes = arguments) -> None:
+                    await running.call("sdk", "echo", arguments, call=f"call_{number}")
+
+                group.start_soon(call)
+        for record in running.records("sdk", kind="frame"):
+            places.setdefault(record.draft.place.call or "", []).append(record.draft.data)
+        for number in range(3):
+            asked, answered = places[f"call_{number}"]
+            assert b'"arguments":{"text":"number %d"}' % number in asked
+            assert b"number %d" % number in answered
+
+
+async def test_progress_comes_while_a_tool_runs(spec: ServerSpec) -> None:
+    async with started(spec) as running:
+        told: list[Progress] = []
+        with anyio.fail_after(10):
+            output = await running.call("sdk", "progress", on_progress=told.append)
+        assert output.content[0].text == "worked"
+        assert [progress.message for progress in told][:1] == ["working"]
+
+
+async def test_a_stopped_call_reaches_the_server_and_the_connection_lives(spec: ServerSpec) -> None:
+    async with started(spec) as running:
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                group.start_soon(running.call, "sdk", "wait", b'{"seconds":60}')
+                await running.until(lambda: calls(running) == 1)
+                group.cancel_scope.cancel()
+            assert (await running.call("sdk", "echo", b'{"text":"on"}')).content[0].text == "on"
+        if spec.transport == "stdio":
+            await running.until(lambda: "the wait was cancelled" in running.status("sdk").stderr)
+
+
+def calls(running: Running) -> int:
+    return sum(b'"tools/call"' in line for line in running.lines("sdk", "out"))
+
+
+async def test_a_tool_that_appears_is_offered(spec: ServerSpec) -> None:
+    async with started(spec) as running:
+        name = f"grown_{spec.transport}_{spec.mode}"  # a server that several tests share
+        # In the stateless era news come on a stream of their own, which is open a moment after the connection is ready.
+        if running.status("sdk").era == "stateless":
+            await running.until(lambda: any(b"acknowledged" in line for line in running.lines("sdk", "in")))
+        await running.call("sdk", "grow", json.dumps({"name": name}, separators=(",", ":")).encode())
+        await running.until(lambda: any(tool.name == name for tool in running.pool.tools()))
+        assert f"{name} is new" in running.status("sdk").notices
+
+
+async def test_a_server_that_ends_during_a_call_over_stdio_is_told() -> None:
+    async with started(made_with_sdk("sdk")) as running:
+        with anyio.fail_after(5), pytest.raises(ServerError, match=r"exited \(7\)"):
+            await running.call("sdk", "exit", b'{"code":7}')
+        running.pool.reconnect("sdk")
+        await running.pool.settled(10)
+        assert (await running.call("sdk", "echo", b'{"text":"again"}')).content[0].text == "again"
+        assert running.status("sdk").connection == "sdk#2"
+
+
+async def test_the_old_transport_is_found_behind_a_url_that_nobody_explained(sse_url: str) -> None:
+    async with started(remote("sdk", sse_url)) as running:
+        assert (running.status("sdk").state, running.status("sdk").transport) == ("ready", "sse")
+        assert (await running.call("sdk", "echo", b'{"text":"x"}')).content[0].text == "x"

@@ -1,0 +1,232 @@
+"""What can go wrong on HTTP: each fault is one call's, said in words, and the next call works."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import time
+
+import anyio
+import pytest
+
+from tests.servers.raw_http import Asked, Script, raw_http, well_behaved
+from tests.servers.running import hostile, remote, started
+from tui_host.errors import ServerError
+
+
+def once(script: Script) -> Script:
+    """Misbehave in the first call alone."""
+    done: list[bool] = []
+
+    async def first(asked: Asked) -> None:
+        if done:
+            await well_behaved(asked)
+        else:
+            done.append(True)
+            await script(asked)
+
+    return first
+
+
+async def dropped(asked: Asked) -> None:
+    await asked.stream.aclose()
+
+
+async def half_a_body(asked: Asked) -> None:
+    head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
+    await asked.stream.send(head.encode() + b'{"jsonrpc":"2.0",')
+
+
+async def bad_gzip(asked: Asked) -> None:
+    await asked.answer("200 OK", b"\x1f\x8bnonsense", Content_Type="application/json", Content_Encoding="gzip")
+
+
+async def gzip_bomb(asked: Asked) -> None:
+    body = gzip.compress(b" " * 300_000_000, 1)
+    await asked.answer("200 OK", body, Content_Type="application/json", Content_Encoding="gzip")
+
+
+async def login_page(asked: Asked) -> None:
+    page = b"<html><script>var x = 1;</script><body><h1>Sign in to \x1b[2JHotel WiFi</h1></body></html>"
+    await asked.answer("200 OK", page, Content_Type="text/html")
+
+
+async def unavailable(asked: Asked) -> None:
+    await asked.answer("503 Service Unavailable", b"<p>Back at <b>noon</b></p>", Retry_After="120")
+
+
+async def unauthorized(asked: Asked) -> None:
+    await asked.answer("401 Unauthorized", b'{"error":"no token"}', Content_Type="application/json")
+
+
+async def elsewhere(asked: Asked) -> None:
+    await asked.answer("307 Temporary Redirect", Location="http://127.0.0.1:9/steal")
+
+
+async def nowhere(asked: Asked) -> None:
+    await asked.answer("307 Temporary Redirect", Location="http://[::x/%zz")
+
+
+async def accepted(asked: Asked) -> None:
+    await asked.answer("202 Accepted")
+
+
+async def rpc_error(asked: Asked) -> None:
+    value = {"jsonrpc": "2.0", "id": asked.frame["id"], "error": {"code": -32602, "message": "no such city"}}
+    await asked.answer("400 Bad Request", json.dumps(value).encode(), Content_Type="application/json")
+
+
+async def no_json(asked: Asked) -> None:
+    await asked.answer("200 OK", b'{"jsonrpc":"2.0",', Content_Type="application/json")
+
+
+async def many_parts(asked: Asked) -> None:
+    await asked.result({"content": [{"type": "text", "text": "a"}] * 30_000})
+
+
+async def many_parts_in_an_event(asked: Asked) -> None:
+    await asked.events()
+    result = {"content": [{"type": "text", "text": "a"}] * 30_000}
+    value = {"jsonrpc": "2.0", "id": asked.frame["id"], "result": result}
+    await asked.stream.send(b"event: message\ndata: " + json.dumps(value).encode() + b"\n\n")
+
+
+async def stream_without_answer(asked: Asked) -> None:
+    await asked.events()
+    await asked.stream.send(b": nothing to say\n\n")
+
+
+FAULTS: list[tuple[Script, str]] = [
+    (dropped, "RemoteProtocolError|disconnected"),
+    (half_a_body, "peer closed connection"),
+    (bad_gzip, "broken"),
+    (gzip_bomb, "decodes to more than"),
+    (login_page, "HTTP 200 OK: Sign in to .*Hotel WiFi"),
+    (unavailable, r"HTTP 503 Service Unavailable: Back at noon \(try again after 120\)"),
+    (unauthorized, "HTTP 401 Unauthorized: no token.*Authorization"),
+    (elsewhere, "HTTP 307"),
+    (nowhere, "HTTP 307"),
+    (accepted, "202"),
+    (rpc_error, "no such city"),
+    (no_json, "Failed to parse"),
+    (many_parts, "parts or more"),
+    (many_parts_in_an_event, "parts or more"),
+    (stream_without_answer, "without a response"),
+]
+
+
+@pytest.mark.parametrize(("fault", "words"), FAULTS, ids=[fault.__name__ for fault, _ in FAULTS])
+async def test_a_fault_in_one_call_is_told_and_the_next_call_works(fault: Script, words: str) -> None:
+    async with raw_http(call=once(fault)) as server, started(remote("raw", server.url)) as running:
+        assert running.status("raw").state == "ready", running.status("raw").detail
+        with anyio.fail_after(10), pytest.raises(ServerError, match=words):
+            await running.call("raw")
+        with anyio.fail_after(5):
+            assert (await running.call("raw")).content[0].text == "fine"
+        assert not any(asked.path == "/steal" for asked in server.asked)
+
+
+async def test_a_refused_connection_is_one_line() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        async with started(remote("gone", f"http://127.0.0.1:{port}/mcp"), hostile("good", "good")) as running:
+            status = running.status("gone")
+            assert status.state == "failed"
+            assert "refused" in status.detail
+            assert "\n" not in status.detail
+            assert running.status("good").state == "ready"
+
+
+async def test_a_server_that_is_no_mcp_server_is_told_by_its_own_words() -> None:
+    async def everything(asked: Asked) -> None:
+        await asked.answer("403 Forbidden", b"members only")
+
+    async with raw_http(everything=everything) as server, started(remote("raw", server.url)) as running:
+        assert running.status("raw").detail.startswith("HTTP 403 Forbidden: members only")
+
+
+async def test_a_forgotten_session_is_made_anew_once_and_the_call_is_not_repeated() -> None:
+    async def forgotten(asked: Asked) -> None:
+        await asked.answer("404 Not Found")
+
+    async with raw_http(call=once(forgotten)) as server, started(remote("raw", server.url)) as running:
+        with pytest.raises(ServerError, match="404"):
+            await running.call("raw")
+        await running.until(lambda: running.status("raw").state != "ready" or "#2" in running.status("raw").connection)
+        await running.pool.settled(5)
+        assert running.status("raw").connection == "raw#2"
+        assert any("forgotten the session" in notice for notice in running.status("raw").notices)
+        assert sum(asked.rpc == "tools/call" for asked in server.asked) == 1
+        assert (await running.call("raw")).content[0].text == "fine"
+
+
+async def test_a_slow_answer_is_given_up_at_the_limit_and_cancelled() -> None:
+    async def slow(asked: Asked) -> None:
+        await anyio.sleep(30)
+
+    async with raw_http(call=slow) as server, started(remote("raw", server.url)) as running:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(running.call, "raw")
+                await running.until(lambda: any(asked.rpc == "tools/call" for asked in server.asked))
+                group.cancel_scope.cancel()
+            await running.until(lambda: any(asked.rpc == "notifications/cancelled" for asked in server.asked))
+
+
+async def test_a_stream_that_ends_at_once_is_not_opened_again_and_again() -> None:
+    async def everything(asked: Asked) -> None:
+        if asked.method == "GET":
+            await asked.events()
+            await asked.stream.send(b"retry: 0\nid: 1\ndata:\n\n")
+        else:
+            await well_behaved(asked)
+
+    async with raw_http(everything=everything) as server, started(remote("raw", server.url)) as running:
+        await anyio.sleep(1.5)  # the rate is what is looked at
+        assert server.count("GET") <= 3
+        assert running.status("raw").state == "ready"
+
+
+async def test_an_event_of_two_megabytes_arrives() -> None:
+    async def large(asked: Asked) -> None:
+        await asked.events()
+        value = {
+            "jsonrpc": "2.0",
+            "id": asked.frame["id"],
+            "result": {"content": [{"type": "text", "text": "x" * 2_000_000}]},
+        }
+        data = b"data: " + json.dumps(value).encode() + b"\r\n\r\n"
+        for start in range(0, len(data), 50_001):
+            await asked.stream.send(data[start : start + 50_001])
+
+    async with raw_http(call=large) as server, started(remote("raw", server.url)) as running:
+        with anyio.fail_after(10):
+            assert len((await running.call("raw")).content[0].text) == 2_000_000
+
+
+async def test_a_session_that_is_never_let_go_does_not_delay_the_end() -> None:
+    async def everything(asked: Asked) -> None:
+        if asked.method == "DELETE":
+            await anyio.sleep(30)
+        await well_behaved(asked)
+
+    async with raw_http(everything=everything) as server, started(remote("raw", server.url)) as running:
+        began = time.monotonic()
+        await running.pool.stop_all()
+        assert time.monotonic() - began < 4
+        assert server.count("DELETE") == 1
+        assert running.status("raw").state == "stopped"
+
+
+async def test_a_credential_goes_where_it_is_configured_and_a_redirect_does_not_carry_it_away() -> None:
+    async with raw_http() as thief:
+
+        async def everything(asked: Asked) -> None:
+            await asked.answer("307 Temporary Redirect", Location=thief.url)
+
+        async with raw_http(everything=everything) as server, started(remote("raw", server.url)) as running:
+            assert running.status("raw").state == "failed"
+            assert "change the URL" in running.status("raw").detail
+        assert thief.asked == []

@@ -1,0 +1,342 @@
+"""Each way in which a stdio server can misbehave costs itself alone: a good server beside it keeps answering."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import anyio
+import pytest
+
+from tests.servers.running import Running, hostile, started
+from tui_host.errors import ServerError
+
+
+async def answers_at_once(running: Running, name: str = "good") -> None:
+    began = time.monotonic()
+    output = await running.call(name, "echo", b'{"a":1}')
+    assert output.content[0].text == '{"a":1}'
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("bad-utf8", "caf\ufffd"),
+        ("banner", "after the banner"),
+        ("hostile-schema", "x"),
+        ("id-as-text", "an id as text"),
+        ("twice", "first"),
+        ("asks", "asked"),
+    ],
+)
+async def test_an_odd_answer_still_reaches_the_caller(mode: str, expected: str) -> None:
+    async with started(hostile("bad", mode), hostile("good", "good")) as running:
+        with anyio.fail_after(5):
+            output = await running.call("bad")
+        assert output.content[0].text == expected
+        await answers_at_once(running)
+        assert running.status("bad").state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("malformed-answer", "no JSON-RPC message"),
+        ("not-json", "no JSON-RPC message"),
+        ("surrogate", "no JSON-RPC message"),
+        ("deep", "no JSON-RPC message"),
+        ("many-parts", "parts or more"),
+        ("rpc-error", "error -32050: the printer is on fire"),
+    ],
+)
+async def test_an_answer_that_cannot_be_used_is_an_error_at_once_and_the_connection_lives(
+    mode: str, words: str
+) -> None:
+    async with started(hostile("bad", mode), hostile("good", "good")) as running:
+        for _ in range(2):
+            with anyio.fail_after(5), pytest.raises(ServerError, match=words):
+                await running.call("bad")
+        await answers_at_once(running)
+        assert running.status("bad").state == "ready"
+
+
+async def test_malformed_bytes_are_recorded_as_they_came() -> None:
+    async with started(hostile("bad", "banner")) as running:
+        await running.call("bad")
+        malformed = [record.draft for record in running.records("bad", kind="frame") if record.draft.malformed]
+    assert [draft.data for draft in malformed] == [b"Welcome!\n", b"\n", b"\xff\xfe banner\n", b'{"half": \n']
+
+
+async def test_bad_bytes_before_the_first_message_do_not_hinder_the_connection() -> None:
+    async with started(hostile("bad", "bad-banner")) as running:
+        assert running.status("bad").state == "ready"
+        assert running.status("bad").malformed == 2
+
+
+async def test_a_warning_says_that_bytes_were_replaced() -> None:
+    async with started(hostile("bad", "bad-utf8")) as running:
+        assert "UTF-8" in (await running.call("bad")).warning
+        assert b"caf\xe9" in running.lines("bad", "in")[-1]
+
+
+async def test_a_result_of_the_wrong_shape_is_given_as_it_came() -> None:
+    async with started(hostile("bad", "no-content"), hostile("odd", "odd-blocks")) as running:
+        output = await running.call("bad")
+        assert output.raw == {"content": "text", "isError": "no"}
+        assert "malformed" in output.warning
+        odd = await running.call("odd")
+        assert [content.kind for content in odd.content] == ["hologram", "text", "text"]
+        assert odd.content[2].text == "and this"
+
+
+async def test_a_server_that_dies_in_a_call_ends_it_at_once_with_the_cause_and_its_last_words() -> None:
+    async with started(hostile("bad", "dies"), hostile("good", "good")) as running:
+        with anyio.fail_after(2), pytest.raises(ServerError, match=r"exited \(3\).*about to die"):
+            await running.call("bad")
+        await running.until(lambda: running.status("bad").state == "failed")
+        status = running.status("bad")
+        assert (status.detail, status.exit_code, status.stderr) == ("exited (3)", 3, ("about to die",))
+        await answers_at_once(running)
+        assert {tool.server for tool in running.pool.tools()} == {"good"}
+
+
+async def test_all_open_calls_end_when_their_server_dies() -> None:
+    async with started(hostile("bad", "good")) as running:
+        ended: list[str] = []
+
+        async def slow(number: int) -> None:
+            with pytest.raises(ServerError) as caught:
+                await running.call("bad", "slow", b'{"seconds":60}', call=f"call_{number}")
+            ended.append(caught.value.what)
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                for number in range(3):
+                    group.start_soon(slow, number)
+                await running.until(lambda: len(running.lines("bad", "out")) == 7)
+                os.kill(pid_of(running, "bad"), 9)
+        assert len(ended) == 3
+        assert all("ended by SIGKILL" in words for words in ended)
+
+
+async def test_a_server_that_dies_while_idle_is_noticed() -> None:
+    async with started(hostile("bad", "good")) as running:
+        os.kill(pid_of(running, "bad"), 9)
+        await running.until(lambda: running.status("bad").state == "failed", 2)
+        assert running.status("bad").detail == "ended by SIGKILL"
+
+
+def pid_of(running: Running, name: str) -> int:
+    connection = running.pool._slots[name].connection  # pyright: ignore[reportPrivateUsage]
+    assert connection is not None
+    wire = connection._wire  # pyright: ignore[reportPrivateUsage]
+    assert wire is not None
+    assert wire.child is not None
+    return wire.child.process.pid
+
+
+async def test_a_server_that_exits_at_start_is_told_with_its_last_words() -> None:
+    async with started(hostile("bad", "exits"), hostile("good", "good")) as running:
+        status = running.status("bad")
+        assert (status.state, status.detail) == ("failed", "exited (4)")
+        assert status.stderr == ("\x1b[2Jno license found\x07",)
+        await answers_at_once(running)
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [("no-initialize", "no answer to initialize within 1 s"), ("no-list", "no answer to tools/list within 1 s")],
+)
+async def test_a_step_of_connecting_that_is_never_answered_ends(mode: str, words: str) -> None:
+    async with started(hostile("bad", mode, timeout=1), hostile("good", "good")) as running:
+        await running.until(lambda: running.status("bad").state == "failed")
+        assert words in running.status("bad").detail
+        await answers_at_once(running)
+
+
+async def test_a_version_that_nobody_knows_is_named() -> None:
+    async with started(hostile("bad", "future")) as running:
+        assert running.status("bad").state == "failed"
+        assert "2099-01-01" in running.status("bad").detail
+
+
+async def test_silence_ends_a_call_and_is_cancelled_on_the_wire() -> None:
+    async with started(hostile("bad", "silent", timeout=0.5)) as running:
+        with anyio.fail_after(3), pytest.raises(ServerError, match="the tool may have run"):
+            await running.call("bad")
+        await running.until(lambda: b"notifications/cancelled" in running.lines("bad", "out")[-1])
+        await running.until(lambda: any(line.startswith("cancelled") for line in running.status("bad").stderr))
+        assert running.status("bad").state == "ready"
+
+
+async def test_progress_extends_a_call_and_is_told() -> None:
+    async with started(hostile("good", "good", timeout=0.5)) as running:
+        told: list[float] = []
+        with anyio.fail_after(5):
+            output = await running.call("good", "progress", on_progress=lambda progress: told.append(progress.progress))
+        assert output.content[0].text == "worked"
+        assert told[0] == 0
+        assert told == sorted(told)
+
+
+async def test_a_cancelled_call_is_cancelled_on_the_wire_and_the_connection_lives() -> None:
+    async with started(hostile("good", "good")) as running:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(running.call, "good", "slow", b'{"seconds":60}')
+                await running.until(lambda: b"tools/call" in running.lines("good", "out")[-1])
+                group.cancel_scope.cancel()
+        assert b"notifications/cancelled" in running.lines("good", "out")[-1]
+        await answers_at_once(running)
+
+
+async def test_an_answer_to_nobody_is_counted_and_the_call_ends_by_its_limit() -> None:
+    async with started(hostile("bad", "wrong-id", timeout=0.5)) as running:
+        with pytest.raises(ServerError, match="no answer within"):
+            await running.call("bad")
+        assert any("nothing that was asked" in notice for notice in running.status("bad").notices)
+
+
+async def test_a_server_that_closes_its_output_is_over_though_it_lives() -> None:
+    async with started(hostile("bad", "closes-stdout")) as running:
+        with anyio.fail_after(3), pytest.raises(ServerError, match="closed its standard output"):
+            await running.call("bad")
+        await running.until(lambda: running.status("bad").state == "failed")
+
+
+async def test_a_last_line_without_its_end_is_recorded_as_unfinished() -> None:
+    async with started(hostile("bad", "half-line")) as running:
+        with anyio.fail_after(3), pytest.raises(ServerError, match=r"exited \(0\)"):
+            await running.call("bad")
+        last = running.records("bad", kind="frame", direction="in")[-1].draft
+        assert last.data == b'{"jsonrpc":"2.0","id":'
+        assert last.malformed is not None
+        assert "unfinished" in last.malformed
+
+
+async def test_a_line_of_30_megabytes_arrives_in_good_time() -> None:
+    async with started(hostile("bad", "long-line", "30000000"), hostile("good", "good")) as running:
+        with anyio.fail_after(10):
+            output = await running.call("bad")
+        assert len(output.content[0].text) == 30_000_000
+        await answers_at_once(running)
+
+
+async def test_a_line_without_end_costs_the_connection_and_its_beginning_is_kept() -> None:
+    async with started(hostile("bad", "endless-line"), hostile("good", "good")) as running:
+        with anyio.fail_after(15), pytest.raises(ServerError, match="the limit is 67,108,864"):
+            await running.call("bad")
+        last = running.records("bad", kind="frame", direction="in")[-1].draft
+        assert last.data == b"x" * (1 << 20)
+        await answers_at_once(running)
+
+
+async def test_a_flood_of_notifications_is_recorded_and_the_answer_behind_it_comes() -> None:
+    async with started(hostile("bad", "flood-notifications", "20000"), hostile("good", "good")) as running:
+        async with anyio.create_task_group() as group:
+            group.start_soon(running.call, "bad")
+            with anyio.fail_after(10):
+                await answers_at_once(running)
+        assert sum(b"notifications/message" in line for line in running.lines("bad", "in")) == 20_000
+        assert any("came too fast" in notice for notice in running.status("bad").notices)
+
+
+async def test_a_flood_of_requests_is_answered_within_bounds() -> None:
+    async with started(hostile("bad", "flood-requests", "2000"), hostile("good", "good")) as running:
+        with anyio.fail_after(10):
+            assert (await running.call("bad")).content[0].text == "after the flood"
+        await answers_at_once(running)
+        assert any("too many at once" in notice for notice in running.status("bad").notices)
+
+
+async def test_noise_without_end_on_standard_output_costs_the_connection_alone() -> None:
+    async with started(hostile("bad", "flood-stdout"), hostile("good", "good")) as running:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(fails, running, "that are no messages")
+                for _ in range(20):
+                    await answers_at_once(running)
+        await running.until(lambda: running.status("bad").state == "failed")
+
+
+async def fails(running: Running, words: str) -> None:
+    with pytest.raises(ServerError, match=words):
+        await running.call("bad")
+
+
+async def test_a_flood_of_standard_error_is_drained_kept_in_part_and_counted() -> None:
+    async with started(hostile("bad", "flood-stderr", "100000000"), hostile("good", "good")) as running:
+        with anyio.fail_after(20):
+            assert (await running.call("bad")).content[0].text == "after the flood"
+        await answers_at_once(running)
+        recorded = sum(len(record.draft.data) for record in running.records("bad", wire="stderr"))
+        assert recorded < 30_000_000
+        assert any("standard error came too fast" in notice for notice in running.status("bad").notices)
+        assert running.status("bad").stderr[-1] == "noise noise noise"
+
+
+async def test_a_server_that_does_not_read_blocks_nobody_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_host.capture.stdio.UNREAD_SECONDS", 0.3)
+    async with started(hostile("bad", "never-reads", timeout=2), hostile("good", "good")) as running:
+        arguments = json.dumps({"a": "x" * 3_000_000}, separators=(",", ":")).encode()
+        async with anyio.create_task_group() as group:
+            for number in range(3):
+                group.start_soon(limited, running, arguments, number)
+            await running.until(lambda: any("has not read" in notice for notice in running.status("bad").notices))
+            await answers_at_once(running)
+
+
+async def limited(running: Running, arguments: bytes, number: int) -> None:
+    with anyio.fail_after(4), pytest.raises(ServerError, match="no answer within"):
+        await running.call("bad", "echo", arguments, call=f"call_{number}")
+
+
+async def test_servers_that_ignore_everything_are_gone_within_five_seconds_all_at_once() -> None:
+    async with started(*(hostile(f"deaf{number}", "deaf") for number in range(5))) as running:
+        pids = [pid_of(running, f"deaf{number}") for number in range(5)]
+        began = time.monotonic()
+        await running.pool.stop_all()
+        assert time.monotonic() - began < 5
+        assert not any(is_alive(pid) for pid in pids)
+
+
+async def test_well_behaved_servers_are_gone_at_once() -> None:
+    async with started(*(hostile(f"good{number}", "good") for number in range(3))) as running:
+        began = time.monotonic()
+        await running.pool.stop_all()
+        assert time.monotonic() - began < 1.5
+
+
+async def test_a_grandchild_does_not_survive_its_server() -> None:
+    async with started(hostile("bad", "grandchild")) as running:
+        await running.until(lambda: bool(running.status("bad").stderr))
+        grandchild = int(running.status("bad").stderr[0].split()[1])
+        await running.pool.stop_all()
+        await running.until(lambda: not is_alive(grandchild))
+
+
+async def test_the_last_output_of_a_server_that_ends_slowly_is_read_and_recorded() -> None:
+    async with started(hostile("bad", "slow-end")) as running:
+        await running.pool.stop_all()
+        assert running.status("bad").exit_code == 0
+        words = b"".join(running.lines("bad", "in"))
+        assert words.count(b"x" * 999) == 5000
+
+
+async def test_only_the_listed_variables_and_the_servers_own_reach_it() -> None:
+    environment = {**os.environ, "OPENAI_API_KEY": "sk-canary", "TZ": "UTC"}
+    async with started(hostile("env", "environment"), environment=environment) as running:
+        seen = json.loads((await running.call("env")).content[0].text)
+    assert seen["TZ"] == "UTC"
+    assert "OPENAI_API_KEY" not in seen
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:  # noqa: PTH123 - a zombie is not alive
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
