@@ -141,6 +141,17 @@ def test_secrets_are_in_no_file_of_the_data_folder(recorder: Recorder, store: St
     assert kept.count("⟨secret:API_KEY⟩".encode()) >= 4
 
 
+def test_what_waits_in_memory_is_without_secrets_too(recorder: Recorder, disk: Disk) -> None:
+    disk.fill()
+    recorder.append(frame(KEY.encode() * 500))
+    wait_until(lambda: recorder.unkept == 1)
+    alone = Recorder(None, Redactor([("API_KEY", KEY)]), capture="c2")
+    alone.append(frame(KEY.encode()))
+
+    assert recorder.since(0)[0].draft.data == "⟨secret:API_KEY⟩".encode() * 500
+    assert alone.since(0)[0].draft.data == "⟨secret:API_KEY⟩".encode()
+
+
 def test_without_a_store_everything_is_visible_and_counted_as_not_kept() -> None:
     recorder = Recorder(None, Redactor(), capture="c1")
     recorder.append(frame(b"a"))

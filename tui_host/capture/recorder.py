@@ -117,21 +117,23 @@ class Recorder:
     # Recording.
 
     def append(self, draft: Draft) -> int:
-        """Redact, stamp and record; never blocks on the disk and never fails for it.
+        """Stamp and record; never blocks on the disk and never fails for it. Secrets are out before anybody can see it.
 
         Returns:
             The record's number in the capture.
         """
-        draft = self.redactor.draft(draft)
+        clock = self._clock
+        size = len(draft.data) + OVERHEAD
         with self._lock:
             self._seq = seq = self._seq + 1
-            clock = self._clock
             slot = Slot(
                 Record(capture=self.capture, seq=seq, time_ns=clock.wall_ns(), mono_ns=clock.mono_ns(), draft=draft),
                 self,
+                self.redactor,
+                size=size,
             )
             self._slots.append(slot)
-            self._bytes += len(draft.data) + OVERHEAD
+            self._bytes += size
             if self._store is None:
                 self.settled(seq, NOT_RECORDED)
             elif not self._store.put(slot):
@@ -207,6 +209,8 @@ class Recorder:
         with self._lock:
             if seq <= self._visible and fault == self.fault and (fault or seq <= self._kept):
                 return
+            for slot in self._slots[max(self._visible - self._evicted, 0) : seq - self._evicted]:
+                slot.finish()
             self._visible = max(self._visible, seq)
             self.fault = fault
             if not fault:
@@ -225,7 +229,7 @@ class Recorder:
         if self._bytes > window:
             gone = 0
             while self._bytes > window * 7 // 8 and self._evicted + gone < self._kept:  # some at once: the list moves
-                self._bytes -= len(self._slots[gone].record.draft.data) + OVERHEAD
+                self._bytes -= self._slots[gone].size
                 gone += 1
             del self._slots[:gone]
             self._evicted += gone
@@ -242,5 +246,6 @@ class Recorder:
             if data:
                 words = f"{len(data)} bytes were dropped: {self.fault}, and memory was full"
                 slot.record = replace(slot.record, draft=replace(slot.record.draft, data=b"", malformed=words))
-                self._bytes -= len(data)
+                self._bytes -= slot.size - OVERHEAD
+                slot.size = OVERHEAD
                 self.dropped += 1

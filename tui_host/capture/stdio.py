@@ -38,7 +38,8 @@ PATIENCE = 2.0
 
 _SLICE = 200
 _LINE_COST = 256
-_REFILL_PER_SECOND = 256 << 10
+_JUNK_BURST = 1 << 20
+_REFILL_PER_SECOND = 128 << 10
 
 
 class LineTap(Protocol):
@@ -79,8 +80,8 @@ class _Budget:
         return True
 
 
-def _budget() -> _Budget:
-    return _Budget(STDERR_KEPT, STDERR_KEPT, time.monotonic())
+def _budget(burst: int) -> _Budget:
+    return _Budget(burst, burst, time.monotonic())
 
 
 class Splitter:
@@ -136,7 +137,7 @@ class Errors:
         self._ring: deque[bytes] = deque()
         self._held = 0
         self._splitter = Splitter(LINE_KEPT)
-        self._budget = _budget()
+        self._budget = _budget(STDERR_KEPT)
         self._skipping = False
         self.lines = 0
         self.size = 0
@@ -222,7 +223,7 @@ class StdioChild:
         self._room = anyio.Event()
         self._closing = False
         self._junk = 0
-        self._junk_budget = _budget()
+        self._junk_budget = _budget(_JUNK_BURST)
         self._output_ended = anyio.Event()
         self._errors_ended = anyio.Event()
 

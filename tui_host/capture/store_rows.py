@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TypeAlias
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
@@ -36,7 +37,10 @@ COLUMNS = (
     "key, time, mono, wire, kind, peer, direction, session, turn, step, call, connection, exchange, encoding, malformed,"
     " head, redacted, data"
 )
-INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({', '.join('?' * 18)})"  # noqa: S608 - constants alone
+ROWS_AT_ONCE = 32
+"""Rows in one statement: SQLite's older limit of 999 values, and few enough that a statement is soon over."""
+
+_VALUES = f"({', '.join('?' * 18)})"
 SELECT = (
     f"SELECT {', '.join('records.' + name.strip() for name in COLUMNS.split(','))}, captures.id"  # noqa: S608 - constants alone
     f" FROM records JOIN captures ON captures.key = records.key >> {SEQ_BITS}"
@@ -48,13 +52,19 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+@lru_cache(ROWS_AT_ONCE)
+def insert(rows: int) -> str:
+    """The statement that inserts so many records."""
+    return f"INSERT INTO records ({COLUMNS}) VALUES {', '.join([_VALUES] * rows)}"  # noqa: S608 - constants alone
+
+
 def record_key(capture_key: int, seq: int) -> int:
     """A record's key in the database."""
     return (capture_key << SEQ_BITS) + seq
 
 
 def to_row(record: Record, capture_key: int) -> Row:
-    """What `INSERT` takes."""
+    """What `insert` takes for one record."""
     draft = record.draft
     place = draft.place
     return (

@@ -12,14 +12,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from itertools import groupby, islice
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.record import Record
+from tui_host.capture.redact import Redactor
 from tui_host.capture.store_process import process_start
-from tui_host.capture.store_rows import INSERT, Row, to_row
+from tui_host.capture.store_rows import ROWS_AT_ONCE, Row, insert, to_row
 from tui_host.errors import StoreError
 
 BATCH = 1024
@@ -40,13 +41,30 @@ class Owner(Protocol):
 
 
 class Slot:
-    """A record on its way to the database; whoever runs short of memory may put a smaller one in its place."""
+    """A record on its way to the database; whoever runs short of memory may put a smaller one in its place.
 
-    __slots__ = ("owner", "record")
+    Attributes:
+        record: As it is now; nobody may look at it before `finish`.
+        owner: Who is told what became of it.
+        size: Bytes that it took in memory when it was made.
+    """
 
-    def __init__(self, record: Record, owner: Owner) -> None:
+    __slots__ = ("_redactor", "owner", "record", "size")
+
+    def __init__(self, record: Record, owner: Owner, redactor: Redactor | None = None, *, size: int = 0) -> None:
         self.record = record
         self.owner = owner
+        self.size = size
+        self._redactor = redactor
+
+    def finish(self) -> Record:
+        """The record without secrets. Left to the writer: looking for them takes longer than a caller may wait."""
+        if self._redactor is not None:
+            draft = self._redactor.draft(self.record.draft)
+            if draft is not self.record.draft:
+                self.record = replace(self.record, draft=draft)
+            self._redactor = None
+        return self.record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,8 +250,16 @@ class Writer:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for sql, group in groupby(batch, _sql):
-                connection.executemany(sql, [self._row(item) for item in group])
+            rows: list[Row] = []
+            for item in batch:
+                if isinstance(item, Slot):
+                    rows.append(self._row(item))
+                if isinstance(item, Write) or len(rows) == ROWS_AT_ONCE:
+                    self._insert(rows)
+                    rows.clear()
+                if isinstance(item, Write):
+                    connection.execute(item.sql, item.row)
+            self._insert(rows)
             connection.execute("COMMIT")
         except BaseException:
             self._keys.clear()  # a capture made in this transaction is gone with it
@@ -286,14 +312,17 @@ class Writer:
         for owner, seq in newest.items():
             owner.settled(seq, fault)
 
-    def _row(self, item: Statement) -> Row:
-        if isinstance(item, Write):
-            return item.row
-        capture = item.record.capture
-        key = self._keys.get(capture)
+    def _insert(self, rows: Sequence[Row]) -> None:
+        # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another one is busy.
+        if rows:
+            self._connection.execute(insert(len(rows)), [value for row in rows for value in row])
+
+    def _row(self, slot: Slot) -> Row:
+        record = slot.finish()
+        key = self._keys.get(record.capture)
         if key is None:
-            key = self._keys[capture] = _capture_key(self._connection, capture)
-        return to_row(item.record, key)
+            key = self._keys[record.capture] = _capture_key(self._connection, record.capture)
+        return to_row(record, key)
 
 
 def begin_capture(capture: str, kind: str, time_ns: int) -> Write:
@@ -309,10 +338,6 @@ def _capture_key(connection: sqlite3.Connection, capture: str) -> int:
     connection.execute(begin.sql, begin.row)
     key: int = connection.execute("SELECT key FROM captures WHERE id = ?", (capture,)).fetchone()[0]
     return key
-
-
-def _sql(item: Statement) -> str:
-    return item.sql if isinstance(item, Write) else INSERT
 
 
 def _is_storage(error: sqlite3.Error) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -21,6 +22,8 @@ from tui_host.tui.widgets.ladder_index import LadderIndex
 from tui_host.tui.widgets.ladder_lines import Columns, heading, row_line
 from tui_host.tui.widgets.ladder_words import Describe, LadderWords
 
+_TAKING = 0.01
+"""Seconds in one tick for rows that are new: enough for what comes, and a long session opens without a stall."""
 _FILTER_SHARE = 20.0
 """A filter runs over the rows again after so many times what that took the last time."""
 
@@ -134,7 +137,7 @@ class LadderView(PieceView):
         source = self._source
         if source is None:
             return
-        if source.ladder.revision != self._revision:
+        if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
             self._take(source)
         if self._filter_stale and time.perf_counter() >= self._filter_due:
             self._filter_again()
@@ -151,15 +154,14 @@ class LadderView(PieceView):
         ladder = source.ladder
         changed, self._revision = ladder.changed_since(self._revision), ladder.revision
         rows, before = ladder.rows, self._taken
-        self._taken = len(rows)
+        self._taken = self._index.count(rows, _TAKING)
         for number in changed:
             if number < before:
                 self._row_changed(number)
         if self._taken == before:
             self._relate()
             return
-        self._index.count(rows)
-        self._widen(rows, before)
+        self._widen()
         if self._filter:
             self._filter_stale = True
         else:
@@ -208,8 +210,11 @@ class LadderView(PieceView):
         if source is None:
             return
         began = time.perf_counter()
-        rows, before = source.ladder.rows, self._index.kept
-        numbers: Sequence[int] = source.ladder.filter(self._filter) if self._filter else range(len(rows))
+        before = self._index.kept
+        numbers: Sequence[int] = range(self._taken)
+        if self._filter:
+            numbers = source.ladder.filter(self._filter)
+            numbers = numbers[: bisect_left(numbers, self._taken)]
         is_more = self._filter_stale and len(numbers) >= before
         self._filter_stale = False
         self._index.clear()
@@ -242,12 +247,9 @@ class LadderView(PieceView):
         last = min(len(self._index), first + self.view_height)
         return [self._index.row_at(line) for line in range(first, last) if not self._index.is_heading(line)]
 
-    def _widen(self, rows: Sequence[Row], first: int) -> None:
+    def _widen(self) -> None:
         """Give servers' names the room of the longest one, within bounds."""
-        widest = max(
-            (len(rows[number].peer) for number in range(first, len(rows)) if rows[number].lane == "mcp"), default=0
-        )
-        peer = max(self._peer, min(widest, 8 if self.view_width < 60 else 14))
+        peer = max(self._peer, min(self._index.widest_peer, 8 if self.view_width < 60 else 14))
         if peer != self._peer:
             self._peer = peer
             self.redraw()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -26,14 +27,17 @@ class LadderIndex:
 
     Attributes:
         kept: How many rows there are lines for.
+        widest_peer: Characters of the longest server's name.
     """
 
     def __init__(self) -> None:
         self._lines = array("q")
         self._homes = array("q")
+        self._last_home: Row | None = None
         self._home: int | None = None
         self._counts: dict[tuple[str, int], list[int]] = {}
         self.kept = 0
+        self.widest_peer = 0
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -68,16 +72,27 @@ class LadderIndex:
         llm, mcp = self._counts.get((home.capture, home.turn), (0, 0))
         return llm, mcp
 
-    def count(self, rows: Sequence[Row]) -> None:
-        """Find the groups of the rows that came since the last call, and count them."""
+    def count(self, rows: Sequence[Row], seconds: float = 60.0) -> int:
+        """Find the groups of the rows that came since the last call, and count them, for at most so long.
+
+        Returns:
+            How many rows are counted by now.
+        """
+        until = time.perf_counter() + seconds
         for number in range(len(self._homes), len(rows)):
             row = rows[number]
-            home = rows[self._homes[-1]] if self._homes else None
-            home = home if home is not None and _belongs(row, home) else row
+            if self._last_home is None or not _belongs(row, self._last_home):
+                self._last_home = row
+            home = self._last_home
             self._homes.append(home.number)
             counts = self._counts.setdefault((home.capture, home.turn), [0, 0])
             if row.lane != "host":
                 counts[row.lane == "mcp"] += 1
+            if row.lane == "mcp":
+                self.widest_peer = max(self.widest_peer, len(row.peer))
+            if number % 64 == 63 and time.perf_counter() >= until:
+                break
+        return len(self._homes)
 
     def clear(self) -> None:
         """Have no lines; what was counted stays."""
