@@ -22,6 +22,7 @@ from tui_host.tui.crash import write_crash
 from tui_host.tui.filters import Clean
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.keys import ACTIONS, Action
+from tui_host.tui.markdown.parser import load
 from tui_host.tui.screens.help import HelpScreen
 from tui_host.tui.screens.main import MainScreen
 from tui_host.tui.screens.model import ModelScreen
@@ -103,6 +104,7 @@ class TuiHost(App[int]):
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self._ended_by, code)
         self.set_interval(RATE, self._look)
+        self.run_worker(load, thread=True)  # Markdown is plain text until its parser is there
 
     def _ended_by(self, code: int) -> None:
         self.exit(return_code=code)
