@@ -136,12 +136,15 @@ class MainScreen(Screen[None]):
         questions = self._session.open_questions()
         approval = self.approval
         if questions and approval is None:
+            self.set_focus(None)  # what is disabled hands its focus to the next one: that would be a detail
             self.query_one("#talk").disabled = True
             self.query_one("#chat").mount(Approval(list(self._session.questions), on_grant=self._session.grant))
         elif approval is not None and not questions:
-            approval.remove()
+            had_focus = approval.has_focus_within or self.focused is None
             self.query_one("#talk").disabled = False
-            self.query_one(Prompt).focus()
+            if had_focus:
+                self.set_focus(self.query_one(Prompt))
+            approval.remove()
 
     def swallow(self, event: events.Event) -> bool:
         """Whether a key or click came too early to decide, or was taken as the number of a question to try."""
