@@ -111,6 +111,8 @@ class TuiHost(App[int]):
 
     def _look(self) -> None:
         """Let what is on screen take in what is new. Costs nothing where nothing is."""
+        if not self.is_running:
+            return  # the screens are being taken down
         if self.host.fault is not None:
             self._failed(str(self.host.fault))
             return

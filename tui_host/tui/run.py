@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError
@@ -31,18 +33,24 @@ def run_app(settings: Settings) -> int:
 
 
 async def _run(settings: Settings) -> int:
-    host = Host(settings)
-    app = TuiHost(host)
+    app = TuiHost(Host(settings))
+    async with around(app):
+        await app.run_async()
+    return app.return_code or 0
+
+
+@asynccontextmanager
+async def around(app: TuiHost) -> AsyncGenerator[None]:
+    """The app's host: it opens after the first frame, lives while the block runs the app, and has ended when it is left."""
 
     async def serve() -> None:
         await app.first_frame.wait()
-        await host.serve()
+        await app.host.serve()
 
     async with asyncio.TaskGroup() as group:
         group.create_task(serve())
         try:
-            await app.run_async()
+            yield
         finally:
             app.first_frame.set()  # an app that ended before its first frame still has a host to end
-            host.stop()
-    return app.return_code or 0
+            app.host.stop()

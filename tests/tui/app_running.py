@@ -1,0 +1,177 @@
+"""The real app for tests: its host, the demo model's process and the bundled servers around it, put together as `run` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from tui_host.chat.session import Session
+from tui_host.host.host import Host
+from tui_host.settings.load import Overrides, load
+from tui_host.tui.app import TuiHost
+from tui_host.tui.run import around
+from tui_host.tui.screens.main import MainScreen
+from tui_host.tui.widgets.approval import Approval
+from tui_host.tui.widgets.inspector import Inspector
+from tui_host.tui.widgets.prompt import Prompt
+from tui_host.tui.widgets.transcript import Transcript
+
+BOUND_SECONDS = 20
+"""How long a condition may take on a machine that does much else; nothing waits that long where all is well."""
+WIDE, USUAL, NARROW = (140, 45), (80, 24), (60, 20)
+
+
+class Running:
+    """The app at work, and what a test wants to do with it and to know of it."""
+
+    def __init__(self, app: TuiHost, pilot: Pilot[int]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    # Doing.
+
+    async def press(self, *keys: str) -> None:
+        """Keys one after the other, each taken in before the next."""
+        await self.pilot.press(*keys)
+
+    async def type(self, text: str) -> None:
+        """Letters into whatever has the focus."""
+        names = {" ": "space", "\n": "ctrl+j"}
+        await self.pilot.press(*(names.get(letter, letter) for letter in text))
+
+    def write(self, text: str) -> None:
+        """The prompt's text at once, where typing is not what is tried."""
+        self.prompt.load_text(text)
+
+    async def send(self, text: str) -> None:
+        """Write a message and send it."""
+        self.write(text)
+        await self.press("enter")
+
+    async def until(self, is_so: Callable[[], object], seconds: float = BOUND_SECONDS) -> None:
+        """Wait for a condition; the screen stands in the complaint if it does not come."""
+        left = int(seconds * 50)
+        while not is_so():
+            left -= 1
+            if left < 0:
+                raise AssertionError(f"it did not come to this; on the screen:\n{self.text}")
+            await self.pilot.pause(0.02)
+
+    async def until_shown(self, *words: str) -> None:
+        """Wait until all of this stands on the screen."""
+        await self.until(lambda: all(word in self.text for word in words))
+
+    async def until_asked(self) -> Approval:
+        """Wait for the approval, and for the end of its quiet period."""
+        await self.until(lambda: self.approval is not None and self.approval.is_armed)
+        assert self.approval is not None
+        return self.approval
+
+    async def until_idle(self) -> None:
+        """Wait for the end of the turn, and for the screen to show it."""
+        await self.until(lambda: not self.session.busy and self.approval is None)
+        await self.pilot.pause()
+
+    async def until_ready(self) -> None:
+        """Wait until every server that is enabled is ready."""
+
+        def is_ready() -> bool:
+            pool = self.host.pool
+            return pool is not None and all(status.state in {"ready", "disabled"} for status in pool.statuses())
+
+        await self.until(is_ready)
+
+    # Knowing.
+
+    @property
+    def host(self) -> Host:
+        """The app's host."""
+        return self.app.host
+
+    @property
+    def session(self) -> Session:
+        """The session on the screen."""
+        return self.app.session
+
+    @property
+    def main(self) -> MainScreen:
+        """The main screen."""
+        assert self.app.main is not None
+        return self.app.main
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt."""
+        return self.main.query_one(Prompt)
+
+    @property
+    def transcript(self) -> Transcript:
+        """The chat."""
+        return self.main.query_one(Transcript)
+
+    @property
+    def inspector(self) -> Inspector:
+        """The inspector."""
+        return self.main.query_one(Inspector)
+
+    @property
+    def approval(self) -> Approval | None:
+        """The approval, None while nothing is asked."""
+        return self.main.approval
+
+    @property
+    def focused(self) -> Widget | None:
+        """What has the focus."""
+        return self.app.focused
+
+    @property
+    def lines(self) -> list[str]:
+        """The screen as it would be painted, a text for each line."""
+        compositor = self.app.screen._compositor  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
+        return [strip.text for strip in compositor.render_strips()]
+
+    @property
+    def text(self) -> str:
+        """The whole screen."""
+        return "\n".join(self.lines)
+
+    def bodies(self, wire: str, direction: str) -> list[bytes]:
+        """Requests (`out`) to the model or frames of the servers, as their bytes were recorded, oldest first."""
+        recorder = self.host.recorder
+        assert recorder is not None
+        return [
+            record.draft.data
+            for record in recorder.since(0, limit=10**6)
+            if record.draft.wire == wire
+            and record.draft.direction == direction
+            and record.draft.kind in {"request", "frame"}
+        ]
+
+
+@asynccontextmanager
+async def running(
+    folder: Path,
+    *,
+    config: str = "",
+    size: tuple[int, int] = WIDE,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncGenerator[Running]:
+    """The app on a data folder of its own; its host has ended when the block is left.
+
+    Args:
+        folder: Holds the configuration and the data; a second run on the same one finds the sessions of the first.
+        config: `config.toml`; empty for the embedded default.
+        size: Columns and lines.
+        environment: More variables than those of the test.
+    """
+    path = folder / "config.toml"
+    path.write_text(config, encoding="utf-8")
+    overrides = Overrides(config=path, data_dir=folder / "data")
+    app = TuiHost(Host(load(overrides, {**os.environ, **(environment or {})})))
+    async with around(app), app.run_test(size=size, notifications=True) as pilot:
+        yield Running(app, pilot)
