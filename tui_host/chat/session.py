@@ -92,6 +92,17 @@ class Session:
         if self.keeper is not None:
             self.keeper.item(self.id, number, item)
 
+    def keep_in(self, keeper: Keeper) -> None:
+        """Be kept there from now on, with all that was said before: a person may write before the store is open."""
+        self.keeper = keeper
+        if not self.turn and not self.draft:
+            return
+        self.save()
+        for number, message in enumerate(self.messages):
+            keeper.message(self.id, number, message)
+        for number, item in enumerate(self.conversation.items):
+            keeper.item(self.id, number, item)
+
     @property
     def busy(self) -> bool:
         """Whether a turn is at work."""

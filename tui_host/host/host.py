@@ -226,7 +226,7 @@ class Host:
 
     def _keep(self, session: Session) -> None:
         if self.store is not None and self.recorder is not None and session.keeper is None:
-            session.keeper = StoreKeeper(self.store)
+            session.keep_in(StoreKeeper(self.store))
 
     def send(self, session: Session, text: str) -> None:
         """Begin a turn; nothing happens while one is at work in this session."""
