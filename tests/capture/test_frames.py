@@ -30,7 +30,10 @@ MESSAGES = st.fixed_dictionaries(
             VALUES,
         )
         | VALUES,
-        "result": st.dictionaries(st.sampled_from(["content", "isError", "tools", "serverInfo", "nextCursor"]), VALUES)
+        "result": st.dictionaries(
+            st.sampled_from(["content", "isError", "tools", "serverInfo", "capabilities", "_meta", "nextCursor"]),
+            VALUES,
+        )
         | VALUES,
         "error": st.fixed_dictionaries({"code": VALUES, "message": VALUES}) | VALUES,
     },
@@ -94,10 +97,30 @@ def test_a_request_says_what_it_asks_for() -> None:
         (rpc(id="a", result={"content": [{"type": "image", "data": "…"}]}), "result", "image"),
         (rpc(id=1, result={"tools": [1, 2], "nextCursor": ""}), "result", "2 tools, and more"),
         (
-            rpc(id=1, result={"protocolVersion": "2025-11-25", "serverInfo": {"name": "math", "version": "1"}}),
+            rpc(
+                id=1,
+                result={
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}, "logging": {}},
+                    "serverInfo": {"name": "math", "version": "1"},
+                },
+            ),
             "result",
-            "math 1 · 2025-11-25",
+            "math 1 · 2025-11-25 · tools, logging",
         ),
+        (
+            rpc(
+                id=1,
+                result={
+                    "supportedVersions": ["2026-07-28"],
+                    "capabilities": {},
+                    "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "math", "version": "1"}},
+                },
+            ),
+            "result",
+            "math 1 · 2026-07-28",
+        ),
+        (rpc(id=1, result={"prompts": [{}]}), "result", "1 prompt"),
         (rpc(id=1, error={"code": -32601, "message": "no such method"}), "error", "-32601 no such method"),
         (rpc(id=None, error={"code": -32700, "message": "parse"}), "error", "-32700 parse"),
         (b"[" + rpc(id=1, method="ping") + b"]", "batch", "1 messages"),

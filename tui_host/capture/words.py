@@ -36,11 +36,20 @@ def words_of_result(result: Mapping[str, JSON]) -> str:
     for key in ("tools", "resources", "resourceTemplates", "prompts"):
         if key in result:
             more = ", and more" if result.get("nextCursor") is not None else ""
-            return f"{len(items(result[key]))} {key}{more}"
-    server = mapping(result.get("serverInfo"))
-    if server:
-        return f"{said(server.get('name'))} {said(server.get('version'))} · {said(result.get('protocolVersion'))}"
+            count = len(items(result[key]))
+            return f"{count} {key.removesuffix('s') if count == 1 else key}{more}"
+    if "capabilities" in result:
+        return _introduction(result)
     return short({key: item for key, item in result.items() if key != "_meta"}) if result else ""
+
+
+def _introduction(result: Mapping[str, JSON]) -> str:
+    """A server by name, its protocol versions and what it offers: `initialize`, or `server/discover` (2026-07-28)."""
+    server = mapping(result.get("serverInfo") or mapping(result.get("_meta")).get("io.modelcontextprotocol/serverInfo"))
+    versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
+    name = f"{said(server.get('name'))} {said(server.get('version'))}"
+    offers = ", ".join(mapping(result["capabilities"]))
+    return " · ".join(words for words in (name.strip(), ", ".join(map(said, versions)), offers) if words)
 
 
 def words_of_error(error: Mapping[str, JSON]) -> str:
