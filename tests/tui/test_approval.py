@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import anyio
 import pytest
@@ -24,7 +24,7 @@ from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.widgets.approval import Approval
 from tui_host.tui.widgets.approval_field import Field
 from tui_host.tui.widgets.approval_quiet import Quiet
-from tui_host.tui.widgets.approval_words import editable, misfits
+from tui_host.tui.widgets.approval_words import call_row, description_of, editable, hints_of, misfits
 
 SCHEMA: JSON = {
     "type": "object",
@@ -532,3 +532,28 @@ def test_an_editor_shows_hidden_characters_as_escapes_of_the_same_value() -> Non
     assert not hidden(shown)
     assert canonical(json.loads(shown)) == arguments
     assert "中文 é" in shown
+
+
+@pytest.mark.parametrize(
+    ("annotations", "words_said"),
+    [
+        ((("readOnlyHint", True), ("destructiveHint", False), ("idempotentHint", True)), "reads"),
+        ((("readOnlyHint", True), ("openWorldHint", True)), "reads, reaches outside"),
+        ((("readOnlyHint", False), ("destructiveHint", True)), "changes things, may destroy"),
+        ((("destructiveHint", False), ("idempotentHint", True)), "only adds, may be repeated"),
+        ((("readOnlyHint", "yes"),), ""),
+    ],
+    ids=["reads", "outside", "destroys", "adds", "nonsense"],
+)
+def test_hints_are_a_claim_and_stand_where_there_is_room(
+    annotations: Sequence[tuple[str, JSON]], words_said: str
+) -> None:
+    tool = Tool(
+        server="math", name="multiply", description="Multiplies.", schema=SCHEMA, annotations=tuple(annotations)
+    )
+    request = CallRequest(call="c", tool=tool, arguments=b"{}")
+    claim = f"server says: {words_said}" if words_said else ""
+    assert hints_of(tool) == claim
+    assert call_row(tool, 80, "…", is_current=True).split("multiply")[1].strip() == claim
+    assert call_row(tool, 16, "…", is_current=True) == "> math.multiply"
+    assert description_of(request, hints_of(tool)).splitlines()[:-1] == ([claim] if claim else [])

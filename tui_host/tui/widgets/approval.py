@@ -20,7 +20,7 @@ from tui_host.capture.visible import hidden, visible
 from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
 from tui_host.tui.glyphs import UNICODE, Glyphs
-from tui_host.tui.markdown.wrap import clip, fill
+from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets import approval_words as words
 from tui_host.tui.widgets.approval_arguments import Arguments
 from tui_host.tui.widgets.approval_field import Field
@@ -249,7 +249,9 @@ class Approval(Container, can_focus=True):
         width = max(1, self.content_region.width or parent.size.width - 4)
         left = [other for other in self._questions if other.open]
         said = "  ".join(part for part in (self._notice(question), self._message) if part)
-        description = words.description_of(question.request)
+        tool = question.request.tool
+        hints = "" if words.hints_fit(tool, width) else words.hints_of(tool)
+        description = words.description_of(question.request, hints)
         keys = "   ".join(key.replace("…", self._glyphs.more) for key in words.KEYS)
         rows = {
             "calls": self._call_rows(left, question, width),
@@ -292,15 +294,10 @@ class Approval(Container, can_focus=True):
     def _call_rows(self, left: Sequence[Question], current: Question, width: int) -> list[str]:
         """The calls that wait, the current one first if there is room for one alone."""
         start = left.index(current) if current in left else 0
-        rows: list[str] = []
-        for other in [*left[start:], *left[:start]]:
-            tool = other.request.tool
-            name = clip(words.name_of(tool), width - 2, self._glyphs.more)
-            hints = words.hints_of(tool)
-            space = width - 2 - len(name)
-            right = hints.rjust(space) if len(hints) + 2 <= space else ""
-            rows.append(f"{'>' if other is current else ' '} {name}{right}".rstrip())
-        return rows
+        return [
+            words.call_row(other.request.tool, width, self._glyphs.more, is_current=other is current)
+            for other in [*left[start:], *left[:start]]
+        ]
 
     def _moved(self) -> None:
         """Say how much of the arguments is not on the screen."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len
+
 from tui_host.capture.visible import hidden, visible
 from tui_host.chat.arguments import canonical, pretty, read_arguments
 from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import Tool
 from tui_host.tui.foreign import tool_name
-from tui_host.tui.markdown.wrap import fold
+from tui_host.tui.markdown.wrap import clip, fold
 
 HINTS = {
     ("readOnlyHint", True): "reads",
@@ -42,15 +44,19 @@ def name_of(tool: Tool) -> str:
 
 
 def hints_of(tool: Tool) -> str:
-    """The server's hints in a few words, as its claim; empty if it gives none."""
-    found = [
-        HINTS[name, value] for name, value in tool.annotations if isinstance(value, bool) and (name, value) in HINTS
-    ]
+    """The server's hints in a few words, as its claim; empty if it gives none.
+
+    Whether a tool destroys or may be repeated means something only where it changes things (`ToolAnnotations`).
+    """
+    given = [(name, value) for name, value in tool.annotations if isinstance(value, bool)]
+    if ("readOnlyHint", True) in given:
+        given = [hint for hint in given if hint[0] in {"readOnlyHint", "openWorldHint"}]
+    found = [HINTS[hint] for hint in given if hint in HINTS]
     return f"server says: {', '.join(found)}" if found else ""
 
 
-def description_of(request: CallRequest) -> str:
-    """What changed in the definition, and the server's own words about the tool."""
+def description_of(request: CallRequest, hints: str = "") -> str:
+    """What changed in the definition, hints that found no room elsewhere, and the server's own words about the tool."""
     tool = request.tool
     parts: list[str] = []
     if request.changed:
@@ -58,9 +64,23 @@ def description_of(request: CallRequest) -> str:
     count = hidden(tool.description) + hidden(tool.title)
     if count:
         parts.append(f"! its description has {count} hidden characters")
+    if hints:
+        parts.append(hints)
     words = f"{tool.title}: {tool.description}" if tool.title else tool.description
     parts.append(visible(words).strip() or "(the server gives no description)")
     return "\n".join(parts)
+
+
+def call_row(tool: Tool, width: int, more: str, *, is_current: bool) -> str:
+    """A call that waits: its name, and the server's hints at the right where there is room for both."""
+    name = clip(name_of(tool), width - 2, more)
+    room = width - 2 - cell_len(name)
+    return f"{'>' if is_current else ' '} {name}{hints_of(tool).rjust(room) if hints_fit(tool, width) else ''}".rstrip()
+
+
+def hints_fit(tool: Tool, width: int) -> bool:
+    """Whether a tool's name and its hints stand in one line of so many cells."""
+    return cell_len(name_of(tool)) + len(hints_of(tool)) + 4 <= width
 
 
 def arguments_text(arguments: bytes, *, raw: bool) -> str:
