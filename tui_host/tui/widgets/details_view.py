@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
-from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -226,17 +226,17 @@ class TabLine(Widget):
             self.refresh()
 
     @override
-    def render(self) -> Text:
-        text = Text(">" if self._here else " ", "bold", no_wrap=True, end="")
+    def render(self) -> Content:
+        strong = "bold $foreground"
+        parts = [Content.styled(">" if self._here else " ", strong)]
         for place, name in enumerate(self._names):
-            text.append(
-                f"[{name}]" if place == self._current else f" {name} ", "bold" if place == self._current else ""
-            )
-        left = self.size.width - text.cell_len - 2
+            is_current = place == self._current
+            parts.append(Content.styled(f"[{name}]", strong) if is_current else Content(f" {name} "))
+        left = self.size.width - sum(part.cell_length for part in parts) - 2
         if self._about and left > 4:
             about = cut(self._about, left, self._glyphs.more)
-            text.append(" " * (left - cell_len(about) + 1) + about, "")
-        return text
+            parts.append(Content(" " * (left - cell_len(about) + 1) + about))
+        return Content.assemble(*parts)
 
     def on_click(self, event: events.Click) -> None:
         """Show the tab that was clicked."""

@@ -80,7 +80,7 @@ class PieceView(LineView):
         if style is None:
             known = name in _STYLES
             style = self._piece_styles[name] = (
-                self.get_component_rich_style(f"piece--{name}", partial=True) if known else Style()
+                self.look_of(f"piece--{name}") if known else Style()
             )
         return style
 

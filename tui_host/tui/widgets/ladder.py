@@ -32,6 +32,10 @@ class LadderView(PieceView):
     """The rows, one line each, groups under headings. `sync` takes in what is new; it is called at the screen's rate."""
 
     HAS_CURSOR = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"ladder--related"}
+    DEFAULT_CSS = """
+    LadderView > .ladder--related { background: $accent 10%; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter"),
         Binding("vertical_line", "split", "Split"),
@@ -279,7 +283,7 @@ class LadderView(PieceView):
         if not mark and not self._index.is_heading(number) and self._index.row_at(number) in self._related:
             mark = "*"
         marked = Strip([Segment(mark or " ", self.piece_style("mark")), *strip])
-        return super().decorate(number, marked)
+        return self.tinted(marked, "ladder--related") if mark == "*" else super().decorate(number, marked)
 
     # What the person does.
 

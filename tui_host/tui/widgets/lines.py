@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
@@ -85,6 +86,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self._strips: LRUCache[int, Strip] = LRUCache(1024)
+        self._looks: dict[str, Style] = {}
         self._at_tail = self.FOLLOWS
         self._strips_width = self._told_width = -1
 
@@ -104,15 +106,30 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def decorate(self, number: int, strip: Strip) -> Strip:
         """A line as it looks just now: by default the cursor's tint. Called at each paint; keep it cheap."""
-        if number == self.cursor:
-            style = self.get_component_rich_style("line-view--cursor", partial=True)
-            strip = strip.extend_cell_length(self.view_width).apply_style(style)
-        return strip
+        return self.tinted(strip, "line-view--cursor") if number == self.cursor else strip
 
     def width_changed(self) -> None:
         """The width that lines are made for is another one now; called before anything is drawn with it."""
 
     # What a subclass calls.
+
+    def look_of(self, component: str) -> Style:
+        """What a component class sets, as opaque colours for this view's background; nothing that it does not set.
+
+        Textual's own partial style loses the strength of translucent and automatic colours.
+        """
+        look = self._looks.get(component)
+        if look is None:
+            styles, whole = self.get_component_styles(component), self.get_component_rich_style(component)
+            look = self._looks[component] = styles.text_style + Style(
+                color=whole.color if styles.has_rule("color") else None,
+                bgcolor=whole.bgcolor if styles.has_rule("background") else None,
+            )
+        return look
+
+    def tinted(self, strip: Strip, component: str) -> Strip:
+        """A line with a component's background from end to end."""
+        return strip.extend_cell_length(self.view_width).apply_style(self.look_of(component))
 
     @property
     def view_width(self) -> int:
@@ -212,6 +229,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Forget what was drawn in other colours."""
         super().notify_style_update()
         self._strips.clear()
+        self._looks.clear()
 
     def on_resize(self) -> None:
         """Make lines anew for another width, and stay at the end where the reader was there."""

@@ -178,7 +178,7 @@ class Transcript(LineView):
         gap = self._column.gap(item)
         if item != self.current or inside < gap:
             return strip
-        tint = self.get_component_rich_style("line-view--cursor", partial=True)
+        tint = self.look_of("line-view--cursor")
         segments = list(strip.extend_cell_length(self.view_width))
         if inside == gap and segments:
             first = segments[0]

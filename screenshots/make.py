@@ -1,0 +1,215 @@
+"""Makes the pictures of this folder from the real app: real demo model, real bundled servers, keys as a person presses them.
+
+    uv run python screenshots/make.py [NAME …]
+
+Each scene starts a host of its own in a temporary folder, with no key of yours in its environment. Ports are masked; times
+are those of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+from picture import svg
+from textual import events
+from textual.pilot import Pilot
+
+from tui_host.host.host import Host
+from tui_host.settings.load import Overrides, load
+from tui_host.tui.app import TuiHost
+from tui_host.tui.widgets.approval import Approval
+
+FOLDER = Path(__file__).parent
+KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+DARK, LIGHT = "textual-dark", "textual-light"
+BIG, SMALL = (140, 45), (80, 24)
+SUM = "what is (6 × 5 + 7) / 2? use the tools"
+PATIENCE = 60
+"""Seconds that a machine may take for one thing."""
+
+
+class Person:
+    """Who sits before the app: types, presses, waits until something is to be seen."""
+
+    def __init__(self, app: TuiHost, host: Host, pilot: Pilot[int]) -> None:
+        self.app, self.host, self.pilot = app, host, pilot
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something."""
+        with anyio.fail_after(PATIENCE):
+            while not condition():
+                await self.pilot.pause(0.02)
+
+    async def ready(self) -> None:
+        """Wait for every server."""
+        await self.until(
+            lambda: (
+                self.host.pool is not None
+                and len(self.host.pool.statuses()) > 0
+                and all(status.state == "ready" for status in self.host.pool.statuses())
+            )
+        )
+
+    async def press(self, *keys: str) -> None:
+        """Press keys."""
+        await self.pilot.press(*keys)
+        await self.pilot.pause(0.2)
+
+    async def ask(self, text: str) -> None:
+        """Put a question into the prompt and send it."""
+        self.app.post_message(events.Paste(text))  # Pilot's keys know few characters
+        await self.pilot.pause()
+        await self.press("enter")
+
+    async def asked(self) -> Approval:
+        """Wait until the approval takes keys."""
+        found: list[Approval] = []
+
+        def is_up() -> bool:
+            approval = self.app.main.approval if self.app.main is not None else None
+            found[:] = [approval] if approval is not None and approval.is_armed else []
+            return bool(found)
+
+        await self.until(is_up)
+        await self.pilot.pause(0.2)
+        return found[0]
+
+    async def decide(self, key: str = "y") -> None:
+        """Wait for the next question, and answer it."""
+        await self.asked()
+        await asyncio.sleep(0.6)  # as long as a quick reader takes, so that the pictures show likely times
+        await self.press(key)
+
+    async def done(self) -> None:
+        """Wait for the end of the turn, and for the last repaint."""
+        await self.until(lambda: self.app.session.turn > 0 and not self.app.session.busy)
+        await self.pilot.pause(0.6)
+
+    async def whole_turn(self, text: str, calls: int) -> None:
+        """Ask, approve each call, wait for the answer."""
+        await self.ask(text)
+        for _ in range(calls):
+            await self.decide()
+        await self.done()
+
+
+# The scenes.
+
+
+async def after_a_turn(person: Person) -> None:
+    """The main view after a turn with three calls."""
+    await person.whole_turn(SUM, 3)
+
+
+async def first_screen(person: Person) -> None:
+    """What one sees first."""
+
+
+async def approval(person: Person) -> None:
+    """Two calls wait."""
+    await person.ask("what is the weather in Paris and in Tokyo?")
+    await person.asked()
+
+
+async def inspector(person: Person) -> None:
+    """The inspector alone, the request that tells a result beside the frame that carried it."""
+    await person.whole_turn(SUM, 3)
+    await person.press("f2")
+    await person.press("g", *["j"] * 13)
+
+
+async def servers(person: Person) -> None:
+    """The servers."""
+    await person.whole_turn(SUM, 3)
+    await person.press("f3")
+
+
+async def sessions(person: Person) -> None:
+    """Sessions of earlier."""
+    for text, calls in (("订单 1042 到哪了？", 1), ("what is the weather in Paris and in Tokyo?", 2), (SUM, 3)):
+        await person.whole_turn(text, calls)
+        await person.press("ctrl+n")
+    await person.press("f5")
+
+
+async def chinese(person: Person) -> None:
+    """A conversation in Chinese."""
+    await person.whole_turn("订单 1042 到哪了？", 1)
+    await person.whole_turn("东京和巴黎的天气怎么样？", 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A picture to take."""
+
+    title: str
+    act: Callable[[Person], Awaitable[None]]
+    size: tuple[int, int] = BIG
+    theme: str = DARK
+
+
+SCENES = {
+    "main": Scene(title="tui-host: the main view after a turn with tool calls", act=after_a_turn),
+    "main-light": Scene(title="tui-host in a light theme", act=after_a_turn, theme=LIGHT),
+    "small": Scene(title="tui-host at 80 × 24", act=after_a_turn, size=SMALL),
+    "start": Scene(title="tui-host: the first screen", act=first_screen, size=(100, 30)),
+    "approval": Scene(title="tui-host: two calls to decide", act=approval),
+    "approval-small": Scene(title="tui-host: an approval at 80 × 24", act=approval, size=SMALL),
+    "inspector": Scene(title="tui-host: the inspector over the whole screen", act=inspector),
+    "servers": Scene(title="tui-host: the servers", act=servers),
+    "sessions": Scene(title="tui-host: the sessions", act=sessions, size=(100, 20)),
+    "chinese": Scene(title="tui-host: a conversation in Chinese", act=chinese),
+}
+
+
+@asynccontextmanager
+async def driven(scene: Scene, folder: Path) -> AsyncIterator[Person]:
+    """The app with a host around it, as `tui_host.tui.run` has it, and somebody at its keys."""
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    (folder / "config.toml").write_text("")
+    settings = load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), environment)
+    host = Host(replace(settings, ui=replace(settings.ui, theme=scene.theme)))
+    app = TuiHost(host)
+    async with anyio.create_task_group() as group:
+        group.start_soon(host.serve)
+        try:
+            await host.ready()
+            async with app.run_test(size=scene.size) as pilot:
+                person = Person(app, host, pilot)
+                await person.ready()
+                yield person
+        finally:
+            host.stop()
+
+
+async def take(name: str, scene: Scene) -> None:
+    """Play a scene and write its picture."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with driven(scene, Path(folder)) as person:
+            await scene.act(person)
+            await person.pilot.pause(0.3)
+            app = person.app
+            strips = app.screen._compositor.render_strips(app.size)
+            colours = app.theme_variables
+            text = svg(strips, title=scene.title, back=colours["background"], fore=colours["foreground"])
+            (FOLDER / f"{name}.svg").write_text(text, encoding="utf-8")
+    print(f"{name}.svg  {len(text):,} bytes")
+
+
+async def main(names: list[str]) -> None:
+    """Make the pictures that are named, else all."""
+    for name in names or SCENES:
+        await take(name, SCENES[name])
+
+
+if __name__ == "__main__":
+    os.environ["TEXTUAL_ANIMATIONS"] = "none"
+    asyncio.run(main(sys.argv[1:]))
