@@ -21,9 +21,12 @@ from tui_host.tui.widgets.inspector import Inspector
 from tui_host.tui.widgets.prompt import Prompt
 from tui_host.tui.widgets.transcript import Transcript
 
-BOUND_SECONDS = 20
+BOUND_SECONDS = 30
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""
 WIDE, USUAL, NARROW = (140, 45), (80, 24), (60, 20)
+PATIENT = "[limits]\nconnect_wait = 60\n"
+"""Servers are waited for, however busy the machine is."""
+MATH = f'{PATIENT}[servers.math]\nbundled = "math"\n'
 
 
 class Running:
@@ -157,7 +160,7 @@ class Running:
 async def running(
     folder: Path,
     *,
-    config: str = "",
+    config: str = PATIENT,
     size: tuple[int, int] = WIDE,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Running]:
@@ -165,7 +168,7 @@ async def running(
 
     Args:
         folder: Holds the configuration and the data; a second run on the same one finds the sessions of the first.
-        config: `config.toml`; empty for the embedded default.
+        config: `config.toml`; by default the demo model and all bundled servers.
         size: Columns and lines.
         environment: More variables than those of the test.
     """

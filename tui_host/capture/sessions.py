@@ -190,6 +190,21 @@ class Sessions:
         rows = self._store.read("SELECT draft FROM sessions WHERE id = ?", session)
         return _text(rows[0][0]) if rows else ""
 
+    def left_draft(self) -> tuple[str, str] | None:
+        """The last session whose process ended before anything was sent in it: its id, and what stood in the prompt."""
+        rows = self._store.read(
+            "SELECT id, draft, owner_pid, owner_started FROM sessions"
+            " WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC"
+        )
+        for session, draft, pid, started in rows:
+            if not (isinstance(pid, int) and is_running(pid, _text(started))):
+                return _text(session), _text(draft)
+        return None
+
+    def forget_draft(self, session: str) -> None:
+        """Remove a session in which nothing was ever sent."""
+        self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
+
     def messages(self, session: str) -> Sequence[str]:
         """The messages' JSON, in order."""
         rows = self._store.read("SELECT json FROM messages WHERE session = ? ORDER BY number", session)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import locale
-import signal
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -17,9 +16,11 @@ from textual.screen import Screen
 from typing_extensions import override
 
 from tui_host.capture.visible import line
+from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.tui import textual_private
 from tui_host.tui.crash import write_crash
 from tui_host.tui.filters import Clean
+from tui_host.tui.foreign import tool_name
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.keys import ACTIONS, Action
 from tui_host.tui.markdown.parser import load
@@ -36,10 +37,20 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
+PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
 """Seconds between two looks at what is new."""
-SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 THEME = "textual-dark"
+
+
+def can_try_again(session: Session) -> bool:
+    """Whether the last turn ended with something that the same request may mend."""
+    for item in reversed(session.conversation.items):
+        if isinstance(item, NoteItem):
+            return item.again
+        if not isinstance(item, SummaryItem):
+            return False
+    return False
 
 
 class TuiHost(App[int]):
@@ -75,6 +86,7 @@ class TuiHost(App[int]):
         self.first_frame = asyncio.Event()
         self._clean = Clean()
         self._skipped = False
+        self._is_open = False
         chosen = host.settings.ui.ascii
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
         self._glyphs = ASCII if chosen or (chosen is None and wide) else UNICODE
@@ -100,14 +112,19 @@ class TuiHost(App[int]):
 
     def _painted(self) -> None:
         self.first_frame.set()
-        loop = asyncio.get_running_loop()
-        for number, code in SIGNALS.items():
-            loop.add_signal_handler(number, self._ended_by, code)
         self.set_interval(RATE, self._look)
         self.run_worker(load, thread=True)  # Markdown is plain text until its parser is there
 
-    def _ended_by(self, code: int) -> None:
+    def end(self, code: int) -> None:
+        """A signal ends the program; `code` is its exit code."""
         self.exit(return_code=code)
+
+    @override
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """End; what stands unsent in the prompt is kept first."""
+        if self.main is not None:
+            self.main.keep_draft()
+        super().exit(result, return_code, message)
 
     def _look(self) -> None:
         """Let what is on screen take in what is new. Costs nothing where nothing is."""
@@ -116,12 +133,37 @@ class TuiHost(App[int]):
         if self.host.fault is not None:
             self._failed(str(self.host.fault))
             return
+        if self.host.pool is not None and not self._is_open:
+            self._is_open = True
+            self._opened()
         main = self.main
         if main is not None:
             main.look()
         looks = getattr(self.screen, "look", None)
         if self.screen is not main and callable(looks):
             looks()
+
+    def _opened(self) -> None:
+        """The host is there: say what it has to tell, put back a draft, and look for model servers on this machine."""
+        for notice in self.host.notices:
+            self.notify(line(notice, 300), severity="warning", markup=False, timeout=10)
+        if not self.session.turn:
+            self.run_worker(self._look_around())
+
+    async def _look_around(self) -> None:
+        """Put back what a program that ended left unsent; ask this machine's usual ports which models they have.
+
+        Nobody waits for it, and the host has imported httpx by now.
+        """
+        store = self.host.store
+        left = await asyncio.to_thread(store.sessions.left_draft) if store is not None else None
+        if left is not None and store is not None and self.main is not None and self.main.put_draft(left[1]):
+            store.sessions.forget_draft(left[0])
+        from tui_host.llm.probe import local_servers
+
+        local = await local_servers()
+        if local and self.main is not None:
+            self.main.offer(local)
 
     def _failed(self, words: str) -> None:
         """The host could not open: leave, and say why below."""
@@ -138,13 +180,11 @@ class TuiHost(App[int]):
     async def on_event(self, event: events.Event) -> None:
         """The one place that keeps the quiet period: a key typed before the question was up never decides."""
         main = self.main
-        if (
-            isinstance(event, events.Key | events.Paste | events.MouseDown | events.MouseUp | events.Click)
-            and main is not None
-            and self.screen is main
-            and main.swallow(event)
-        ):
-            return
+        if main is not None and isinstance(event, PRESSES):
+            if self.screen is not main:
+                main.note(event)
+            elif main.swallow(event):
+                return
         await super().on_event(event)
 
     # Actions of the whole app.
@@ -183,11 +223,28 @@ class TuiHost(App[int]):
 
     def action_new(self) -> None:
         """A new session."""
-        self.show_session(self.host.new_session(model=self.session.model))
+        if self.session.turn:
+            self.show_session(self.host.new_session(model=self.session.model))
+        elif self.main is not None:
+            self.main.show_session(self.session)  # it is new: there is nothing to leave
 
     def action_again(self) -> None:
-        """Send the last request again."""
-        self.host.again(self.session)
+        """Send the last request again, if it failed."""
+        if self.session.busy:
+            self.notify("A turn is at work; escape stops it.", markup=False, timeout=4)
+        elif not can_try_again(self.session):
+            self.notify("Nothing failed: there is nothing to try again.", markup=False, timeout=4)
+        else:
+            self.host.again(self.session)
+
+    def action_revoke(self) -> None:
+        """Take back every rule that was given for this session."""
+        policy = self.session.policy
+        names = ", ".join(tool_name(grant.server, grant.tool) for grant in policy.grants)
+        for grant in policy.grants:
+            policy.revoke(grant)
+        words = f"Taken back; asked again from now on: {names}" if names else "No rule was given for this session."
+        self.notify(line(words, 300), markup=False, timeout=6)
 
     def action_stop(self) -> None:
         """Stop the turn on screen."""

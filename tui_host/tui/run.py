@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,6 +16,9 @@ from tui_host.tui.app import TuiHost
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
+
+SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
+"""Exit codes. Source: DESIGN, Contract, Exit codes."""
 
 
 def run_app(settings: Settings) -> int:
@@ -34,6 +38,11 @@ def run_app(settings: Settings) -> int:
 
 async def _run(settings: Settings) -> int:
     app = TuiHost(Host(settings))
+    loop = asyncio.get_running_loop()
+    for number, code in SIGNALS.items():
+        loop.add_signal_handler(
+            number, app.end, code
+        )  # they stay to the end: a second one must not leave children behind
     async with around(app):
         await app.run_async()
     return app.return_code or 0

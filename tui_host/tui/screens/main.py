@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events
@@ -10,19 +11,27 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.message import Message
 from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import TextArea
 from typing_extensions import override
 
+from tui_host.chat.conversation import UserItem
 from tui_host.tui.keys import ACTIONS
+from tui_host.tui.offers import offers
 from tui_host.tui.widgets import status
 from tui_host.tui.widgets.approval import Approval
+from tui_host.tui.widgets.approval_words import name_of
 from tui_host.tui.widgets.inspector import Inspector
 from tui_host.tui.widgets.prompt import Prompt
 from tui_host.tui.widgets.transcript import Transcript
-from tui_host.tui.widgets.transcript_empty import Empty
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.llm.probe import LocalServer
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.source import SessionSource
 
@@ -30,11 +39,8 @@ Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
 NARROW = 100
 """Columns below which chat and inspector take turns."""
-QUESTIONS = (
-    "what is (6 × 5 + 7) / 2? use the tools",
-    "what is the weather in Paris and in Tokyo?",
-    "订单 1042 到哪了？",
-)
+DRAFT_SECONDS = 1.0
+"""How often at most the draft is put on the disk while it is written."""
 
 
 class MainScreen(Screen[None]):
@@ -71,8 +77,20 @@ class MainScreen(Screen[None]):
         self._host = host
         self._session = session
         self._glyphs = glyphs
-        self._arrangement: Arrangement = "both"
+        self._wanted: Arrangement = "both"
+        self._side: Arrangement = "chat"  # which one of the two where there is room for one
+        self._is_narrow = False
         self._source: SessionSource | None = None
+        self._approval: Approval | None = None
+        self._asked: list[Question] = []
+        self._draft_is_new = False
+        self._draft_kept_at = 0.0
+        self._prompt = Prompt(
+            commands=[(action.name, action.help) for action in ACTIONS],
+            may_send=lambda: not self._session.busy,
+            glyphs=glyphs,
+            id="prompt",
+        )
 
     @override
     def compose(self) -> ComposeResult:
@@ -80,30 +98,43 @@ class MainScreen(Screen[None]):
         with Horizontal(id="body"):
             with Container(id="chat"), Vertical(id="talk"):
                 yield Transcript(
-                    self._session.conversation, empty=empty(self._host), glyphs=self._glyphs, id="transcript"
+                    self._session.conversation, empty=offers(self._host.settings), glyphs=self._glyphs, id="transcript"
                 )
                 yield status.Line(id="waiting")
-                yield Prompt(id="prompt")
+                yield self._prompt
             yield Inspector(glyphs=self._glyphs)
         yield status.Line(id="keys")
 
     def on_mount(self) -> None:
-        """The prompt has the focus; commands come from the table of keys."""
-        self.query_one(Prompt).focus()
+        """The prompt has the focus."""
+        self._prompt.focus()
         self.look()
+
+    @property
+    @override
+    def focus_chain(self) -> list[Widget]:
+        """As the screen reads, but the prompt first: prompt, chat, list, details."""
+        chain = super().focus_chain
+        return [
+            *(each for each in chain if each is self._prompt),
+            *(each for each in chain if each is not self._prompt),
+        ]
 
     # What is on screen.
 
     def show_session(self, session: Session) -> None:
         """Another session's chat and wires; the draft of the one that leaves is kept with it."""
-        prompt = self.query_one(Prompt)
-        self._session.draft = prompt.text
+        self.keep_draft()
         self._session = session
-        prompt.text = session.draft
         self._source = None
+        self._put_away()
+        self._prompt.put(session.draft)
+        self._draft_is_new = False
+        self._prompt.remember(*(item.text for item in session.conversation.items if isinstance(item, UserItem)))
         self.query_one(Transcript).show(session.conversation)
         self.look()
-        prompt.focus()
+        if self._approval is None:
+            self._prompt.focus()
 
     def look(self) -> None:
         """Take in what is new; paints only what changed."""
@@ -119,41 +150,109 @@ class MainScreen(Screen[None]):
             self.query_one(Inspector).sync()
         self.query_one(Transcript).sync()
         self._look_at_questions()
+        if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:
+            self.keep_draft()
+        self._look_at_lines()
+
+    def _look_at_lines(self) -> None:
         width = max(self.size.width - 2, 1)
-        self.query_one("#header", status.Line).say(status.header(self._host, self._session, self._glyphs, width))
-        count = len(self._session.open_questions())
-        self.query_one("#waiting", status.Line).say(status.waiting(self._session, count))
+        waits = len(self._session.open_questions())
+        alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not self._shows_chat else ""
+        self.query_one("#header", status.Line).say(status.header(self._host, self._session, self._glyphs, width, alert))
+        self.query_one("#waiting", status.Line).say(status.waiting(self._host, self._session))
         self.query_one("#keys", status.Line).say(status.keys(width))
+
+    def offer(self, local: Sequence[LocalServer]) -> None:
+        """Say in an empty chat which model servers answer on this machine."""
+        self.query_one(Transcript).set_empty(offers(self._host.settings, local))
+
+    # The draft.
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """What is written is kept, though not at each letter."""
+        if event.text_area is self._prompt:
+            self._draft_is_new = True
+
+    def keep_draft(self) -> None:
+        """Put what stands in the prompt on the disk, if it is not there."""
+        self._draft_is_new = False
+        self._draft_kept_at = time.monotonic()
+        draft = self._prompt.whole_text()
+        if draft != self._session.draft:
+            self._session.draft = draft
+            self._session.save()
+
+    def put_draft(self, draft: str) -> bool:
+        """Put back what was written before the program ended; False if something is being written already."""
+        if self._session.turn or self._prompt.text:
+            return False
+        self._prompt.put(draft)
+        self.keep_draft()
+        return True
 
     # The approval.
 
     @property
     def approval(self) -> Approval | None:
         """The approval, None while nothing is asked."""
-        return next(iter(self.query(Approval)), None)
+        return self._approval
+
+    @property
+    def _shows_chat(self) -> bool:
+        return self.arrangement != "inspector"
 
     def _look_at_questions(self) -> None:
-        questions = self._session.open_questions()
-        approval = self.approval
-        if questions and approval is None:
+        if not self._session.open_questions():
+            self._put_away()
+        elif self._approval is None:
+            self._ask()
+        elif self._session.questions != self._asked:
+            self._asked = list(self._session.questions)
+            self._approval.take(self._asked)
+
+    def _ask(self) -> None:
+        self._asked = list(self._session.questions)
+        self._approval = Approval(self._asked, on_grant=self._granted, glyphs=self._glyphs)
+        if self._shows_chat:
             self.set_focus(None)  # what is disabled hands its focus to the next one: that would be a detail
-            self.query_one("#talk").disabled = True
-            self.query_one("#chat").mount(Approval(list(self._session.questions), on_grant=self._session.grant))
-        elif approval is not None and not questions:
-            had_focus = approval.has_focus_within or self.focused is None
-            self.query_one("#talk").disabled = False
-            if had_focus:
-                self.set_focus(self.query_one(Prompt))
-            approval.remove()
+        self.query_one("#talk").disabled = True
+        self.query_one("#chat").mount(self._approval)
+
+    def _put_away(self) -> None:
+        """Nothing is asked here any more."""
+        approval, self._approval = self._approval, None
+        if approval is None:
+            return
+        had_focus = approval.has_focus_within or self.focused is None
+        self.query_one("#talk").disabled = False
+        if had_focus and self._shows_chat:
+            self.set_focus(self._prompt)
+        approval.remove()
+
+    def _granted(self, question: Question) -> None:
+        """Allow the tool for the session, and say how that is taken back."""
+        self._session.grant(question)
+        name = name_of(question.request.tool)
+        self.notify(f"{name} runs unasked in this session from now on. /revoke takes it back.", markup=False)
+
+    def on_screen_resume(self) -> None:
+        """Coming back from another screen is a new look at the question."""
+        if self._approval is not None:
+            self._approval.look_again()
 
     def swallow(self, event: events.Event) -> bool:
         """Whether a key or click came too early to decide, or was taken as the number of a question to try."""
-        if self.approval is not None:
-            return self.approval.swallow(event)
+        if self._approval is not None:
+            return self._approval.swallow(event)
         if not isinstance(event, events.Key) or event.character is None or self._session.turn:
             return False
-        prompt = self.query_one(Prompt)
+        prompt = self._prompt
         return prompt.has_focus and not prompt.text and self.query_one(Transcript).pick(event.character)
+
+    def note(self, event: events.Event) -> None:
+        """A key or click on another screen: a question here is not answered by the next one."""
+        if self._approval is not None:
+            self._approval.note(event)
 
     # What a person does.
 
@@ -162,9 +261,15 @@ class MainScreen(Screen[None]):
         self._host.send(self._session, event.text)
         self.look()
 
+    def on_prompt_held(self) -> None:
+        """Nothing is sent into a turn that is at work; what was written stays."""
+        self.notify("A turn is at work. It can be sent when that has ended; escape stops it.", markup=False, timeout=4)
+
     def on_transcript_picked(self, event: Transcript.Picked) -> None:
         """Send a question of the empty chat."""
+        self._prompt.remember(event.text)
         self._host.send(self._session, event.text)
+        self.look()
 
     def on_prompt_command(self, event: Prompt.Command) -> None:
         """Do a `/name`."""
@@ -175,41 +280,53 @@ class MainScreen(Screen[None]):
         self.notify(f"there is no such command; there is {names}", severity="warning", markup=False)
 
     def action_close(self) -> None:
-        """Stop the turn; never quits."""
-        self._host.stop_turn(self._session)
+        """From looking around back to the question; else stop the turn. Never quits."""
+        if self._approval is None:
+            self._host.stop_turn(self._session)
+        elif self._shows_chat:
+            self._approval.focus()
+        else:
+            self.next_arrangement()
+
+    # Who has the screen.
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """What is shown: as the person wants it, or one of the two where there is room for one."""
+        return self._side if self._is_narrow else self._wanted
 
     def on_inspector_zoom_asked(self) -> None:
         """The whole screen for the inspector, and back."""
-        self._arrange("both" if self._arrangement == "inspector" else "inspector")
+        self._wanted = "both" if self._wanted == "inspector" else "inspector"
+        self._side = "chat" if self._side == "inspector" else "inspector"
+        self._arrange()
 
     def next_arrangement(self) -> None:
-        """Chat and inspector, inspector alone, chat alone."""
-        arrangement = NEXT[self._arrangement]
-        if self.size.width < NARROW and arrangement == "both":
-            arrangement = "inspector"
-        self._arrange(arrangement)
+        """Chat and inspector, inspector alone, chat alone; under 100 columns the one or the other."""
+        if self._is_narrow:
+            self._side = "chat" if self._side == "inspector" else "inspector"
+        else:
+            self._wanted = NEXT[self._wanted]
+        self._arrange()
 
     def on_resize(self, event: events.Resize) -> None:
         """Under 100 columns chat and inspector take turns."""
-        if event.size.width < NARROW and self._arrangement == "both":
-            self._arrange("chat")
+        is_narrow = event.size.width < NARROW
+        if is_narrow == self._is_narrow:
+            return
+        if is_narrow:
+            is_read = self.query_one(Inspector).has_focus_within
+            self._side = "inspector" if self._wanted == "inspector" or is_read else "chat"
+        self._is_narrow = is_narrow
+        self._arrange(focus=False)
 
-    def _arrange(self, arrangement: Arrangement) -> None:
-        self._arrangement = arrangement
+    def _arrange(self, *, focus: bool = True) -> None:
+        arrangement = self.arrangement
         self.set_class(arrangement == "inspector", "-inspector")
         self.set_class(arrangement == "chat", "-chat")
+        if not focus:
+            return
         if arrangement == "inspector":
             self.query_one(Inspector).ladder.focus()
-        elif self.approval is None:
-            self.query_one(Prompt).focus()
-
-
-def empty(host: Host) -> Empty:
-    """What an empty chat says: three questions to try, and what real models were found."""
-    from tui_host.tui.screens.model import choices
-
-    found = [f"{ref.provider}/{ref.model}" for ref, origin in choices(host) if origin.endswith("is set")]
-    lines = ("Each number sends its question. Nothing runs before you approve it.",)
-    if found:
-        lines = (*lines, f"Found: {', '.join(found[:4])}. f4 chooses.")
-    return Empty(questions=tuple((str(n), words) for n, words in enumerate(QUESTIONS, start=1)), lines=lines)
+        else:
+            (self._approval or self._prompt).focus()

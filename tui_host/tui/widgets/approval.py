@@ -20,7 +20,6 @@ from tui_host.capture.visible import hidden, visible
 from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
 from tui_host.tui.glyphs import UNICODE, Glyphs
-from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets import approval_words as words
 from tui_host.tui.widgets.approval_arguments import Arguments
 from tui_host.tui.widgets.approval_field import Field
@@ -148,6 +147,15 @@ class Approval(Container, can_focus=True):
         self._tell_ready()
         return swallowed
 
+    def note(self, event: events.Event) -> None:
+        """A key or click that went elsewhere restarts the quiet period too."""
+        self._quiet.swallow(event, here=False)
+
+    def look_again(self) -> None:
+        """Something else was on the screen: a new quiet period begins."""
+        if self._current is not None:
+            self._begin_quiet()
+
     @property
     def is_armed(self) -> bool:
         """Whether a key would decide now."""
@@ -191,13 +199,16 @@ class Approval(Container, can_focus=True):
         self._quiet.painted(time.monotonic())
         self._tell_ready()
 
-    def on_focus(self) -> None:
-        """Coming back is a new look at the question."""
-        self._begin_quiet()
-
-    def on_blur(self) -> None:
-        """Elsewhere keys decide nothing."""
-        self._tell_ready()
+    @override
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Coming back is a new look at the question; elsewhere keys decide nothing."""
+        super().watch_has_focus(_has_focus)
+        if _has_focus and self._field is not None:
+            self._field.focus()  # what is being written is not decided by a letter
+        elif _has_focus:
+            self._begin_quiet()
+        else:
+            self._tell_ready()
 
     def _tell_ready(self) -> None:
         """Say whether keys decide; look again when they will."""
@@ -252,12 +263,12 @@ class Approval(Container, can_focus=True):
         tool = question.request.tool
         hints = "" if words.hints_fit(tool, width) else words.hints_of(tool)
         description = words.description_of(question.request, hints)
-        keys = "   ".join(key.replace("…", self._glyphs.more) for key in words.KEYS)
+        keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._working_keys())
         rows = {
             "calls": self._call_rows(left, question, width),
-            "description": _wrapped(description, width),
-            "message": _wrapped(said, width) if said else [],
-            "keys": _keys_wrapped(keys, width),
+            "description": words.in_rows(description, width),
+            "message": words.in_rows(said, width) if said else [],
+            "keys": words.keys_in_rows(keys, width),
         }
         field = self._field
         height = parent.size.height - 2 - (field.outer_size.height or 3 if field is not None else 0)
@@ -270,7 +281,7 @@ class Approval(Container, can_focus=True):
         )
         room = share(height, width, wanted)
         if not room.enough:
-            rows["message"] = _wrapped(TOO_SMALL, width)
+            rows["message"] = words.in_rows(TOO_SMALL, width)
             room = share(
                 height, width, Wanted(calls=1, description=0, arguments=1, message=len(rows["message"]), keys=0)
             )
@@ -282,6 +293,12 @@ class Approval(Container, can_focus=True):
         self._arguments.set_class(room.framed, "-framed")
         self._arguments.styles.height = room.arguments + (2 if room.framed else 0)
         self._moved()
+
+    def _working_keys(self) -> Sequence[str]:
+        """What a key does now: in a field other things than before a question."""
+        if self._editor.is_open:
+            return words.EDITOR_KEYS
+        return words.REASON_KEYS if self._reason.is_open else words.KEYS
 
     def _say(self, part: Static, rows: Sequence[str], count: int) -> None:
         """Show so many lines; a mark stands where more are hidden."""
@@ -428,15 +445,12 @@ class Approval(Container, can_focus=True):
 
     def action_because(self) -> None:
         """Ask for a reason."""
-        self._open(self._reason, "", "Why not? The model is told. enter rejects, escape goes back.")
+        self._open(self._reason, "", "Why not? The model is told.")
 
     def action_edit(self) -> None:
         """Edit the arguments."""
         if self._current is not None:
-            text = words.editable(self._arguments_of(self._current))
-            self._open(
-                self._editor, text, "enter shows the edit as it will be sent, ctrl+j new line, escape goes back."
-            )
+            self._open(self._editor, words.editable(self._arguments_of(self._current)), "")
 
     def _open(self, field: Field, text: str, message: str) -> None:
         self._asked_session = False
@@ -479,19 +493,3 @@ class Approval(Container, can_focus=True):
         if edited != question.request.arguments:
             self._edits[question.request.call] = edited
         return True
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return [row[start:end] for row in text.split("\n") for start, end in fill(row, width)]
-
-
-def _keys_wrapped(keys: str, width: int) -> list[str]:
-    """Keys with what they do, never torn apart."""
-    rows = [""]
-    for key in keys.split("   "):
-        longer = f"{rows[-1]}   {key}" if rows[-1] else key
-        if len(longer) <= width or not rows[-1]:
-            rows[-1] = longer
-        else:
-            rows.append(key)
-    return rows

@@ -6,12 +6,14 @@ from math import inf
 
 from textual import events
 
+from tui_host.tui.keys import ACTIONS
+
 QUIET_SECONDS = 0.5
 DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
 MOVING = frozenset(
-    ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "p", "d", "ctrl+q")
-)
-"""Keys that do their work at once, and restart the period."""
+    ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "p", "d", "ctrl+p")
+) | frozenset(action.key for action in ACTIONS)
+"""Keys that do their work at once, and restart the period: looking around, and what works everywhere."""
 
 
 class Quiet:

@@ -13,7 +13,7 @@ from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import Tool
 from tui_host.tui.foreign import tool_name
-from tui_host.tui.markdown.wrap import clip, fold
+from tui_host.tui.markdown.wrap import clip, fill, fold
 
 HINTS = {
     ("readOnlyHint", True): "reads",
@@ -36,6 +36,9 @@ KEYS = (
     "d description",
 )
 """Each key with how far it reaches, in the order of their importance on a low screen."""
+EDITOR_KEYS = ("enter shows it as it will be sent", "ctrl+j new line", "esc back, unchanged")
+REASON_KEYS = ("enter rejects with this reason", "esc back")
+"""The keys of the two fields."""
 
 
 def name_of(tool: Tool) -> str:
@@ -175,3 +178,20 @@ def _is(given: JSON, name: str) -> bool:
     if name == "integer" and isinstance(given, float):
         return given.is_integer()
     return isinstance(given, TYPES[name])
+
+
+def in_rows(text: str, width: int) -> list[str]:
+    """Words in lines of at most so many cells."""
+    return [row[start:end] for row in text.split("\n") for start, end in fill(row, width)]
+
+
+def keys_in_rows(keys: str, width: int) -> list[str]:
+    """Keys with what they do, never torn apart."""
+    rows = [""]
+    for key in keys.split("   "):
+        longer = f"{rows[-1]}   {key}" if rows[-1] else key
+        if len(longer) <= width or not rows[-1]:
+            rows[-1] = longer
+        else:
+            rows.append(key)
+    return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -53,6 +53,9 @@ class Prompt(TextArea):
             super().__init__()
             self.text = text
 
+    class Held(Message):
+        """Sending was asked for while nothing may be sent; the text stays."""
+
     class Command(Message):
         """A `/name` was given, with what stood after it."""
 
@@ -66,6 +69,7 @@ class Prompt(TextArea):
         *,
         commands: Sequence[tuple[str, str]] = (),
         history: Sequence[str] = (),
+        may_send: Callable[[], bool] = lambda: True,
         glyphs: Glyphs = UNICODE,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
@@ -74,6 +78,7 @@ class Prompt(TextArea):
         self.quick: Mapping[str, str] = {}
         self._commands = tuple(commands)
         self._history = list(history)
+        self._may_send = may_send
         self._at: int | None = None  # the entry of the history that is shown
         self._draft = ""
         self._folded: dict[str, str] = {}
@@ -85,10 +90,18 @@ class Prompt(TextArea):
         """The names that `/` completes, each with a few words of help."""
         self._commands = tuple(commands)
 
-    def set_history(self, history: Sequence[str]) -> None:
-        """What was sent before, oldest first."""
-        self._history = list(history)
+    def remember(self, *texts: str) -> None:
+        """What was sent, oldest first, for `up` to bring back."""
+        self._history = [old for old in self._history if old not in texts] + list(dict.fromkeys(texts))
         self._at = None
+
+    def put(self, draft: str) -> None:
+        """A draft in place of what stands here, its end under the caret; a huge one folded as a paste is."""
+        self._at = None
+        self._draft = ""
+        self._completion.close()
+        self.load_text(self._folded_mark(visible(draft)))
+        self.move_cursor(self.document.end)
 
     # Keys.
 
@@ -173,11 +186,15 @@ class Prompt(TextArea):
         event.stop()
         event.prevent_default()
         text = visible(event.text.replace("\r\n", "\n").replace("\r", "\n"))
-        if len(text) > FOLDED:
-            mark = f"[pasted {len(text):,} characters, {len(self._folded) + 1}]"
-            self._folded[mark] = text
-            text = mark
-        self._insert(text)
+        self._insert(self._folded_mark(text))
+
+    def _folded_mark(self, text: str) -> str:
+        """The text, or what stands for it until it is sent."""
+        if len(text) <= FOLDED:
+            return text
+        mark = f"[pasted {len(text):,} characters, {len(self._folded) + 1}]"
+        self._folded[mark] = text
+        return mark
 
     def _insert(self, text: str) -> None:
         result = self.replace(text, *self.selection, maintain_selection_offset=False)
@@ -203,10 +220,12 @@ class Prompt(TextArea):
             self.post_message(self.Command(name, arguments))
             if self._commands and name not in dict(self._commands):
                 return  # mistyped: it stays to be corrected
+        elif not self._may_send():
+            self.post_message(self.Held())
+            return
         else:
             self.post_message(self.Sent(text))
-        if not self._history or self._history[-1] != self.text:
-            self._history.append(self.text)
+        self.remember(self.text)
         self._at = None
         self._draft = ""
         self._completion.close()

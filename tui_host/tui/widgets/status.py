@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_host.capture.visible import line
-from tui_host.chat.conversation import SummaryItem
+from tui_host.chat.conversation import CallItem, SummaryItem
+from tui_host.tui.foreign import tool_name
 from tui_host.tui.keys import ACTIONS
+from tui_host.tui.markdown.wrap import clip
+from tui_host.tui.widgets.transcript_words import duration
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
     from tui_host.servers.catalog import State
     from tui_host.tui.glyphs import Glyphs
 
+SHORTEST_TITLE = 12
+"""Cells below which a title says nothing."""
 STATE_STYLES: dict[State, str] = {
     "ready": "$text-success",
     "connecting": "$text-warning",
@@ -45,53 +51,131 @@ class Line(Static):
             self.update(words)
 
 
-def header(host: Host, session: Session, glyphs: Glyphs, width: int) -> Content:
-    """Program, model, protocol, each server's state, and the turn; the last parts give way where it is narrow."""
-    model = f"{session.model.provider}/{session.model.model} · {session.protocol}"
-    parts = [Content.styled("tui-host", "bold $foreground"), Content(f"  {line(model, 60)}   ")]
-    for status in host.pool.statuses() if host.pool is not None else ():
-        if status.state == "disabled":
-            continue
-        mark = {"ready": glyphs.state[0], "connecting": glyphs.state[2], "failed": glyphs.failed}.get(
-            status.state, glyphs.state[1]
+def header(host: Host, session: Session, glyphs: Glyphs, width: int, alert: str = "") -> Content:
+    """Program, model, protocol, each server's state, the turn, the title; what matters less gives way where it is narrow.
+
+    Args:
+        host: Whose servers and sessions.
+        session: The one on the screen.
+        glyphs: The marks to draw with.
+        width: Cells.
+        alert: Something that must be seen, before all else at the right.
+    """
+    model = Content(f"  {line(str(session.model), 60)} {glyphs.dot} {session.protocol}   ")
+    name = Content.styled("tui-host", "bold $foreground")
+    servers, counted = _servers(host, glyphs), _counted(host, glyphs)
+    alerts, figures = [alert] if alert else [], _figures(session)
+    alerts += _alerts(host, session)
+    dot = f" {glyphs.dot} "
+    for left, count in (
+        ((name, model, servers), len(figures)),
+        ((name, model, servers), 2),
+        ((name, model, counted), 2),
+        ((model, counted), 2),
+        ((model, counted), 1),
+        ((model, counted), 0),
+        ((model,), 0),
+    ):
+        right = Content.assemble(
+            *(
+                Content.styled(words, "bold $text-warning") + Content(dot if figures[:count] else " ")
+                for words in alerts
+            ),
+            Content(dot.join(figures[:count])),
         )
-        words = "" if status.state == "ready" else f" {status.state}"
-        parts += [Content.styled(mark, STATE_STYLES[status.state]), Content(f" {line(status.name, 20)}{words}  ")]
-    left = Content.assemble(*parts)
-    right = Content(_figures(host, session))
-    room = width - left.cell_length - right.cell_length
-    return Content.assemble(left, Content(" " * room), right) if room > 0 else left
+        start = Content.assemble(*left)
+        room = width - start.cell_length - right.cell_length
+        if room >= 0:
+            break
+    title = line(session.title, 60)
+    if title and room >= SHORTEST_TITLE + 6:
+        shown = clip(title, room - 6, glyphs.more)
+        return Content.assemble(
+            start, " " * (room - 3 - cell_len(shown)), right, "   ", Content.styled(shown, "italic")
+        )
+    return Content.assemble(start, " " * max(room, 0), right)
 
 
-def _figures(host: Host, session: Session) -> str:
-    waiting = [other for other in host.sessions.values() if other is not session and other.open_questions()]
-    words = [f"{len(waiting)} other session{'s' * (len(waiting) > 1)} waiting for you (f5)"] if waiting else []
+def _servers(host: Host, glyphs: Glyphs) -> Content:
+    parts: list[Content] = []
+    for status in host.pool.statuses() if host.pool is not None else ():
+        if status.state != "disabled":
+            words = "" if status.state == "ready" else f" {status.state}"
+            mark = Content.styled(_mark(status.state, glyphs), STATE_STYLES[status.state])
+            parts += [mark, Content(f" {line(status.name, 20)}{words}  ")]
+    return Content.assemble(*parts)
+
+
+def _counted(host: Host, glyphs: Glyphs) -> Content:
+    """The same where there is no room for names: how many there are in each state."""
+    states = [status.state for status in host.pool.statuses()] if host.pool is not None else []
+    parts: list[Content] = []
+    for state, style in STATE_STYLES.items():
+        count = states.count(state)
+        if count and state != "disabled":
+            parts += [Content.styled(_mark(state, glyphs), style), Content(f" {count} {state}  ")]
+    return Content.assemble(*parts)
+
+
+def _mark(state: State, glyphs: Glyphs) -> str:
+    full, empty, half = glyphs.state
+    return {"ready": full, "connecting": half, "failed": glyphs.failed}.get(state, empty)
+
+
+def _alerts(host: Host, session: Session) -> list[str]:
+    waiting = sum(1 for other in host.sessions.values() if other is not session and other.open_questions())
+    words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
     recorder = host.recorder
     if recorder is not None and recorder.unkept:
-        words.append(f"not kept: {recorder.unkept} ({recorder.fault})")
-    if session.turn:
-        words.append(f"turn {session.turn}")
-        last = session.conversation[-1] if len(session.conversation) else None
-        if isinstance(last, SummaryItem) and last.tokens_in is not None:
+        words.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")
+    return words
+
+
+def _figures(session: Session) -> list[str]:
+    """The turn's number; once it has ended its tokens and its time."""
+    words = [f"turn {session.turn}"] if session.turn else []
+    last = session.conversation[-1] if session.turn and len(session.conversation) else None
+    if isinstance(last, SummaryItem):
+        if last.tokens_in is not None:
             words.append(f"{last.tokens_in:,}→{last.tokens_out or 0:,} tok")
-    return " · ".join(words)
+        words.append(duration(last.seconds))
+    return words
 
 
-def waiting(session: Session, count: int) -> Content:
+def waiting(host: Host, session: Session) -> Content:
     """What the turn waits for, and since when; nothing while none is at work."""
     activity = session.activity
     if not activity.waits:
         return Content("")
     seconds = time.monotonic() - activity.since
+    count = len(session.open_questions())
     words = {
-        "servers": "waiting for servers that are connecting",
+        "servers": f"waiting for servers that are connecting: {_connecting(host)}",
         "demo model": "starting the demo model",
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
         "answer": "the answer is coming",
         "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
-        "tools": "waiting for tools",
+        "tools": f"waiting for {_running(session)}",
     }[activity.waits]
     return Content.assemble(Content(f"{words} {seconds:.0f} s   "), Content.styled("escape", "bold"), Content(" stops"))
+
+
+def _connecting(host: Host) -> str:
+    if host.pool is None:
+        return "the program is starting"
+    return ", ".join(line(status.name, 20) for status in host.pool.statuses() if status.state == "connecting")
+
+
+def _running(session: Session) -> str:
+    """The calls at work, by name, each with its last sign of life."""
+    names: list[str] = []
+    for item in reversed(session.conversation.items):
+        if not isinstance(item, CallItem):
+            break
+        if item.state == "running":
+            progress = f" {line(item.progress, 40)}" if item.progress else ""
+            names.append(f"{line(tool_name(item.server, item.tool), 40)}{progress}")
+    return ", ".join(reversed(names)) or "tools"
 
 
 def keys(width: int) -> Content:
