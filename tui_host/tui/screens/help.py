@@ -1,68 +1,146 @@
-"""Help: what this program is, and every key."""
+"""Help: what this program is, and every key, those of the place one comes from first."""
 
 from __future__ import annotations
 
-from textual.content import Content
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.keys import ACTIONS
-from tui_host.tui.screens.page import PageScreen, TextView
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.keys import ACTIONS, PLACES, Key
+from tui_host.tui.markdown.wrap import fill
+from tui_host.tui.screens.page import PageScreen
+from tui_host.tui.widgets.approval import Approval
+from tui_host.tui.widgets.details_view import PageView
+from tui_host.tui.widgets.inspector_view import PieceView
+from tui_host.tui.widgets.jsonlines import Piece
+from tui_host.tui.widgets.ladder import LadderView
+from tui_host.tui.widgets.prompt import Prompt
+from tui_host.tui.widgets.transcript import Transcript
 
-ABOUT = """\
-tui-host is a chat with a model that may use tools, with glass walls: beside the chat stands every byte that went
-between the host and the model (left lane) and between the host and each MCP server (right lane).
-No tool runs before you, or a rule of yours, approved the call. What was approved is what is sent."""
+ABOUT = (
+    (
+        "tui-host is a chat with a model that may use tools, with glass walls: beside the chat stands every byte that went"
+        " between the host and the model (left lane) and between the host and each MCP server (right lane)."
+    ),
+    "No tool runs before you, or a rule of yours, approved the call. What was approved is what is sent.",
+)
+_KEYS = 20
+"""Cells of the column of keys, where there is room for one."""
+_WIDE = 56
+_PLACES: tuple[tuple[type[Widget], str], ...] = (
+    (Prompt, "Prompt"),
+    (Transcript, "Chat"),
+    (Approval, "Approval"),
+    (LadderView, "Inspector, list"),
+    (PageView, "Inspector, details"),
+)
 
-CHAT = (
-    ("enter", "send"),
-    ("ctrl+j", "new line (shift+enter where the terminal tells it apart)"),
-    ("up / down", "earlier messages, at the prompt's first or last line"),
-    ("escape", "close what lies on top, else stop the turn"),
-    ("tab / shift+tab", "prompt, chat, list, details"),
-    ("/", "a command by name"),
-)
-APPROVAL = (
-    ("y", "approve this call once"),
-    ("Y", "approve all that remain, once each was shown to its end"),
-    ("A, twice", "approve this tool for the session; the rule stands in words between"),
-    ("e", "edit the arguments, then approve"),
-    ("n", "reject"),
-    ("r", "reject with a reason; the model is told"),
-    ("escape", "reject, and stop the turn"),
-    ("tab", "look around in the inspector, and back; keys decide nothing there"),
-)
-INSPECTOR = (
-    ("arrows, hjkl", "move; g and G to the first and the last row"),
-    ("enter", "into the details"),
-    ("/", "filter: words, and tool: method: id: dir: kind: status: server: turn:"),
-    ("|", "details side by side, one above the other; flips to the relative where there is room for one"),
-    ("z", "the whole screen for the inspector, and back"),
-)
+
+def everywhere() -> tuple[Key, ...]:
+    """The keys of the table of actions."""
+    return tuple(
+        Key(names=action.key, shown=action.shown, help=action.help[:1].lower() + action.help[1:])
+        for action in ACTIONS
+        if action.shown
+    )
+
+
+def place_of(screen: object, focused: Widget | None) -> str:
+    """The place whose keys work where the focus is, empty if it is none of them."""
+    if isinstance(screen, PageScreen):
+        return screen.PLACE
+    above = (focused, *focused.ancestors) if focused is not None else ()
+    return next((place for widget in above for kind, place in _PLACES if isinstance(widget, kind)), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Words that are wrapped, behind a column that is not."""
+
+    words: str
+    style: str = ""
+    key: str = ""
+
+
+def paragraphs(here: str) -> list[Paragraph]:
+    """The whole text, the keys of one place first."""
+    found = [Paragraph(words) for words in ABOUT]
+    places = {"Everywhere": everywhere(), **PLACES}
+    for title in ([here] if here else []) + [title for title in places if title != here]:
+        found += [Paragraph(""), Paragraph(f"{title} (where you were)" if title == here else title, style="mark")]
+        found += [Paragraph(key.help, key=key.shown) for key in places[title]]
+    return found
+
+
+def folded(text: Sequence[Paragraph], width: int) -> list[list[Piece]]:
+    """The text as lines of a width; nothing is cut."""
+    lines: list[list[Piece]] = []
+    for paragraph in text:
+        indent = 0
+        if paragraph.key and width >= _WIDE:
+            indent = _KEYS
+        elif paragraph.key:
+            lines.append([(f"  {paragraph.key}", "what")])
+            indent = 4
+        for number, (start, end) in enumerate(fill(paragraph.words, max(8, width - 2 - indent))):
+            is_beside = number == 0 and indent == _KEYS
+            lead = (f"  {paragraph.key:<{_KEYS}}", "what") if is_beside else (" " * (2 + indent), "")
+            lines.append([lead, (paragraph.words[start:end], paragraph.style)])
+    return lines
+
+
+class HelpView(PieceView):
+    """The text, wrapped at the width."""
+
+    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__(glyphs=glyphs, classes="page-body")
+        self._text: list[Paragraph] = []
+        self._lines: list[list[Piece]] = []
+
+    def say(self, text: list[Paragraph]) -> None:
+        """Show a text."""
+        self._text = text
+        self.width_changed()
+        self.redraw()
+
+    @override
+    def width_changed(self) -> None:
+        more = self.glyphs.more
+        lines = folded(self._text, max(1, self.view_width - 1))
+        self._lines = [[(words.replace("…", more), style) for words, style in pieces] for pieces in lines]
+
+    @override
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        return self.strip_of(self._lines[number])
 
 
 class HelpScreen(PageScreen):
-    """Every key."""
+    """Every key, those of the place where the person was first.
+
+    Args:
+        here: That place, by its name in `keys.PLACES`; empty if it is none of them.
+    """
 
     HEADING = "Help"
+    PLACE = "Help"
+
+    def __init__(self, here: str = "") -> None:
+        super().__init__()
+        self._here = here
 
     @override
-    def body(self) -> list[Widget]:
-        return [TextView(id="help")]
+    def body(self) -> Sequence[Widget]:
+        return [HelpView(glyphs=self.glyphs)]
 
-    @override
     def on_mount(self) -> None:
-        super().on_mount()
-        lines = [Content(f"  {words}") for words in ABOUT.splitlines()]
-        everywhere = [(action.shown, action.help) for action in ACTIONS if action.shown]
-        for title, rows in (
-            ("Everywhere", everywhere),
-            ("Chat", CHAT),
-            ("Approval", APPROVAL),
-            ("Inspector", INSPECTOR),
-        ):
-            lines += [Content(""), Content.styled(f"  {title}", "bold $primary")]
-            lines += [Content.assemble(Content.styled(f"  {key:<18}", "bold"), Content(words)) for key, words in rows]
-        view = self.query_one(TextView)
-        view.show(lines)
-        view.focus()
+        """Say it."""
+        view = self.query_one(HelpView)
+        view.say(paragraphs(self._here))

@@ -2,78 +2,165 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Protocol, runtime_checkable
 
+from rich.cells import cell_len
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input, Static
 from typing_extensions import override
 
-from tui_host.tui.widgets.lines import LineView
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.keys import HELP, LEAVE, PLACES, Key
+from tui_host.tui.widgets.choices import ChoiceList
 from tui_host.tui.widgets.status import Line
+
+_GAP = 3
+LOW = 8
+"""Lines of the whole screen below which everything but the body gives way."""
+_FEW = 12
+"""Lines below which the keys have one line."""
+
+
+@runtime_checkable
+class Drawing(Protocol):
+    """An app that knows which marks its terminal can draw."""
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The marks to draw with."""
+        ...
+
+
+class KeyLine(Static):
+    """Keys with a word each, on as many lines as they need; a key never stands apart from its word."""
+
+    DEFAULT_CSS = """
+    KeyLine { height: auto; padding: 0 1; background: $panel; color: $text-muted; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__("", markup=False, id=id)
+
+    def show(self, keys: Sequence[Key], width: int, most: int) -> None:
+        """Lay the keys out in `width` cells, on at most so many lines; the last keys give way."""
+        lines: list[list[Content]] = [[]]
+        used = 0
+        for key in keys:
+            part = Content.assemble(Content.styled(key.shown, "bold $foreground"), Content(f" {key.brief}"))
+            cells = cell_len(part.plain)
+            if lines[-1] and used + _GAP + cells > width:
+                if len(lines) == most:
+                    break
+                lines.append([])
+                used = 0
+            used += cells + (_GAP if lines[-1] else 0)
+            lines[-1].append(part)
+        self.update(Content("\n").join(Content(" " * _GAP).join(line) for line in lines))
 
 
 class PageScreen(Screen[None]):
-    """A screen that `escape` closes."""
+    """A screen that `escape` closes.
+
+    Attributes:
+        HEADING: What it is.
+        PLACE: Its keys, by their name in `keys.PLACES`.
+    """
 
     HEADING: ClassVar[str] = ""
-    KEYS: ClassVar[str] = ""
+    PLACE: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back", show=False)]
     DEFAULT_CSS = """
     PageScreen {
         layout: vertical;
         & > #page-heading { color: $foreground; text-style: bold; background: $panel; }
-        & > #page-keys { background: $panel; }
+        & > .page-body { height: 1fr; }
     }
     """
 
     @override
     def compose(self) -> ComposeResult:
-        yield Line(id="page-heading")
+        heading = Line(id="page-heading")
+        heading.say(Content(self.HEADING))
+        yield heading
         yield from self.body()
-        yield Line(id="page-keys")
+        yield KeyLine(id="page-keys")
 
-    def body(self) -> list[Widget]:
+    def body(self) -> Sequence[Widget]:
         """What stands between heading and keys."""
         raise NotImplementedError
 
-    def on_mount(self) -> None:
-        """Say what this is, and its keys."""
-        self.query_one("#page-heading", Line).say(Content(self.HEADING))
-        keys = f"{self.KEYS}   escape back" if self.KEYS else "escape back"
-        self.query_one("#page-keys", Line).say(Content(keys))
+    @property
+    def glyphs(self) -> Glyphs:
+        """The marks to draw with."""
+        app: object = self.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Textual leaves it open
+        return app.glyphs if isinstance(app, Drawing) else UNICODE
+
+    def say(self, heading: str) -> None:
+        """Say what this is, in the line on top."""
+        self.query_one("#page-heading", Line).say(Content(heading))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay the keys out for this width."""
+        keys = [key for key in (*PLACES[self.PLACE], LEAVE, HELP) if key.brief and (key, self.PLACE) != (HELP, "Help")]
+        width = max(1, event.size.width - 2)
+        line = self.query_one(KeyLine)
+        line.show(keys, width, 3 if event.size.height >= _FEW else 1)
+        self.set_class(event.size.height < _FEW, "-few")
+        line.display = event.size.height >= LOW
 
     def action_leave(self) -> None:
-        """Back to the main screen."""
+        """Back to where the person was."""
         self.dismiss()
 
 
-class TextView(LineView):
-    """Lines of content under a cursor or without one; for lists and pages whose whole text is at hand."""
+class ChoiceScreen(PageScreen):
+    """A list and a field that narrows it down; the field keeps the focus, and the arrows move in the list."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id)
-        self._lines: list[Content] = []
-
-    def show(self, lines: list[Content]) -> None:
-        """Show these lines; nothing is painted where they are the same."""
-        if lines != self._lines:
-            self._lines = lines
-            self.redraw()
+    AUTO_FOCUS = "Input"
+    PLACEHOLDER: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move('line', -1)", show=False),
+        Binding("down", "move('line', 1)", show=False),
+        Binding("pageup", "move('page', -1)", show=False),
+        Binding("pagedown", "move('page', 1)", show=False),
+    ]
+    DEFAULT_CSS = """
+    ChoiceScreen {
+        & > Input { margin: 0 1; }
+        &.-few > #choice-note { display: none; }
+        & > #choice-note { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
+    }
+    """
 
     @override
-    def line_count(self) -> int:
-        return len(self._lines)
+    def body(self) -> Sequence[Widget]:
+        choices = ChoiceList(glyphs=self.glyphs, classes="page-body")
+        choices.can_focus = False  # what is typed always goes to the field
+        return [Input(placeholder=self.PLACEHOLDER, compact=True), choices, Static(id="choice-note", markup=False)]
 
-    @override
-    def draw(self, number: int) -> Strip:
-        return Strip(self._lines[number].render_segments(self.visual_style))
+    @property
+    def choices(self) -> ChoiceList:
+        """The list."""
+        return self.query_one(ChoiceList)
 
+    @property
+    def typed(self) -> str:
+        """What stands in the field."""
+        return self.query_one(Input).value.strip()
 
-class ListView(TextView):
-    """The same with a current line."""
+    def note(self, words: str) -> None:
+        """Say something below the list."""
+        self.query_one("#choice-note", Static).update(Content(words))
 
-    HAS_CURSOR = True
+    def action_move(self, distance: str, step: int) -> None:
+        """Move in the list."""
+        if distance == "line":
+            self.choices.action_line(step)
+        else:
+            self.choices.action_page(step)

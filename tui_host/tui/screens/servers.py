@@ -2,87 +2,67 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
-from textual.content import Content
+from textual.containers import Container
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.capture.visible import line, visible
-from tui_host.llm.outline import estimate_tokens
-from tui_host.tui.screens.page import ListView, PageScreen, TextView
-from tui_host.tui.widgets.status import STATE_STYLES
+from tui_host.capture.visible import line
+from tui_host.tui.glyphs import Glyphs
+from tui_host.tui.screens.page import LOW, PageScreen
+from tui_host.tui.screens.servers_detail import Frames, notes_of, parts_of
+from tui_host.tui.widgets.choices import Choice, ChoiceList
+from tui_host.tui.widgets.details_tree import TreePage
+from tui_host.tui.widgets.details_view import PageView
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
-    from tui_host.servers.catalog import ServerStatus, Tool
+    from tui_host.servers.catalog import ServerStatus, State
+
+_BESIDE = 76
+"""Columns that it takes to have the list beside what is known of the chosen server."""
+_WIDE = 110
+_EMPTY = (
+    "No servers are configured. Write one into config.toml, as [servers.time] with a command or a url,"
+    " or start with just one: tui-host -- COMMAND, tui-host URL."
+)
 
 
-def _heading(words: str) -> list[Content]:
-    return [Content(""), Content.styled(words, "bold $primary")]
+def mark_of(state: State, glyphs: Glyphs) -> str:
+    """The mark of a state."""
+    full, empty, half = glyphs.state
+    return {"ready": full, "connecting": half, "failed": glyphs.failed}.get(state, empty)
 
 
-def _fact(name: str, words: str) -> list[Content]:
-    return [Content.assemble(Content.styled(f"{name:<14}", "$text-muted"), Content(line(words, 400)))] if words else []
-
-
-def _tool_lines(tool: Tool) -> list[Content]:
-    tokens = estimate_tokens(json.dumps(tool.schema, ensure_ascii=False).encode()) if tool.schema else 0
-    size = f"  {tool.size:,} bytes, ~{tokens:,} tokens of schema"
-    problem = f"  not offered: {line(tool.problem, 200)}" if tool.problem else ""
-    lines = [
-        Content.assemble(Content.styled(line(tool.name, 80), "bold"), Content.styled(size + problem, "$text-muted"))
-    ]
-    lines += [Content(f"  {row}") for row in visible(tool.description).splitlines()]
-    schema = visible(json.dumps(tool.schema, ensure_ascii=False, indent=2))
-    lines += [Content.styled(f"    {row}", "$text-muted") for row in schema.splitlines()]
-    return lines
-
-
-def detail(status: ServerStatus) -> list[Content]:
-    """All that is known of one server, as lines."""
-    lines = [Content.styled(line(status.name, 40), "bold")]
-    lines += _fact("state", f"{status.state}  {status.detail}")
-    lines += _fact("command", status.command)
-    lines += _fact("calls itself", status.server_info)
-    lines += _fact("protocol", f"{status.protocol_version} ({status.era})" if status.protocol_version else "")
-    lines += _fact("capabilities", json.dumps(status.capabilities, ensure_ascii=False) if status.capabilities else "")
-    malformed = f", {status.malformed} malformed" if status.malformed else ""
-    lines += _fact("frames", f"{status.frames_out} out, {status.frames_in} in{malformed}")
-    resources, templates, prompts = status.resources
-    lines += _fact("also lists", f"{resources} resources, {templates} templates, {prompts} prompts")
-    for notice in status.notices:
-        lines += _fact("notice", notice)
-    if status.instructions:
-        lines += _heading("Instructions (the server's words)")
-        lines += [Content(f"  {row}") for row in visible(status.instructions).splitlines()]
-    lines += _heading(
-        f"Standard error, last {len(status.stderr)} lines" if status.stderr else "Standard error: nothing"
-    )
-    lines += [Content.styled(f"  {visible(row, newlines=False)}", "$text-muted") for row in status.stderr]
-    lines += _heading(f"Tools ({len(status.tools)})")
-    for tool in status.tools:
-        lines += _tool_lines(tool)
-    return lines
+_STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
 
 
 class ServersScreen(PageScreen):
-    """The list at the left, the chosen server at the right."""
+    """The list, and what is known of the chosen server: beside it, or below it where it is narrow."""
 
     HEADING = "Servers"
-    KEYS = "up/down choose   r reconnect   s stop   tab into the details"
+    PLACE = "Servers"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "reconnect", "Reconnect", show=False),
         Binding("s", "stop", "Stop", show=False),
     ]
     DEFAULT_CSS = """
     ServersScreen {
-        & #server-list { width: 34; border-right: solid $panel; }
-        & #server-detail { width: 1fr; padding: 0 1; }
-        &.-narrow #server-list { width: 20; }
+        & > .page-body { layout: horizontal; }
+        & ChoiceList { width: 32; }
+        & .-wide ChoiceList { width: 44; }
+        & PageView { width: 1fr; border-left: solid $panel; }
+        & .-below { layout: vertical; }
+        & .-low ChoiceList { max-height: 50%; }
+        & .-below ChoiceList { width: 1fr; height: auto; max-height: 40%; }
+        & .-below PageView { width: 1fr; height: 1fr; border-left: none; border-top: solid $panel; }
+        & .-below.-low PageView { border-top: none; }
+        & .-ascii PageView { border-left: ascii $panel; }
+        & .-ascii.-below PageView { border-left: none; border-top: ascii $panel; }
     }
     """
 
@@ -90,59 +70,101 @@ class ServersScreen(PageScreen):
         super().__init__()
         self._host = host
         self._statuses: tuple[ServerStatus, ...] = ()
+        self._frames = Frames()
+        self._flipped: dict[str, set[str]] = {}
+        self._told: tuple[ServerStatus, int] | None = None
+        self._is_up = False
 
     @override
-    def body(self) -> list[Widget]:
-        return [Horizontal(ListView(id="server-list"), TextView(id="server-detail"))]
+    def body(self) -> Sequence[Widget]:
+        return [Container(ChoiceList(glyphs=self.glyphs, least=14), PageView(glyphs=self.glyphs), classes="page-body")]
 
-    @override
     def on_mount(self) -> None:
-        super().on_mount()
-        view = self.query_one("#server-list", ListView)
-        view.focus()
+        """Look for the first time."""
+        self.query_one(".page-body").set_class(self.glyphs.more.isascii(), "-ascii")
+        self._is_up = True
         self.look()
-        view.cursor = 0 if self._statuses else None
-        self._show()
+
+    @override
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the list where there is room; the base's own handler is called too."""
+        body = self.query_one(".page-body")
+        body.set_class(event.size.width < _BESIDE, "-below")
+        body.set_class(event.size.width >= _WIDE, "-wide")
+        body.set_class(event.size.height < LOW, "-low")
 
     def look(self) -> None:
         """Take in what is new."""
-        statuses = self._host.pool.statuses() if self._host.pool is not None else ()
-        if statuses == self._statuses and statuses:
+        if not self._is_up:
             return
-        self._statuses = statuses
-        lines = [self._line(status) for status in statuses]
-        empty = [Content.styled("  No servers are configured.", "$text-muted")]
-        self.query_one("#server-list", ListView).show(lines or empty)
+        pool, recorder = self._host.pool, self._host.recorder
+        statuses = pool.statuses() if pool is not None else ()
+        if statuses != self._statuses or not statuses:
+            self._statuses = statuses
+            empty = _EMPTY.replace("…", self.glyphs.more)
+            self.query_one(ChoiceList).show([self._choice(status) for status in statuses], empty=empty)
+            states = [status.state for status in statuses]
+            counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+            self.say("   ".join((self.HEADING, *counts)))
+        if recorder is not None:
+            self._frames.look(recorder)
         self._show()
 
-    def _line(self, status: ServerStatus) -> Content:
-        tools = f"{len(status.tools)} tools" if status.state == "ready" else ""
-        return Content.assemble(
-            Content(f"{line(status.name, 16):<16} "),
-            Content.styled(f"{status.state:<10}", STATE_STYLES[status.state]),
-            Content.styled(f" {tools}", "$text-muted"),
+    def _choice(self, status: ServerStatus) -> Choice:
+        count = len(status.tools)
+        tools = f"{count:,} tool{'s' if count != 1 else ''}" if status.state == "ready" else ""
+        return Choice(
+            words=status.name,
+            mark=mark_of(status.state, self.glyphs),
+            style=_STYLES.get(status.state, "note"),
+            right=(status.state, tools),
         )
 
-    def _current(self) -> ServerStatus | None:
-        cursor = self.query_one("#server-list", ListView).cursor
-        return self._statuses[cursor] if cursor is not None and cursor < len(self._statuses) else None
+    @property
+    def current(self) -> ServerStatus | None:
+        """The chosen server."""
+        number = self.query_one(ChoiceList).cursor
+        return self._statuses[number] if number is not None and number < len(self._statuses) else None
 
     def _show(self) -> None:
-        status = self._current()
-        self.query_one("#server-detail", TextView).show(detail(status) if status is not None else [])
+        """Tell what is known of the chosen server, where it is not told yet; costs a look at two numbers otherwise."""
+        status, view = self.current, self.query_one(PageView)
+        if status is None or view.view_width <= 0:
+            return
+        frames = self._frames.of(status)
+        now = status, frames.sent + frames.received
+        before = self._told
+        if before == now:
+            view.advance()
+            return
+        self._told = now
+        page = TreePage(
+            status.name,
+            parts_of(status, frames),
+            flipped=self._flipped.setdefault(status.name, set()),
+            notes=notes_of(status),
+        )
+        view.show(page, hold=before is not None and before[0].name == status.name)
 
-    def on_line_view_cursor_moved(self) -> None:
+    def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
         """Show the other server."""
-        self._show()
+        if isinstance(event.view, ChoiceList):
+            self._show()
+
+    def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
+        """Go from the server to what is known of it."""
+        if isinstance(event.view, ChoiceList):
+            self.query_one(PageView).focus()
 
     def action_reconnect(self) -> None:
         """A new connection."""
-        status = self._current()
+        status = self.current
         if status is not None and self._host.pool is not None:
             self._host.pool.reconnect(status.name)
+            self.notify(f"connecting {line(status.name, 40)}", markup=False, timeout=2)
 
     def action_stop(self) -> None:
         """End the connection."""
-        status = self._current()
+        status = self.current
         if status is not None and self._host.pool is not None:
             self._host.pool.stop(status.name)

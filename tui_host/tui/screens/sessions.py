@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
-from textual.widgets import Input
-from typing_extensions import override
 
-from tui_host.capture.search import search
+from tui_host.capture.search import Found, search
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
-from tui_host.tui.screens.page import ListView, PageScreen
+from tui_host.tui.screens.page import ChoiceScreen
+from tui_host.tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,15 +23,28 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 
-def _found(store: Store, words: str) -> list[SessionInfo]:
-    return [found.session for found in search(store.sessions, words)]
+@runtime_checkable
+class Showing(Protocol):
+    """An app that shows a session."""
+
+    @property
+    def session(self) -> Session:
+        """That session."""
+        ...
 
 
-class SessionsScreen(PageScreen):
+def _found(store: Store, words: str) -> list[Found]:
+    if words:
+        return list(search(store.sessions, words))
+    return [Found(session=info) for info in store.sessions.list()]
+
+
+class SessionsScreen(ChoiceScreen):
     """The list, newest first, and a field that searches titles and messages."""
 
     HEADING = "Sessions"
-    KEYS = "type to search   enter open   up/down move"
+    PLACE = "Sessions"
+    PLACEHOLDER = "search titles and messages"
 
     class Chosen(Message):
         """A session is to be shown."""
@@ -46,64 +56,77 @@ class SessionsScreen(PageScreen):
     def __init__(self, host: Host) -> None:
         super().__init__()
         self._host = host
-        self._listed: Sequence[SessionInfo] = ()
+        self._listed: Sequence[Found] = ()
+        self._asked = 0
 
-    @override
-    def body(self) -> list[Widget]:
-        return [Input(placeholder="Search titles and messages", id="session-search"), ListView(id="session-list")]
+    async def on_mount(self) -> None:
+        """List all."""
+        await self._search()
 
-    @override
-    async def on_mount(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - Textual awaits either
-        super().on_mount()
-        self.query_one(Input).focus()
-        await self._search("")
-
-    async def on_input_changed(self, event: Input.Changed) -> None:
+    async def on_input_changed(self) -> None:
         """Search for what is typed."""
-        await self._search(event.value)
+        await self._search()
 
-    async def _search(self, words: str) -> None:
-        store = self._host.store
+    async def _search(self) -> None:
+        words, store = self.typed, self._host.store
+        self._asked += 1
+        asked = self._asked
         if store is not None:
-            if words.strip():
-                self._listed = await asyncio.to_thread(_found, store, words)
-            else:
-                self._listed = await asyncio.to_thread(store.sessions.list)
-        view = self.query_one(ListView)
-        empty = "No session has this in its title or messages." if words.strip() else "No session yet: ask something."
-        view.show([self._line(info) for info in self._listed] or [Content.styled(f"  {empty}", "$text-muted")])
-        view.cursor = 0 if self._listed else None
+            try:
+                listed = await asyncio.to_thread(_found, store, words)
+            except TuiHostError as error:
+                self.notify(line(str(error), 300), severity="error", markup=False)
+                return
+            if asked != self._asked:
+                return  # more was typed meanwhile
+            self._listed = listed
+        if store is None:
+            empty = "Nothing is kept here, so there is no earlier session."
+        elif words:
+            empty = "No session has all of these words in its title or messages. Fewer words find more."
+        else:
+            empty = "No session yet. Escape goes back to the prompt: ask something, and it is kept from its first word."
+        self.choices.show([self._choice(found) for found in self._listed], empty=empty, current=0)
+        count = len(self._listed)
+        self.say(f"Sessions   {count:,}{' found' if words else ''}" if count else self.HEADING)
 
-    def _line(self, info: SessionInfo) -> Content:
+    def _choice(self, found: Found) -> Choice:
+        info = found.session
         here = self._host.sessions.get(info.id)
-        asks = " waits for you" if here is not None and here.open_questions() else ""
-        stamp = time.strftime("%m-%d %H:%M", time.localtime(info.updated_ns / 1_000_000_000))
-        about = f"{info.turns:>3} turns  {info.source}{' live' if info.live else ''}{asks}"
-        return Content.assemble(
-            Content.styled(f"  {stamp}  ", "$text-muted"),
-            Content(line(info.title, 70)),
-            Content.styled(f"  {about}  {line(info.model, 40)}", "$text-muted"),
+        moment = time.localtime(info.updated_ns / 1_000_000_000)
+        turns = f"{info.turns:,} turn{'s' if info.turns != 1 else ' '}"
+        return Choice(
+            words=info.title or "untitled",
+            before=f"{time.strftime('%Y-%m-%d %H:%M', moment)}  ",
+            note=found.excerpt,
+            right=(self._state(info, here), turns, line(info.model, 30), info.source),
         )
+
+    def _state(self, info: SessionInfo, here: Session | None) -> str:
+        if here is None:
+            return "open elsewhere" if info.live else ""
+        if here.open_questions():
+            return "waits for you"
+        if here.busy:
+            return "at work"
+        app: object = self.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Textual leaves it open
+        return "on screen" if isinstance(app, Showing) and app.session is here else ""
 
     async def on_input_submitted(self) -> None:
         """Open the current one."""
-        await self._open(self.query_one(ListView).cursor)
+        await self._open(self.choices.cursor)
 
-    async def on_line_view_opened(self, event: ListView.Opened) -> None:
-        """Open the one that was clicked or entered."""
+    async def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
+        """Open the one that was clicked."""
         await self._open(event.line)
 
     async def _open(self, number: int | None) -> None:
         if number is None or not 0 <= number < len(self._listed):
             return
         try:
-            session = await asyncio.to_thread(self._host.open_session, self._listed[number].id)
+            session = await asyncio.to_thread(self._host.open_session, self._listed[number].session.id)
         except TuiHostError as error:
             self.notify(line(str(error), 300), severity="error", markup=False)
             return
         self.post_message(self.Chosen(session))
         self.dismiss()
-
-    def key_down(self) -> None:
-        """From the field into the list."""
-        self.query_one(ListView).focus()

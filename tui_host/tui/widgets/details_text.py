@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
 from array import array
 from bisect import bisect_right
@@ -13,6 +12,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
+from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.details_page import Page, fitting, with_pictures
 from tui_host.tui.widgets.jsonlines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
 
@@ -66,7 +66,7 @@ class TextPage(Page):
     @override
     def fit(self, width: int) -> None:
         self._width = max(8, width)
-        self._head = [line for note in self._notes for line in textwrap.wrap(note, self._width)]
+        self._head = [line for note in self._notes for line in wrapped(note, self._width)]
         self._starts, self._ends, self._indents = array("q"), array("q"), array("h")
         self._rows = self._fold()
 
@@ -138,6 +138,11 @@ class TextPage(Page):
             while place < end:
                 begun, place = place, fitting(text, place, end, width - indent)
                 yield begun, place, -1 - indent
+
+
+def wrapped(note: str, width: int) -> list[str]:
+    """A note in lines of a width in cells."""
+    return [note[start:end] for start, end in fill(note, width)]
 
 
 def hex_text(data: bytes, limit: int = 1 << 16) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui.widgets.details_page import Page, cut, padded
-from tui_host.tui.widgets.details_text import Form, TextPage
+from tui_host.tui.widgets.details_text import Form, TextPage, wrapped
 from tui_host.tui.widgets.jsonlines import Piece, looks_like_json
 
 MOST_ROWS = 2000
@@ -34,6 +33,7 @@ class Entry:
         children: What it is made of.
         opened: Open from the start.
         style: Of the label.
+        form: How its text is shown; None finds out.
     """
 
     key: str
@@ -45,6 +45,7 @@ class Entry:
     children: tuple[Entry, ...] = ()
     opened: bool = False
     style: str = ""
+    form: Form | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class TreePage(Page):
     def fit(self, width: int) -> None:
         self._width = max(8, width)
         self._bodies.clear()
-        self._notes = [part for note in self._said for part in textwrap.wrap(note, self._width)]
+        self._notes = [part for note in self._said for part in wrapped(note, self._width)]
         self._lay_out()
 
     @override
@@ -168,12 +169,7 @@ class TreePage(Page):
         entry = shown.entry
         opens = bool(entry.children) or entry.text is not None
         head = "  " * shown.depth + (("- " if shown.is_open else "+ ") if opens else "  ")
-        right: list[Piece] = []
-        for column, width in enumerate(self._columns):
-            figure = entry.figures[column] if column < len(entry.figures) else ""
-            right.append((f"{figure:>{width}}", "figure"))
-        if self._marks:
-            right.append((" " + padded(entry.mark, self._marks), "new"))
+        right = self._right(entry) if entry.figures or entry.mark else []
         taken = sum(cell_len(text) for text, _ in right)
         room = self._width - len(head) - taken
         if room < 8 and right:
@@ -184,6 +180,15 @@ class TreePage(Page):
         note = f"  {entry.note}" if entry.note and left > 6 else ""
         pieces.append((padded(note, left), "note"))
         return [*pieces, *right]
+
+    def _right(self, entry: Entry) -> list[Piece]:
+        right: list[Piece] = []
+        for column, width in enumerate(self._columns):
+            figure = entry.figures[column] if column < len(entry.figures) else ""
+            right.append((f"{figure:>{width}}", "figure"))
+        if self._marks:
+            right.append((" " + padded(entry.mark, self._marks), "new"))
+        return right
 
     def _body_indent(self, depth: int) -> int:
         return min(2 * depth + 4, self._width // 3)
@@ -217,7 +222,7 @@ class TreePage(Page):
             return None
         if path not in self._bodies:
             text = entry.text()
-            form: Form = "json" if looks_like_json(text) else "raw"
+            form: Form = entry.form or ("json" if looks_like_json(text) else "raw")
             body = self._bodies[path] = TextPage(entry.label, text, form=form)
             body.fit(self._width - self._body_indent(depth))
             while len(body) <= MOST_ROWS and body.advance(0.001):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -99,7 +100,7 @@ class PageView(PieceView):
     def _refit(self, place: int | None) -> None:
         self._anchor = place
         self._fitted = self.view_width
-        self._page.fit(max(1, self._fitted))
+        self._page.fit(max(1, self._fitted - self._page.has_cursor))
         self._page.advance(FIRST_SLICE)
         self.redraw()
         self._to_anchor()
@@ -120,6 +121,25 @@ class PageView(PieceView):
     @override
     def draw(self, number: int) -> Strip:
         return self.strip_of(self._page.draw(number))
+
+    @override
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        if self._page.has_cursor:
+            mark = ">" if number == self.cursor and self.has_focus else " "
+            strip = Strip([Segment(mark, self.piece_style("mark")), *strip])
+        return super().decorate(number, strip)
+
+    def on_focus(self) -> None:
+        """Mark the current line."""
+        self._mark_again()
+
+    def on_blur(self) -> None:
+        """Mark it no longer."""
+        self._mark_again()
+
+    def _mark_again(self) -> None:
+        if self.cursor is not None:
+            self.refresh_lines(self.cursor)
 
     @override
     def width_changed(self) -> None:

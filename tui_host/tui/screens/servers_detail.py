@@ -1,0 +1,221 @@
+"""What is known of one server, as entries that open: facts, tools with their schemas, frames, standard error."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tui_host.capture.visible import decode, line
+from tui_host.llm.outline import estimate_tokens
+from tui_host.tui.widgets.details_page import masked
+from tui_host.tui.widgets.details_tree import Entry
+from tui_host.tui.widgets.ladder_lines import short_size
+
+if TYPE_CHECKING:
+    from tui_host.capture.record import Record
+    from tui_host.capture.recorder import Recorder
+    from tui_host.errors import JSON
+    from tui_host.servers.catalog import ServerStatus, Tool
+
+KEPT = 100
+"""Frames of one server that are listed; the inspector has them all."""
+_PER_LOOK = 2000
+_LABEL = 300
+_SHORT = 24
+"""Characters of a fact that stand on its line whatever the width; a longer one opens."""
+_NAME = 14
+"""Cells of a fact's name."""
+
+
+class Flow:
+    """The frames of one connection.
+
+    Attributes:
+        connection: Its id.
+        sent: How many went out.
+        received: How many came.
+        last: The last ones, oldest first.
+    """
+
+    def __init__(self, connection: str) -> None:
+        self.connection = connection
+        self.sent = self.received = 0
+        self.last: deque[Record] = deque(maxlen=KEPT)
+
+    def add(self, record: Record) -> None:
+        """One more."""
+        self.last.append(record)
+        if record.draft.direction == "out":
+            self.sent += 1
+        else:
+            self.received += 1
+
+
+class Frames:
+    """The frames of each server's newest connection, taken from the recorder as they come."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._flows: dict[str, Flow] = {}
+
+    def look(self, recorder: Recorder) -> None:
+        """Take in what is new, so much at a time that no look is long."""
+        for record in recorder.since(self._seen, limit=_PER_LOOK):
+            self._seen = record.seq
+            draft = record.draft
+            if draft.wire != "mcp" or draft.kind != "frame":
+                continue
+            flow = self._flows.get(draft.peer)
+            if flow is None or flow.connection != (draft.connection or ""):
+                flow = self._flows[draft.peer] = Flow(draft.connection or "")
+            flow.add(record)
+
+    def of(self, status: ServerStatus) -> Flow:
+        """Those of a server's present connection."""
+        flow = self._flows.get(status.name)
+        return flow if flow is not None and flow.connection == status.connection else Flow(status.connection)
+
+
+def notes_of(status: ServerStatus) -> list[str]:
+    """What stands above all: how it is, and what a person can do about it."""
+    reason = f": {line(status.detail, 600)}" if status.detail else ""
+    said = [f"{status.state}{reason}"]
+    if status.state == "failed":
+        said.append("r connects again")
+    elif status.state in {"stopped", "disabled"}:
+        said.append("r connects it")
+    return said + [f"notice: {line(notice, 400)}" for notice in status.notices]
+
+
+def parts_of(status: ServerStatus, frames: Flow) -> list[Entry]:
+    """All that is known of it."""
+    errors = [_stderr(status)] if status.stderr else []
+    parts = [
+        *(errors if status.state == "failed" else ()),
+        *_facts(status),
+        _tools(status),
+        _frames(status, frames),
+        *(errors if status.state != "failed" else ()),
+    ]
+    if not status.stderr and status.transport == "stdio":
+        parts.append(_fact("stderr", "nothing"))
+    return parts
+
+
+def _fact(name: str, words: str, *, text: str = "") -> Entry:
+    text = text or (words if len(words) > _SHORT else "")
+    return Entry(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
+
+
+def _facts(status: ServerStatus) -> list[Entry]:
+    resources, templates, prompts = status.resources
+    facts = [_fact("command" if status.transport == "stdio" else "url", status.command, text=status.command)]
+    if status.server_info:
+        facts.append(_fact("calls itself", status.server_info))
+    if status.protocol_version:
+        facts.append(_fact("protocol", f"{status.protocol_version} ({status.era}), {status.transport}"))
+    if status.capabilities is not None:
+        names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
+        facts.append(_fact("capabilities", names or "none", text=_json(status.capabilities)))
+    if status.state == "ready":
+        facts.append(_fact("also lists", f"{resources} resources, {templates} templates, {prompts} prompts"))
+    if status.instructions:
+        facts.append(replace(_fact("instructions", status.instructions, text=status.instructions), form="plain"))
+    if status.exit_code is not None:
+        facts.append(_fact("exit code", str(status.exit_code)))
+    return facts
+
+
+def _stderr(status: ServerStatus) -> Entry:
+    count = len(status.stderr)
+    return Entry(
+        key="stderr",
+        label=f"{'stderr':<{_NAME}}last {count} line{'s' if count != 1 else ''}",
+        text=lambda: "\n".join(status.stderr),
+        form="plain",
+        opened=status.state == "failed",
+        style="what",
+    )
+
+
+def _tools(status: ServerStatus) -> Entry:
+    offered = [tool for tool in status.tools if tool.problem is None]
+    tokens = sum(_tokens(tool) for tool in offered)
+    return Entry(
+        key="tools",
+        label=f"tools ({len(status.tools):,})",
+        figures=_size(sum(tool.size for tool in status.tools), tokens) if status.tools else (),
+        children=tuple(_tool(tool) for tool in status.tools),
+        opened=True,
+        style="what",
+    )
+
+
+def _size(size: int, tokens: int) -> tuple[str, str]:
+    return f"{short_size(size)}B" if size >= 1000 else f"{size} B", f"~{tokens:,} tok"
+
+
+@lru_cache(maxsize=4096)
+def _estimate(fingerprint: str, definition: str) -> int:  # noqa: ARG001 - the fingerprint spares comparing long texts
+    return estimate_tokens(definition.encode("utf-8", "replace"))
+
+
+def _tokens(tool: Tool) -> int:
+    """About how many tokens its name, description and schema take in each request."""
+    schema = "" if tool.schema is None else json.dumps(tool.schema, ensure_ascii=False, separators=(",", ":"))
+    return _estimate(tool.fingerprint, f"{tool.name} {tool.description} {schema}")
+
+
+def _tool(tool: Tool) -> Entry:
+    parts = [
+        Entry(
+            key="description", label=tool.description or "(no description)", text=lambda: tool.description, form="plain"
+        )
+    ]
+    parts.append(Entry(key="schema", label="input schema", text=lambda: _json(tool.schema), opened=True))
+    if tool.output_schema is not None:
+        parts.append(Entry(key="output", label="output schema", text=lambda: _json(tool.output_schema)))
+    if tool.annotations:
+        hints = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations)
+        parts.append(Entry(key="annotations", label=f"the server says: {hints}", text=lambda: hints))
+    problem = tool.problem is not None
+    return Entry(
+        key=tool.name,
+        label=f"{tool.name}  not offered: {tool.problem}" if problem else tool.name,
+        figures=_size(tool.size, _tokens(tool)),
+        note=line(tool.title or tool.description, _LABEL),
+        children=tuple(parts),
+        style="failed" if problem else "key",
+    )
+
+
+def _frames(status: ServerStatus, flow: Flow) -> Entry:
+    malformed = f", {status.malformed:,} malformed" if status.malformed else ""
+    shown = f"; the last {KEPT}, newest first" if flow.sent + flow.received > KEPT else ""
+    return Entry(
+        key="frames",
+        label=f"frames        {flow.sent:,} out, {flow.received:,} in{malformed}{shown}",
+        children=tuple(_frame(record, flow.last[0].mono_ns) for record in reversed(flow.last)),
+        style="what",
+    )
+
+
+def _frame(record: Record, start_ns: int) -> Entry:
+    draft = record.draft
+    arrow = "-->" if draft.direction == "out" else "<--"
+    said = masked(decode(draft.data[:_LABEL]), draft.redacted).rstrip()
+    fault = f"malformed: {draft.malformed}  " if draft.malformed else ""
+    return Entry(
+        key=f"{record.seq}",
+        label=f"{arrow} {fault}{said}",
+        figures=(f"+{(record.mono_ns - start_ns) / 1e9:.2f} s", short_size(len(draft.data))),
+        text=lambda: masked(decode(draft.data), draft.redacted),
+        style="failed" if draft.malformed else "",
+    )
+
+
+def _json(value: JSON) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,162 @@
+"""A list to choose from: one line each, the current one marked, headings between that are stepped over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.capture.visible import line
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.markdown.wrap import fill
+from tui_host.tui.widgets.details_page import cut, padded
+from tui_host.tui.widgets.inspector_view import PieceView
+from tui_host.tui.widgets.jsonlines import Piece
+
+_READ = 400
+"""Characters of a text that are read for one line."""
+_LEAST = 32
+"""Cells of a line without which the columns before the words are left out."""
+_NONE = ("",) * 8
+"""In place of figures that a choice has none of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One line.
+
+    Attributes:
+        words: What it is; foreign text as it came.
+        mark: One cell in front of it.
+        style: Of the mark and the words.
+        before: Columns between mark and words, our own words, each filled up by the caller.
+        note: Behind the words.
+        right: Figures at the line's right end; the last ones give way where it is narrow.
+        heading: It cannot be chosen.
+    """
+
+    words: str
+    mark: str = ""
+    style: str = ""
+    before: str = ""
+    note: str = ""
+    right: tuple[str, ...] = ()
+    heading: bool = False
+
+
+class ChoiceList(PieceView):
+    """Choices under a cursor. `show` says which there are.
+
+    Args:
+        least: Cells that the words keep before anything at their right gives way.
+    """
+
+    HAS_CURSOR = True
+
+    def __init__(
+        self,
+        *,
+        glyphs: Glyphs = UNICODE,
+        least: int = 24,
+        id: str | None = None,  # noqa: A002 - Textual's name
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(glyphs=glyphs, id=id, classes=classes)
+        self._least = least
+        self._choices: Sequence[Choice] = ()
+        self._empty = ""
+        self._said: list[str] = []
+        self._columns: list[int] = []
+        self._words = 0
+
+    def show(self, choices: Sequence[Choice], *, empty: str = "", current: int | None = None) -> None:
+        """Show these, or what to say where there are none; the cursor stays on its line unless it is told where to go."""
+        if (choices, empty) != (self._choices, self._empty):
+            self._choices, self._empty = choices, empty
+            self._lay_out()
+            self.redraw()
+        able = [number for number, choice in enumerate(choices) if not choice.heading]
+        if not able:
+            self.cursor = None
+        elif current is not None or self.cursor is None or self.cursor not in able:
+            wanted = current if current is not None else self.cursor or 0
+            self.cursor = min(able, key=lambda number: abs(number - wanted))
+            self.show_line(0 if self.cursor == able[0] else self.cursor)
+
+    def _lay_out(self) -> None:
+        """Break the words for an empty list, and find the columns of figures that there is room for."""
+        width = max(1, self.view_width - 2)
+        self._said = [self._empty[start:end] for start, end in fill(self._empty, width)] if self._empty else []
+        columns: list[int] = []
+        for choice in self._choices:
+            columns += [0] * (len(choice.right) - len(columns))
+            for place, figure in enumerate(choice.right):
+                columns[place] = max(columns[place], cell_len(figure))
+        left = max((cell_len(f"{choice.mark}{choice.before}") for choice in self._choices), default=0)
+        room = width - left - self._least
+        noted = [cell_len(line(choice.words, _READ)) for choice in self._choices if choice.note]
+        self._words = max((cells for cells in noted if cells <= width // 2), default=0)
+        self._columns = []
+        for column in columns:
+            room -= 2 + column
+            if room < 0:
+                break
+            self._columns.append(column)
+
+    @override
+    def width_changed(self) -> None:
+        self._lay_out()
+
+    @override
+    def line_count(self) -> int:
+        return len(self._choices) or len(self._said)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        width = self.view_width - 1
+        if not self._choices:
+            return self.strip_of([(" ", ""), (self._said[number], "note")])
+        choice = self._choices[number]
+        more = self.glyphs.more
+        if choice.heading:
+            return self.strip_of([(cut(choice.words, width, more), "heading")])
+        before = choice.before if width - cell_len(choice.before) >= _LEAST else ""
+        left: list[Piece] = [(f" {choice.mark} " if choice.mark else " ", choice.style), (before, "note")]
+        words = line(choice.words, _READ)
+        taken = sum(cell_len(text) for text, _ in left)
+        figures = "".join(
+            f"  {padded(figure, column)}" if column else ""
+            for figure, column in zip((*choice.right, *_NONE), self._columns, strict=False)
+        )
+        room = max(0, width - taken - cell_len(figures))
+        shown = cut(words, room, more)
+        if choice.note and cell_len(shown) < self._words:
+            shown = padded(shown, min(room, self._words))
+        left.append((shown, choice.style))
+        room -= cell_len(shown)
+        note = line(choice.note, _READ)
+        left.append((padded(f"  {note}" if note and room > 4 else "", room, more), "note"))
+        return self.strip_of([*left, (figures, "figure")])
+
+    @override
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        mark = ">" if number == self.cursor and self._choices else " "
+        return super().decorate(number, Strip([Segment(mark, self.piece_style("mark")), *strip]))
+
+    @override
+    def move_cursor(self, number: int) -> None:
+        choices = self._choices
+        if not choices:
+            return
+        number = max(0, min(len(choices) - 1, number))
+        step = -1 if self.cursor is not None and number < self.cursor else 1
+        while 0 <= number < len(choices) and choices[number].heading:
+            number += step
+        if 0 <= number < len(choices):
+            super().move_cursor(number)
+            if all(choice.heading for choice in choices[:number]):
+                self.show_line(0)
