@@ -55,7 +55,13 @@ class SettingsError(TuiHostError):
 
 @dataclass(slots=True, eq=False)
 class ServerError(TuiHostError):
-    """A server could not be reached, or its connection was lost."""
+    """A server could not be reached, or its connection was lost.
+
+    Attributes:
+        sent: Whether the request may have reached it.
+    """
+
+    sent: bool = True
 
     __str__ = TuiHostError.__str__
 

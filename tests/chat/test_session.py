@@ -26,6 +26,7 @@ def test_what_was_said_before_the_store_was_open_is_kept_too(tmp_path: Path) -> 
     session.keep_in(StoreKeeper(store))
     session.conversation.add(NoteItem(turn=1, kind="note", what="later"))
 
+    store.run(lambda _: None)  # the writer has come this far
     [info] = store.sessions.list()
     again = stored_session(store, info, Policy(()))
 

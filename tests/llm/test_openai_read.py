@@ -77,15 +77,31 @@ def test_the_forms_of_event_streams_mean_the_same(body: bytes) -> None:
     assert fold.usage.output_total == 48
 
 
-def test_spans_cover_the_events_that_a_call_was_read_from() -> None:
-    first, second = fold_of(RECORDED).calls
+def test_spans_cover_exactly_what_a_call_was_read_from() -> None:
+    fold = fold_of(RECORDED)
 
-    assert [json.loads(RECORDED[start:end].removeprefix(b"data: ")) for start, end in second.spans]
-    pieces = [RECORDED[start:end] for start, end in first.spans]
-    assert pieces[0].startswith(b"data: {")
-    assert b"get_weather" in pieces[0]
-    assert b'ty\\":\\"Paris' in pieces[-1]
-    assert all(piece.endswith(b"}") for piece in pieces)
+    found = [[RECORDED[start:end] for start, end in folded.spans] for folded in fold.calls]
+    for folded, pieces, other in zip(fold.calls, found, (TIME, WEATHER), strict=True):
+        assert not any(other[0].encode() in piece for piece in pieces)
+        # A range is whole events, or one call's own bytes in an event that has several.
+        again = fold_of(*(piece + b"\n\n" if piece[:1] == b"d" else calls(json.loads(piece)) for piece in pieces), DONE)
+        assert asked(again) == [(folded.call.name, folded.call.arguments)]
+    assert any(piece[:1] == b"{" for pieces in found for piece in pieces)
+
+
+def test_a_call_in_events_that_follow_each_other_has_one_range() -> None:
+    body = [
+        calls(fragment(index=0, wire_id="a", name="f")),
+        *(calls(fragment(index=0, arguments=x)) for x in '{"a":1}'),
+    ]
+    between = chunk({"content": "hm"})
+
+    (alone,) = fold_of(between, *body, DONE).calls
+    (parted,) = fold_of(between, *body[:4], between, *body[4:], DONE).calls
+    whole = b"".join(body)
+
+    assert alone.spans == ((len(between), len(between) + len(whole) - 2),)
+    assert [end - start for start, end in parted.spans] == [len(b"".join(part)) - 2 for part in (body[:4], body[4:])]
 
 
 @pytest.mark.parametrize("size", range(0, len(RECORDED), 7))

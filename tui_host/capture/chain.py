@@ -12,7 +12,7 @@ from tui_host.capture.link import Known, Layer, Link, Relation, Span
 from tui_host.capture.record import Record
 from tui_host.errors import JSON
 
-Happened: TypeAlias = Literal["asked", "decided", "sent", "progress", "during", "answered", "told"]
+Happened: TypeAlias = Literal["asked", "decided", "sent", "progress", "during", "answered", "told", "said"]
 
 _RELATIONS: dict[str, Relation] = {"asked": "asked", "sent": "sent", "answered": "answered", "told": "told"}
 _LAYERS: dict[str, Layer] = {"wire": "wire", "decoded": "decoded", "folded": "folded"}
@@ -24,7 +24,8 @@ class ChainStep:
     """One thing that happened to a call.
 
     Attributes:
-        happened: What it was; `during` is a frame between the call and its answer that is neither.
+        happened: What it was; `during` is a frame between the call and its answer that is neither, `said` the response to a
+            request that told the call's result.
         capture: The capture of the record that tells it.
         seq: That record's number.
         mono_ns: When, on the capture's monotonic clock.
@@ -50,7 +51,7 @@ class Chain:
         call: The call's id.
         server: The server called, empty if that is not known.
         tool: The tool's own name.
-        steps: What happened; a call whose arguments came in several events was asked in several spans.
+        steps: What happened; a result that a provider refused to hear is told again.
     """
 
     call: str
@@ -67,6 +68,7 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
     """The chain of one call, out of the records of its session in their order."""
     server = tool = sent = ""
     steps: list[ChainStep] = []
+    told: set[tuple[str, str | None]] = set()
     for record in records:
         draft = record.draft
         if draft.kind == "link":
@@ -74,8 +76,12 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
             if link is None or link.call != call:
                 continue
             server, tool = link.server or server, link.tool or tool
+            if link.relation == "told":
+                told.add((record.capture, link.span.exchange))
             if not _is_repeated(link, steps):
                 steps.append(_step(record, link.relation, link.span, known=link.known, words=link.words))
+        elif draft.kind == "response" and draft.wire == "llm" and (record.capture, draft.exchange) in told:
+            steps.append(_step(record, "said", Span(exchange=draft.exchange)))
         elif draft.place.call == call and draft.kind == "decision":
             decided = read_object(draft.data)
             words = decided.get("words", decided.get("decision"))
@@ -109,6 +115,7 @@ def read_link(data: bytes) -> Link | None:
             layer=_LAYERS.get(_text(span.get("layer")), "decoded"),
             start=_number(span.get("start")),
             end=_number(end) if end is not None else None,
+            ranges=_ranges(span.get("ranges")),
         ),
         known=_KNOWN.get(_text(value.get("known")), "time"),
         server=_text(value.get("server")),
@@ -149,6 +156,11 @@ def _step(record: Record, happened: Happened, span: Span, *, known: Known = "id"
         known=known,
         words=words,
     )
+
+
+def _ranges(value: JSON) -> tuple[tuple[int, int], ...]:
+    pairs = value if isinstance(value, list) else []
+    return tuple((_number(pair[0]), _number(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2)
 
 
 def _text(value: JSON) -> str:

@@ -14,6 +14,9 @@ from tui_host.capture.http import ObservedExchange, Observer, header_pairs
 EXCHANGE = "tui_host.exchange"
 """The key in a request's and a response's `extensions` under which the exchange's id stands."""
 
+BEGAN = "tui_host.began"
+"""The key in a request's `extensions` under which a function may stand that is told the exchange's id before a byte is sent."""
+
 
 class RecordingTransport(httpx.AsyncBaseTransport):
     """Records requests and responses at the wire, above TLS and below decompression.
@@ -36,6 +39,9 @@ class RecordingTransport(httpx.AsyncBaseTransport):
             request.method, str(request.url), header_pairs(request.headers.raw), body, current_place.get()
         )
         request.extensions = {**request.extensions, EXCHANGE: exchange.id}
+        began: object = request.extensions.get(BEGAN)
+        if callable(began):
+            began(exchange.id)
         try:
             response = await self._inner.handle_async_request(request)
         except Exception as error:

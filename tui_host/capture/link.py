@@ -22,6 +22,7 @@ class Span:
         layer: `wire` as transferred, `decoded` after content decoding, `folded` in the text that events were joined to.
         start: First byte.
         end: One past the last byte; None for the whole.
+        ranges: The pieces between `start` and `end` that are meant, where other things stand between them; empty if all is.
     """
 
     exchange: str | None = None
@@ -30,6 +31,11 @@ class Span:
     layer: Layer = "decoded"
     start: int = 0
     end: int | None = None
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    def pieces(self, data: bytes) -> tuple[bytes, ...]:
+        """What it names, out of the bytes that it is a range of."""
+        return tuple(data[start:end] for start, end in self.ranges or ((self.start, self.end),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +44,7 @@ class Link:
 
     Attributes:
         relation: `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call),
-            `told` (call -> span of the next request).
+            `told` (call -> span of a request that tells its result to the model for the first time).
         call: The call's id.
         span: The bytes at the wire's end of the link.
         known: How it is known.
@@ -57,7 +63,7 @@ class Link:
 
     def to_bytes(self) -> bytes:
         """The link as the data of a `link` record."""
-        span = {name: getattr(self.span, name) for name in Span.__slots__ if getattr(self.span, name) is not None}
+        span = {name: value for name in Span.__slots__ if (value := getattr(self.span, name)) not in (None, ())}
         value = {
             "relation": self.relation,
             "call": self.call,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 
 from tui_host.capture.context import current_place
 from tui_host.capture.record import Draft
@@ -18,6 +19,7 @@ from tui_host.chat.conversation import CallItem
 from tui_host.chat.policy import CallRequest, Decision, Question, refused
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.llm.messages import ToolCall, ToolResult
+from tui_host.servers.definitions import changes
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -36,7 +38,8 @@ class Outcome:
     Attributes:
         number: Its item's number in the conversation.
         request: What there is to decide, None for a call that cannot be made.
-        sent: Whether its arguments went to the server.
+        sent: Whether its arguments may have gone to the server.
+        began: Whether sending has begun.
     """
 
     call: ToolCall
@@ -47,6 +50,7 @@ class Outcome:
     request: CallRequest | None = None
     decision: Decision | None = None
     sent: bool = False
+    began: bool = False
     result: ToolResult | None = None
     output: JSON = None
     is_error: bool | None = None
@@ -101,15 +105,19 @@ class Calls:
                     asked.append((outcome, outcome.request))
                 else:
                     self._decided(outcome, decision, group)
-            if asked:
-                await self._ask(asked, group)
+            while asked:
+                asked = await self._ask(asked, group)
 
-    def results(self) -> list[ToolResult]:
-        """What the model is told, one result for each call, in the order asked; truthful about what was left open."""
+    def results(self, running: str = wording.STOPPED_RUNNING) -> list[ToolResult]:
+        """What the model is told, one result for each call, in the order asked; truthful about what was left open.
+
+        Args:
+            running: What is told of those that were running.
+        """
         results: list[ToolResult] = []
         for outcome in self.outcomes:
             if outcome.result is None:
-                self._left_open(outcome)
+                self._left_open(outcome, running)
             if outcome.result is not None:
                 results.append(outcome.result)
         return results
@@ -131,7 +139,8 @@ class Calls:
             self._invalid(outcome, error)
             return outcome
         outcome.asked = value
-        outcome.request = CallRequest(call=call.id, tool=tool, arguments=canonical(value))
+        changed = difference(self._session.policy.approved(tool), tool)
+        outcome.request = CallRequest(call=call.id, tool=tool, arguments=canonical(value), changed=changed)
         return outcome
 
     def _runnable(self, call: ToolCall, tool: Tool | None, *, complete: bool) -> Tool:
@@ -151,12 +160,24 @@ class Calls:
         self._record(outcome)
         self._show(outcome, state="invalid", decision="invalid", by="default", words=str(error))
 
-    async def _ask(self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup) -> None:
-        """Put the questions before the person; each answer is carried out at once."""
+    async def _ask(
+        self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup
+    ) -> list[tuple[Outcome, CallRequest]]:
+        """Put the questions before the person; each answer is carried out at once.
+
+        Returns:
+            What must be asked again: the tool's definition was another one when the answer came.
+        """
         outcomes: dict[str, Outcome] = {}
+        again: list[tuple[Outcome, CallRequest]] = []
 
         def answered(question: Question, decision: Decision) -> None:
-            self._decided(outcomes[question.request.call], decision, group)
+            outcome = outcomes[question.request.call]
+            newer = self._redefined(question.request, decision)
+            if newer is None:
+                self._decided(outcome, decision, group)
+            else:
+                again.append((outcome, newer))
 
         questions: list[Question] = []
         for outcome, request in asked:
@@ -174,12 +195,25 @@ class Calls:
                 question.void()
             self._session.questions = []
         self._session.wait_for("tools")
+        return again
+
+    def _redefined(self, request: CallRequest, decision: Decision) -> CallRequest | None:
+        """The question that an approval did not answer; None if it holds for the tool as it is defined now."""
+        tools = self._services.pool.tools()
+        now = next(
+            (tool for tool in tools if (tool.server, tool.name) == (request.tool.server, request.tool.name)), None
+        )
+        if decision.verdict not in {"approved", "edited"} or now is None or now.fingerprint == decision.fingerprint:
+            return None
+        return replace(request, tool=now, changed=difference(request.tool, now))
 
     def _decided(self, outcome: Outcome, decision: Decision, group: TaskGroup) -> None:
         """Keep a decision, and carry it out."""
         outcome.decision = decision
         approved = decision.verdict in {"approved", "edited"}
         outcome.sent = approved
+        if approved and decision.by == "person" and outcome.request is not None:
+            self._session.policy.remember(outcome.request.tool)
         self._record(outcome)
         if approved:
             self._show(
@@ -199,6 +233,8 @@ class Calls:
 
     async def _send(self, outcome: Outcome, decision: Decision) -> None:
         """Run one approved call on its server."""
+        await anyio.lowlevel.checkpoint_if_cancelled()  # stopped since: nothing is sent
+        outcome.began = True
         place = self._session.place(step=self._step, call=outcome.call.id)
         began = time.perf_counter()
         token = current_place.set(place)
@@ -220,6 +256,9 @@ class Calls:
             outcome.milliseconds = (time.perf_counter() - began) * 1000
             outcome.result = wording.error_of(outcome.call, f"Error: {error}")
             outcome.is_error = True
+            if not error.sent:
+                outcome.sent = False
+                self._show(outcome, sent="")
         else:
             outcome.milliseconds = (time.perf_counter() - began) * 1000
             outcome.result = wording.result_of(outcome.call, output)
@@ -234,14 +273,23 @@ class Calls:
             milliseconds=outcome.milliseconds,
         )
 
-    def _left_open(self, outcome: Outcome) -> None:
-        """The turn was stopped before this call had its result."""
-        if outcome.sent:
-            outcome.result = wording.error_of(outcome.call, wording.STOPPED_RUNNING)
-            self._show(outcome, state="failed", words="stopped by you while it ran; it may have had its effect")
-        else:
-            outcome.result = wording.error_of(outcome.call, wording.STOPPED)
-            self._show(outcome, state="rejected", words="not decided: you stopped the turn")
+    def _left_open(self, outcome: Outcome, running: str) -> None:
+        """The turn ended before this call had its result."""
+        outcome.is_error = True
+        if outcome.began:
+            outcome.result = wording.error_of(outcome.call, running)
+            self._show(outcome, state="failed", words="stopped while it ran; it may have had its effect")
+            return
+        outcome.sent = False
+        outcome.result = wording.error_of(outcome.call, wording.STOPPED)
+        if outcome.decision is not None:
+            self._show(
+                outcome, state="rejected", sent="", words=f"{outcome.decision.words}; stopped before it was sent"
+            )
+        elif outcome.request is not None:
+            outcome.decision = refused(outcome.request, words=wording.NOT_DECIDED)
+            self._record(outcome)
+            self._show(outcome, state="rejected", decision="rejected", by="default", words=wording.NOT_DECIDED)
 
     def _show(self, outcome: Outcome, *, keep: bool = True, **changes: object) -> None:
         item = self._session.conversation[outcome.number]
@@ -263,6 +311,14 @@ class Calls:
                 data=json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
             )
         )
+
+
+def difference(before: Tool | None, now: Tool) -> str:
+    """What is different in a tool's definition, in a few words; empty if nothing is."""
+    if before is None or before.fingerprint == now.fingerprint:
+        return ""
+    told = changes((before,), (now,))
+    return told[0].removeprefix(f"{now.name} changed: ") if told else "where it runs"
 
 
 def text_of(result: ToolResult | None) -> str:

@@ -172,12 +172,22 @@ class Policy:
         self._flags = tuple(flags)
         self._allow_all = allow_all
         self.grants: list[Grant] = []
+        self._approved: dict[tuple[str, str], Tool] = {}
+
+    def remember(self, tool: Tool) -> None:
+        """Know the definition that the person approved a call of, so that a later change can be told."""
+        self._approved[tool.server, tool.name] = tool
+
+    def approved(self, tool: Tool) -> Tool | None:
+        """The definition of this tool as the person last approved it in this session, None if never."""
+        return self._approved.get((tool.server, tool.name))
 
     def grant(self, tool: Tool) -> Grant:
         """Allow a tool for the session, bound to its present definition."""
         grant = Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint)
         if grant not in self.grants:
             self.grants.append(grant)
+        self.remember(tool)
         return grant
 
     def revoke(self, grant: Grant) -> None:
@@ -218,12 +228,12 @@ class Policy:
         )
 
 
-def refused(request: CallRequest) -> Decision:
+def refused(request: CallRequest, *, words: str = "refused: nobody was there to decide") -> Decision:
     """The decision where nobody answered."""
     return Decision(
         verdict="rejected",
         by="default",
         arguments=request.arguments,
         fingerprint=request.tool.fingerprint,
-        words="refused: nobody was there to decide",
+        words=words,
     )

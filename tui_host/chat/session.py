@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
-from tui_host.chat.conversation import Conversation, Item, UserItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, UserItem
 from tui_host.chat.policy import Policy, Question
 from tui_host.llm.messages import Message, Text
 from tui_host.settings.schema import ModelRef
@@ -62,6 +62,7 @@ class Session:
         title: From the first message.
         draft: What stands unsent in the prompt.
         turn: The number of the last turn, 0 before the first.
+        step: The number of its last step, 0 before the first.
         messages: What the model is told, oldest first.
         conversation: What the chat shows.
         activity: What the turn at work waits for.
@@ -78,6 +79,7 @@ class Session:
     title: str = ""
     draft: str = ""
     turn: int = 0
+    step: int = 0
     messages: list[Message] = field(default_factory=list[Message])
     conversation: Conversation = field(default_factory=Conversation)
     activity: Activity = field(default_factory=Activity)
@@ -85,7 +87,10 @@ class Session:
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        """Let each change of an item be kept."""
+        """Let each change of an item be kept; go on with the numbers of what was said before."""
+        for item in self.conversation.items:
+            if isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
+                self.step = max(self.step, item.step)
         self.conversation = Conversation(self.conversation.items, keep=self._keep_item)
 
     def _keep_item(self, number: int, item: Item) -> None:
@@ -130,6 +135,7 @@ class Session:
     def begin_turn(self, text: str) -> None:
         """Begin a turn with what the person said."""
         self.turn += 1
+        self.step = 0
         if not self.title:
             self.title = title_of(text)
         self.draft = ""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_host.capture.link import Link, Span
-from tui_host.capture.record import Draft
-from tui_host.capture.visible import line
 from tui_host.chat import wording
 from tui_host.chat.conversation import AnswerItem, AnswerState
+from tui_host.chat.links import Links
 from tui_host.errors import ModelError
+from tui_host.llm.dialects import dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall, ToolResult
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
+    from tui_host.llm.model import Stream
     from tui_host.llm.names import NameTable
     from tui_host.llm.protocols.protocol import Reader
     from tui_host.settings.schema import Provider
@@ -56,7 +56,7 @@ class Step:
         self.number = number
         self._services = services
         self._session = session
-        self._table = table
+        self._links = Links(recorder=services.recorder, place=session.place(step=number), table=table)
         self._item: int | None = None
         self._began = services.clock()
         turn = session.turn
@@ -73,7 +73,7 @@ class Step:
         Args:
             provider: Whom to ask.
             ask: What to ask.
-            told: The results that this request tells for the first time.
+            told: The results that this request tells for the first time: the last of those in it.
             reader: Reads the calls as the tool protocol has them.
         """
         session, answered = self._session, self.answered
@@ -81,20 +81,33 @@ class Step:
         session.wait_for("model", f"{provider.name}/{ask.model}")
         try:
             async with self._services.client.stream(provider, ask, place=place, reader=reader) as stream:
-                async for event in stream:
-                    if not answered.exchange:
-                        answered.exchange = stream.exchange or ""
-                        session.wait_for("answer")
-                    answered.fold.add(event)
-                    self._grow()
+
+                def began(exchange: str) -> None:
+                    answered.exchange = exchange
+                    all_told = sum(isinstance(part, ToolResult) for message in ask.messages for part in message.parts)
+                    self._links.tell(exchange, stream.request, dialect(provider.dialect), told=told, all_told=all_told)
+
+                stream.began = began
+                await self._read(stream)
         except ModelError as error:
             answered.error = error
-            answered.exchange = answered.exchange or error.exchange or ""
-        self._close("cut" if answered.broken else "done")
-        if answered.exchange:
-            self._link_told(told)
-            self._link_asked()
+        self.close("cut" if answered.broken else "done")
         return answered
+
+    async def _read(self, stream: Stream) -> None:
+        """Take in the events as they come; what was asked for is linked even if the answer is cut."""
+        fold = self.answered.fold
+        is_first = True
+        try:
+            async for event in stream:
+                if is_first:
+                    is_first = False
+                    self._session.wait_for("answer")
+                fold.add(event)
+                self._grow()
+        finally:
+            if self.answered.exchange:
+                self._links.ask(self.answered.exchange, fold.calls, stream.plain)
 
     def _made(self, state: AnswerState) -> AnswerItem:
         fold = self.answered.fold
@@ -114,13 +127,10 @@ class Step:
         elif self.answered.fold.text or self.answered.fold.thinking:
             self._item = self._session.conversation.add(self._made("streaming"))
 
-    def _close(self, state: AnswerState) -> None:
+    def close(self, state: AnswerState) -> None:
+        """Nothing more comes; what came stays."""
         if self._item is not None:
             self._session.conversation.put(self._item, self._made(state))
-
-    def stopped(self) -> None:
-        """The person stopped it: what came stays."""
-        self._close("stopped")
 
     def message(self, *, calls: bool = True) -> Message | None:
         """The assistant's message as it goes into the history; None if it said nothing.
@@ -134,30 +144,6 @@ class Step:
             message = replace(message, parts=parts)
         said = any(not isinstance(part, Thinking) for part in message.parts)
         return message if said else None
-
-    def _link_asked(self) -> None:
-        """Record where in this response each call was asked for."""
-        for folded in self.answered.fold.calls:
-            server, tool = self._table.find(folded.call.name) or ("", folded.call.name)
-            for start, end in folded.spans:
-                span = Span(exchange=self.answered.exchange, start=start, end=end)
-                words = line(folded.call.arguments, 200)
-                self._record(
-                    Link(relation="asked", call=folded.call.id, span=span, server=server, tool=tool, words=words)
-                )
-
-    def _link_told(self, told: Sequence[ToolResult]) -> None:
-        """Record which results this request tells."""
-        for result in told:
-            span = Span(exchange=self.answered.exchange, side="request", layer="wire")
-            server, tool = self._table.find(result.call.name) or ("", result.call.name)
-            first = next((block.text for block in result.content if isinstance(block, Text)), "")
-            words = line(first, 200)
-            self._record(Link(relation="told", call=result.call.id, span=span, server=server, tool=tool, words=words))
-
-    def _record(self, link: Link) -> None:
-        place = self._session.place(step=self.number, call=link.call)
-        self._services.recorder.append(Draft(wire="host", kind="link", place=place, data=link.to_bytes()))
 
 
 def cut_note(session: Session, *, stopped: bool) -> Message:

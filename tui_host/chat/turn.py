@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import anyio
 import anyio.lowlevel
 
+from tui_host.chat import wording
 from tui_host.chat.calls import Calls, Outcome
 from tui_host.chat.conversation import NoteItem, SummaryItem
-from tui_host.chat.history import mended
+from tui_host.chat.history import host_says, mended, untold
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.dialects import dialect
-from tui_host.llm.messages import Ask, ToolResult, ToolSpec, Usage
+from tui_host.llm.messages import Ask, ToolSpec, Usage
 from tui_host.llm.names import NameRule, NameTable
 from tui_host.llm.protocols import protocol
 
@@ -64,9 +65,8 @@ class Turn:
         self._session = session
         self._protocol = protocol(session.protocol)
         self._scope = anyio.CancelScope()
-        self._step: Step | None = None
-        self._calls: Calls | None = None
-        self._told: list[ToolResult] = []
+        self._step: Step | None = None  # while its answer is not in the history
+        self._calls: Calls | None = None  # while their results are not in the history
         self.result = TurnResult(turn=session.turn)
 
     def stop(self) -> None:
@@ -82,11 +82,14 @@ class Turn:
         try:
             with self._scope:
                 await self._loop()
+            if self._scope.cancelled_caught:
+                self._stopped()
         except TuiHostError as error:
             self._fail(error)
+        except BaseException:  # the program ends, or has a defect: the history stays one that can be gone on with
+            self._keep(wording.ENDED, state="cut")
+            raise
         finally:
-            if self._scope.cancel_called:
-                self._stopped()
             session.wait_for("")
         self._summarise(began)
         session.save()
@@ -99,27 +102,31 @@ class Turn:
         limit = services.settings.limits.steps
         for number in range(1, limit + 1):
             table, tools = self._offered(dialect(provider.dialect).name_rule)
-            prepared = self._protocol.prepare(mended(session.messages), tools)
+            history = mended(session.messages)
+            prepared = self._protocol.prepare(history, tools)
             ask = Ask(
                 model=session.model.model,
                 messages=prepared.messages,
                 tools=prepared.tools,
                 stop_sequences=prepared.stop_sequences,
             )
-            self._step = Step(services, session, number, table)
-            self._calls = None
+            session.step += 1
             self.result.steps = number
-            answered = await self._step.run(provider, ask, told=self._told, reader=self._protocol.reader(tools))
+            self.result.answer = None
+            step = self._step = Step(services, session, session.step, table)
+            answered = await step.run(provider, ask, told=untold(history), reader=self._protocol.reader(tools))
             self.result.usage.append(answered.fold.usage)
-            self.result.answer = self._answer(self._step)
-            if self._ended(self._step):
+            self.result.answer = self._answer(step)
+            self._step = None
+            if self._ended(step):
                 return
-            await self._run_calls(self._step, table)
+            await self._run_calls(step, table)
         self.result.stop = "limit"
+        session.say(host_says(wording.limit_of(limit), turn=session.turn))
         self._note(f"stopped after {limit} steps", remedy="say «go on» to go on; limits.steps in the configuration")
 
-    def _answer(self, step: Step | None) -> str | None:
-        message = None if step is None else step.message()
+    def _answer(self, step: Step) -> str | None:
+        message = step.message()
         return None if message is None else self._protocol.answer(message)
 
     def _ended(self, step: Step) -> bool:
@@ -131,6 +138,8 @@ class Turn:
         message = step.message()
         if message is not None:
             self._session.say(message)
+        if answered.fold.unreadable:
+            self._note(f"{answered.fold.unreadable} parts of the answer could not be read; the inspector shows them")
         if answered.fold.calls:
             return False
         if answered.fold.stop == "length":
@@ -159,33 +168,47 @@ class Turn:
         self._calls = Calls(self._services, self._session, step=step.number, table=table, stop=self.stop)
         await self._calls.run(step.answered.fold.calls)
         self._close_calls()
-        await (
-            anyio.lowlevel.checkpoint()
-        )  # a decision that stopped the turn ends it here, before the next step is begun
+        # A decision that stopped the turn ends it here, before the next step is begun.
+        await anyio.lowlevel.checkpoint()
 
-    def _close_calls(self) -> None:
+    def _close_calls(self, running: str = wording.STOPPED_RUNNING) -> None:
         """Every call that the model asked for gets its result into the history, whatever happened."""
         if self._calls is None:
             return
-        self._told = self._calls.results()
+        results = self._calls.results(running)
         self.result.outcomes.extend(self._calls.outcomes)
-        for message in self._protocol.results(self._told, turn=self._session.turn):
-            self._session.say(message)
         self._calls = None
+        for message in self._protocol.results(results, turn=self._session.turn):
+            self._session.say(message)
+
+    def _keep(self, running: str, *, state: Literal["stopped", "cut"]) -> None:
+        """Bring what came so far into the history, in the middle of whatever was being done.
+
+        Args:
+            running: What the model is told of calls that were running.
+            state: How the answer ended.
+        """
+        step, self._step = self._step, None
+        if step is not None:
+            step.close(state)
+            self.result.answer = self._answer(step)
+            message = step.message(calls=False)
+            if message is not None:
+                self._session.say(replace(message, stop=state))
+        self._close_calls(running)
 
     def _stopped(self) -> None:
         """The person stopped the turn: the history says so, truthfully."""
         self.result.stop = "stopped"
-        session, step = self._session, self._step
-        if self._calls is not None:
-            self._close_calls()
-        elif step is not None:
-            step.stopped()
-            message = step.message(calls=False)
-            if message is not None:
-                session.say(replace(message, stop="stopped"))
-        self.result.answer = self._answer(step)
-        session.say(cut_note(session, stopped=True))
+        self._keep(wording.STOPPED_RUNNING, state="stopped")
+        session = self._session
+        match session.messages[-1].role:
+            case "assistant":
+                session.say(cut_note(session, stopped=True))
+            case "tool":
+                session.say(host_says(wording.TURN_STOPPED, turn=session.turn))
+            case _:
+                session.say(host_says(wording.ANSWER_NOT_BEGUN, turn=session.turn))
         self._note("stopped by you")
 
     async def _wait_for_servers(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tui_host.chat.policy import Decision
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
@@ -33,9 +35,7 @@ def output_text(output: ToolOutput) -> str:
     """A result as text, for the model and for the chat."""
     text = "\n\n".join(_block_text(block) for block in output.content)
     if not text.strip() and output.structured is not None:
-        from tui_host.chat.arguments import canonical
-
-        text = canonical(output.structured).decode()
+        text = json.dumps(output.structured, ensure_ascii=False)  # a server may write NaN, which is told as it is
     return shortened(text) if text.strip() else "(no content)"
 
 
@@ -72,10 +72,19 @@ def invalid_of(call: ToolCall, error: TuiHostError) -> ToolResult:
     return error_of(call, f"Error: {error}. Nothing was run.")
 
 
+def limit_of(steps: int) -> str:
+    """What stands in the place of an answer when the turn has reached its limit."""
+    return f"[The turn ended here: it had reached its limit of {steps} steps.]"
+
+
 STOPPED = "The user stopped the turn before this call was run."
 STOPPED_RUNNING = (
     "The user stopped the turn while this call was running. It may have had its effect; its result is unknown."
 )
+NOT_DECIDED = "not decided: the turn was stopped"
+TURN_STOPPED = "[The user stopped the turn here; no answer followed these results.]"
+NO_ANSWER = "[No answer followed here.]"
+ANSWER_NOT_BEGUN = "[The user stopped this answer before it began.]"
 ANSWER_STOPPED = "[The user stopped the previous answer here.]"
 ANSWER_CUT = "[The connection broke off here; the previous answer is not complete.]"
 ENDED = "The program ended before this call had a result. It may have had its effect; its result is unknown."

@@ -31,6 +31,7 @@ from tui_host.llm.messages import (
 MOST_CALLS = 128
 MOST_ARGUMENTS = 4 << 20
 """Characters of one call's arguments."""
+_BETWEEN_EVENTS = len("\r\n\r\n")
 
 Range: TypeAlias = tuple[int, int]
 
@@ -41,7 +42,7 @@ class FoldedCall:
 
     Attributes:
         call: The call.
-        spans: The bytes of the response in which it was asked, in order; neighbours are joined.
+        spans: The bytes of the response in which it was asked, in order; events that follow each other are one range.
         complete: Nothing cut its arguments: not the token limit, not the stream's end, no limit of ours. While the answer is
             still streaming its last call is not complete.
     """
@@ -218,7 +219,7 @@ class Fold:
 
 
 def _extend(spans: list[Range], start: int, end: int) -> None:
-    if spans and start <= spans[-1][1]:
+    if spans and start <= spans[-1][1] + _BETWEEN_EVENTS:
         spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
     else:
         spans.append((start, end))

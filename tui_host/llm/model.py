@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
 from types import TracebackType
@@ -17,7 +17,7 @@ import httpx
 from tui_host.capture import codings
 from tui_host.capture.context import current_place
 from tui_host.capture.http import Observer
-from tui_host.capture.httpx_tap import RecordingTransport, exchange_of
+from tui_host.capture.httpx_tap import BEGAN, RecordingTransport, exchange_of
 from tui_host.capture.record import NOWHERE, Place
 from tui_host.capture.recording import Recording
 from tui_host.errors import ModelError
@@ -88,8 +88,16 @@ class ModelClient:
         except TimeoutError:
             raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
-    async def send(self, provider: Provider, outgoing: Outgoing, place: Place) -> httpx.Response:
+    async def send(
+        self, provider: Provider, outgoing: Outgoing, place: Place, *, began: Callable[[str], None] | None = None
+    ) -> httpx.Response:
         """Send a request and read the head of its response; the caller closes it.
+
+        Args:
+            provider: Whom it goes to.
+            outgoing: The request.
+            place: Where in the conversation its records belong.
+            began: Told the exchange's id once the request is recorded, before it is sent.
 
         Raises:
             ModelError: It did not get there.
@@ -101,7 +109,12 @@ class ModelClient:
         token = current_place.set(place)
         try:
             request = client.build_request(
-                outgoing.method, outgoing.url, headers=outgoing.headers, content=outgoing.body, timeout=timeout
+                outgoing.method,
+                outgoing.url,
+                headers=outgoing.headers,
+                content=outgoing.body,
+                timeout=timeout,
+                extensions={BEGAN: began},
             )
             return await client.send(request, stream=True)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -159,6 +172,7 @@ class Stream:
         status: The response's status, None before it came.
         size: Bytes of the body so far, after content decoding.
         request: The request's body as it is sent, empty before.
+        began: Called with the exchange's id once the request is recorded, before it is sent.
     """
 
     def __init__(self, client: ModelClient, provider: Provider, ask: Ask, place: Place, reader: Reader | None) -> None:
@@ -167,12 +181,19 @@ class Stream:
         self.status: int | None = None
         self.size = 0
         self.request = b""
+        self.began: Callable[[str], None] = _unheard
         self._client = client
         self._provider = provider
         self._ask = ask
         self._place = place
         self._reader = reader
+        self._answer: _Answer | None = None
         self._events = self._run()
+
+    @property
+    def plain(self) -> bytes:
+        """The body so far, if it comes without a content coding."""
+        return bytes(self._answer.plain) if self._answer is not None else b""
 
     def __aiter__(self) -> Stream:
         return self
@@ -196,7 +217,7 @@ class Stream:
         outgoing, response = await self._begin()
         fault: Exception | None = None
         try:
-            answer = _Answer(self._provider, response, self._reader)
+            answer = self._answer = _Answer(self._provider, response, self._reader)
             body = response.aiter_raw()
             try:
                 async for data in body:
@@ -221,12 +242,7 @@ class Stream:
         provider = self._provider
         outgoing = model_request(provider, self._ask, self._client.environment)
         self.request = outgoing.body
-        try:
-            response = await self._client.send(provider, outgoing, self._place)
-        except ModelError as error:
-            self.exchange = error.exchange
-            raise
-        self.exchange = exchange_of(response)
+        response = await self._client.send(provider, outgoing, self._place, began=self._has_begun)
         self.status = response.status_code
         if not response.is_success:
             try:
@@ -235,6 +251,10 @@ class Stream:
                 await _close(response)
             raise refusal
         return outgoing, response
+
+    def _has_begun(self, exchange: str) -> None:
+        self.exchange = exchange
+        self.began(exchange)
 
     def _error(self, outgoing: Outgoing, answer: _Answer, fault: Exception | None) -> ModelError | None:
         """What an answer that has not ended well raises; a fault of the connection after its end is none."""
@@ -257,6 +277,7 @@ class _Answer:
 
     def __init__(self, provider: Provider, response: httpx.Response, reader: Reader | None) -> None:
         self.size = 0
+        self.plain = bytearray()
         self.failure = ""
         self.stop: Stop | None = None
         self._encoding = response.headers.get("content-encoding")
@@ -269,6 +290,8 @@ class _Answer:
         if self._coding is None:
             self._coding = codings.decoder(self._encoding)
         decoded = self._coding.feed(data)
+        if not self._encoding:
+            self.plain += data
         self.size += len(decoded)
         if self.size > ANSWER_LIMIT:
             raise codings.CodingError(f"the answer is larger than {ANSWER_LIMIT >> 20} MB")
@@ -288,6 +311,10 @@ class _Answer:
         if self._reader is None:
             return events
         return [read for event in events for read in self._reader.feed(event)]
+
+
+def _unheard(exchange: str) -> None:
+    """Nobody wants to know when a request is sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def call_params(tool: str, arguments_json: bytes) -> mcp_types.CallToolRequestPa
     """
     arguments: JSON = json.loads(arguments_json)
     if not is_object(arguments):
-        raise ServerError("the arguments of a call are an object")
+        raise ServerError("the arguments of a call are an object", sent=False)
     return mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments))
 
 
@@ -115,13 +115,13 @@ def _output(flight: Flight, wire: Wire) -> ToolOutput:
 def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
     fault = innermost(error)
     if flight.refusal:
-        return ServerError(flight.refusal, wire.server)
+        return ServerError(flight.refusal, wire.server, sent=False)
     if wire.cause:
         words = f"the server {wire.cause} during the call; the tool may have run"
         last = wire.child.errors.last(LAST_LINES) if wire.child is not None else ()
         said = f"; its last words: {' / '.join(last)}"[:600] if last else ""
-        return ServerError(f"{words}{said}", wire.server, "reconnect it")
+        return ServerError(f"{words}{said}", wire.server, "reconnect it", sent=flight.is_sent)
     what, remedy = reason_of(fault, answer=flight.answer)
     if not flight.is_sent:
         what = f"{what}; nothing was sent"
-    return ServerError(what, wire.server, remedy)
+    return ServerError(what, wire.server, remedy, sent=flight.is_sent)

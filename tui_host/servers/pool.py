@@ -146,12 +146,14 @@ class Pool:
         slot = self._slot(server)
         status, connection = slot.status, slot.connection
         if connection is None or status.state != "ready":
-            raise ServerError(f"it is not connected: {status.detail or status.state}", server, "reconnect it")
+            what = f"it is not connected: {status.detail or status.state}"
+            raise ServerError(what, server, "reconnect it", sent=False)
         found = next((each for each in status.tools if each.name == tool and each.problem is None), None)
         if found is None:
-            raise ServerError(f"there is no tool {tool} any more; nothing was sent", server)
+            raise ServerError(f"there is no tool {tool} any more; nothing was sent", server, sent=False)
         if found.fingerprint != fingerprint:
-            raise ServerError(f"the definition of {tool} has changed since it was decided; nothing was sent", server)
+            what = f"the definition of {tool} has changed since it was decided; nothing was sent"
+            raise ServerError(what, server, sent=False)
         return await connection.call(
             tool, arguments_json, place=place, seconds=slot.spec.timeout, on_progress=on_progress
         )
@@ -174,7 +176,7 @@ class Pool:
 
     def _slot(self, name: str) -> Slot:
         if name not in self._slots:
-            raise ServerError(f"there is no server {name}")
+            raise ServerError(f"there is no server {name}", sent=False)
         return self._slots[name]
 
 

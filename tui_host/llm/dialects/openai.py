@@ -21,6 +21,8 @@ from tui_host.llm.outline import Outline
 from tui_host.settings.secrets import Secret
 
 _LONGEST_ID = 64
+UNREADABLE = "unreadable_arguments"
+"""The key under which arguments go back that are no JSON object."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -170,7 +172,7 @@ class _Writer:
     def _call(self, call: ToolCall, taken: set[str]) -> JSON:
         self._ids[call.id] = _wire_id(call, taken)
         name = call.name if OPENAI_NAMES.allows(call.name) else OPENAI_NAMES.clean(call.name)
-        function: JSON = {"name": name, "arguments": call.arguments if call.arguments.strip() else "{}"}
+        function: JSON = {"name": name, "arguments": _arguments(call.arguments)}
         return {"id": self._ids[call.id], "type": "function", "function": function}
 
     def _results(self, results: Sequence[ToolResult]) -> Iterator[JSON]:
@@ -193,6 +195,23 @@ class _Writer:
 
     def _is_echo(self, part: object) -> bool:
         return isinstance(part, Thinking) and part.echo == ECHOED and self._is_ours(part)
+
+
+def _arguments(text: str) -> str:
+    """A call's arguments as the model wrote them; wrapped where they are no object, for vLLM and llama.cpp parse them."""
+    if not text.strip():
+        return "{}"
+    try:
+        value: JSON = json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        value = text
+    if value is None:
+        return "{}"
+    return text if isinstance(value, dict) else json.dumps({UNREADABLE: text}, ensure_ascii=False)
+
+
+def _refused(word: str) -> JSON:
+    raise ValueError(word)
 
 
 def _wire_id(call: ToolCall, taken: set[str]) -> str:

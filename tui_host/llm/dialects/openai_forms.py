@@ -14,29 +14,41 @@ ECHOED: Final = "reasoning_content"
 
 
 class Places:
-    """Where the parts of a message stand: in a stream the whole event, else the member itself."""
+    """Where the parts of a message stand: the member itself where that is known, else the whole event."""
 
-    def __init__(self, start: int, end: int, message: Node | None = None) -> None:
+    def __init__(self, start: int, end: int, message: Node | None = None, *, at: int = 0) -> None:
+        """Take what is known.
+
+        Args:
+            start: First byte of the whole.
+            end: One past its last.
+            message: Where its members stand, None if that is not known.
+            at: The byte that the message's places count from.
+        """
         self._whole = start, end
         self._message = message
+        self._at = at
 
     def of(self, key: str) -> tuple[int, int]:
         """The bytes of a member."""
         node = self._message.get(key) if self._message is not None else None
-        return (node.start, node.end) if node is not None else self._whole
+        return self._of(node) if node is not None else self._whole
 
     def of_call(self, number: int) -> tuple[int, int]:
         """The bytes of one of the tool calls."""
         node = self._message.get("tool_calls") if self._message is not None else None
         if node is None or number >= len(node.elements):
             return self._whole
-        return node.elements[number].start, node.elements[number].end
+        return self._of(node.elements[number])
+
+    def _of(self, node: Node) -> tuple[int, int]:
+        return node.start + self._at, node.end + self._at
 
 
-def message_in(node: Node | None) -> Node | None:
-    """Where the message of a whole answer stands."""
+def message_in(node: Node | None, name: str = "message") -> Node | None:
+    """Where the message of a whole answer stands, or the `delta` of a chunk."""
     choices = node.get("choices") if node is not None else None
-    return choices.elements[0].get("message") if choices is not None and choices.elements else None
+    return choices.elements[0].get(name) if choices is not None and choices.elements else None
 
 
 def choice_of(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:

@@ -37,7 +37,8 @@ _STOPS: Mapping[str, Stop] = {
     "network_error": "failed",
     "insufficient_system_resource": "failed",
 }
-_WALKED = ("choices", "message", "tool_calls")
+_WALKED = ("choices", "message", "delta", "tool_calls")
+_FIELD = (len("data:"), len("data: "))
 
 
 class OpenAIDecoder:
@@ -107,6 +108,14 @@ def _form(head: bytes) -> Literal["stream", "whole", "page"]:
     return "page" if head[:1] == b"<" else "stream"
 
 
+def _places(delta: Mapping[str, JSON], data: bytes, start: int, end: int) -> Places:
+    """Several calls in one event are told apart by their own bytes; all else is the event's."""
+    calls = delta.get("tool_calls")
+    if not isinstance(calls, list) or len(calls) < 2 or end - start - len(data) not in _FIELD:
+        return Places(start, end)
+    return Places(start, end, message_in(spans(data, walk=_WALKED), "delta"), at=end - len(data))
+
+
 class _Chunks:
     """Folds chunks, or the one whole answer, into events."""
 
@@ -156,7 +165,8 @@ class _Chunks:
             delta = choice.get("delta")
             if not isinstance(delta, dict) and not self._has_said:
                 delta = choice.get("message")
-            found += self._said(delta if isinstance(delta, dict) else {}, Places(start, end))
+            delta = delta if isinstance(delta, dict) else {}
+            found += self._said(delta, _places(delta, data, start, end))
             self._finished(choice, start, end)
         return found + self._around(value, choice, start, end)
 
