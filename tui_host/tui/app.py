@@ -24,7 +24,7 @@ from tui_host.tui.foreign import tool_name
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.keys import ACTIONS, Action
 from tui_host.tui.markdown.parser import load
-from tui_host.tui.screens.help import HelpScreen
+from tui_host.tui.screens.help import HelpScreen, place_of
 from tui_host.tui.screens.main import MainScreen
 from tui_host.tui.screens.model import ModelScreen
 from tui_host.tui.screens.servers import ServersScreen
@@ -196,8 +196,11 @@ class TuiHost(App[int]):
             self.main.show_session(session)
 
     def action_help(self) -> None:
-        """Every key."""
-        self._open(HelpScreen)
+        """Every key, those of the place where the person is first; over whatever is there."""
+        if isinstance(self.screen, HelpScreen):
+            self.pop_screen()
+        else:
+            self.push_screen(HelpScreen(place_of(self.screen, self.focused)))
 
     def action_servers(self) -> None:
         """The servers."""
@@ -216,9 +219,10 @@ class TuiHost(App[int]):
         screen = make()
         if isinstance(self.screen, type(screen)):
             self.pop_screen()
-        else:
-            if self.screen is not self.main and len(self.screen_stack) > 2:
-                self.pop_screen()
+            return
+        while self.screen is not self.main and len(self.screen_stack) > 2 and not isinstance(self.screen, type(screen)):
+            self.pop_screen()
+        if not isinstance(self.screen, type(screen)):
             self.push_screen(screen)
 
     def action_new(self) -> None:

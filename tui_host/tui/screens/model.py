@@ -127,9 +127,12 @@ class ModelScreen(ChoiceScreen):
                 if name not in names
             ]
         lines = [self._model(ref, origin) for ref, origin in known]
+        bare = [(name, f"{origin}; type its model's name") for name, origin in nameless(self._host)]
+        bare += [
+            (server.provider, "answers on this machine, without a model") for server in self._local if not server.models
+        ]
         return lines + [
-            _Line(choice=Choice(words=f"{name}/", mark=" ", note=f"{origin}; type its model's name"), provider=name)
-            for name, origin in nameless(self._host)
+            _Line(choice=Choice(words=f"{name}/", mark=" ", note=words), provider=name) for name, words in bare
         ]
 
     def _model(self, ref: ModelRef, origin: str) -> _Line:
