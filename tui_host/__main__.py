@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
-from tui_host.cli import diagnostics
+from tui_host.cli import diagnostics, output
 from tui_host.cli.arguments import Arguments, read_arguments
 from tui_host.errors import TuiHostError
 from tui_host.settings.load import Overrides, load, server_from_arguments
@@ -22,6 +23,7 @@ def main() -> None:
 
 def run(words: list[str]) -> int:
     """Do what the words ask for; returns the exit code."""
+    _open_what_is_closed()
     try:
         arguments = read_arguments(words)
         if arguments.command == "demo-model":
@@ -32,9 +34,34 @@ def run(words: list[str]) -> int:
     except TuiHostError as error:
         return diagnostics.report(error)
     except BrokenPipeError:
-        # Whoever read our output has gone: as with any filter, that is no error. Nothing may be flushed into it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.abandon()  # whoever read it has gone: as with any filter, that is no error
         return diagnostics.DONE
+    except KeyboardInterrupt:
+        return diagnostics.INTERRUPTED
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        diagnostics.tell(f"{place}{error.strerror or repr(error)}")
+        return diagnostics.FAILED
+
+
+def _open_what_is_closed() -> None:
+    """Give standard streams that were closed a place that is nowhere: the next file would take their number."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _end_in_order() -> None:
+    """Let a signal that would kill end the command like an error: what is open is closed, and the exit code says why."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(diagnostics.ENDED_BY[signal.Signals(number)])
+
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_DFL:  # one that is switched off (nohup) stays so
+            signal.signal(number, leave)
 
 
 def overrides(arguments: Arguments) -> Overrides:
@@ -56,6 +83,8 @@ def overrides(arguments: Arguments) -> Overrides:
 
 def dispatch(arguments: Arguments, settings: Settings) -> int:
     """Run the front that was asked for."""
+    if arguments.command:
+        _end_in_order()
     match arguments.command:
         case "ask":
             from tui_host.cli.ask import ask

@@ -2,51 +2,76 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+import termios
+from collections.abc import Callable, Sequence
 
 import anyio
-import anyio.to_thread
 
-from tui_host.capture.visible import visible
+from tui_host.capture.visible import line, visible
 from tui_host.chat.arguments import pretty, read_arguments
-from tui_host.chat.policy import Question
+from tui_host.chat.policy import CallRequest, Question
+from tui_host.cli import diagnostics
+
+DESCRIPTION = 600
+"""Characters of a server's description that are shown."""
+
+
+def can_ask() -> bool:
+    """Whether somebody sits there: standard input and standard error are terminals."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 class TerminalApprover:
-    """Asks on standard error and reads standard input; only made where both are terminals."""
+    """Asks on standard error and reads standard input; only made where both are terminals.
+
+    Args:
+        redacted: Takes secrets out of what is shown.
+    """
+
+    def __init__(self, redacted: Callable[[str], str]) -> None:
+        self._redacted = redacted
 
     async def decide(self, questions: Sequence[Question]) -> None:
-        """One question after the other."""
+        """One question after the other; the end of the input leaves what is open undecided."""
         for number, question in enumerate(questions, start=1):
-            self._show(question, number, len(questions))
+            # What was typed before the question stood there does not answer it.
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+            self._show(question.request, f"({number} of {len(questions)})" if len(questions) > 1 else "")
             while question.open:
-                words = await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)
+                words = await self._read()
                 if words is None:
+                    diagnostics.write("\n")
                     return
                 self._take(question, words.strip())
 
-    @staticmethod
-    def _show(question: Question, number: int, count: int) -> None:
-        request = question.request
-        title = f"Approve {request.tool.server}.{request.tool.name}? ({number} of {count})"
-        arguments = visible(pretty(read_arguments(request.arguments.decode())))
-        lines = [title, *(f"  | {line}" for line in arguments.splitlines())]
-        if request.tool.description:
-            lines.append(f"  the server says: {visible(request.tool.description, newlines=False)[:300]}")
-        sys.stderr.write("\n".join(lines) + "\n")
+    def _show(self, request: CallRequest, count: str) -> None:
+        tool = request.tool
+        lines = [f"Approve {visible(f'{tool.server}.{tool.name}', newlines=False)}? {count}".rstrip()]
+        arguments = visible(self._redacted(pretty(read_arguments(request.arguments.decode()))))
+        lines += [f"  | {row}" for row in arguments.split("\n")]
+        if request.changed:
+            lines.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
+        if tool.description:
+            lines.append(f"  the server says: {line(tool.description, DESCRIPTION)}")
+        if tool.annotations:
+            claims = ", ".join(f"{name}={value}" for name, value in tool.annotations)
+            lines.append(f"  the server claims: {line(claims, DESCRIPTION)}")
+        diagnostics.write("\n".join(lines) + "\n")
 
     @staticmethod
-    def _read() -> str | None:
-        sys.stderr.write("  y once, n no, n REASON no because: ")
-        sys.stderr.flush()
-        line = sys.stdin.readline()
-        return line or None
+    async def _read() -> str | None:
+        """One line from the terminal, None at the end of the input. No thread: a signal must be able to end the wait."""
+        diagnostics.write("  y once, n no, n REASON no because: ")
+        await anyio.wait_readable(sys.stdin.fileno())
+        data = os.read(sys.stdin.fileno(), 1 << 16)
+        return data.decode(errors="replace") if data else None
 
     @staticmethod
     def _take(question: Question, words: str) -> None:
         verb, _, reason = words.partition(" ")
-        if verb in {"y", "yes", "a"} and not reason:
+        if verb.lower() in {"y", "yes"} and not reason:
             question.approve()
-        elif verb in {"n", "no", "r"}:
+        elif verb.lower() in {"n", "no"}:
             question.reject(reason.strip())

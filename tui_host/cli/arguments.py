@@ -6,6 +6,7 @@ import argparse
 import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -63,14 +64,38 @@ class AddParser(Protocol):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Mistakes become errors of ours, so that one place writes to standard error."""
+    """Mistakes become errors of ours, so that one place writes to standard error; names are written out."""
+
+    def __init__(
+        self,
+        *,
+        prog: str | None = None,
+        description: str | None = None,
+        epilog: str | None = None,
+        add_help: bool = True,
+    ) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=add_help,
+            allow_abbrev=False,
+        )
 
     @override
     def error(self, message: str) -> NoReturn:
-        raise SettingsError(message, where=self.prog, remedy=f"see {self.prog} --help")
+        command = self.prog.partition(" ")[2]
+        raise SettingsError(message, where=command, remedy=f"see {self.prog} --help")
+
+
+@cache
+def _version() -> str:
+    return importlib.metadata.version("tui-host")
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--version", action="version", version=f"tui-host {_version()}")
     # SUPPRESS: a default here would undo what stood before the command.
     parser.add_argument(
         "--config", type=Path, metavar="FILE", default=argparse.SUPPRESS, help="the configuration to read"
@@ -85,10 +110,9 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 1 on")
+    return int(text)
 
 
 def _model_options(parser: argparse.ArgumentParser) -> None:
@@ -148,10 +172,7 @@ def parser() -> argparse.ArgumentParser:
         prog="tui-host",
         description="A terminal chat client that is an MCP host with glass walls.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    version = importlib.metadata.version("tui-host")
-    top.add_argument("--version", action="version", version=f"tui-host {version}")
     _common(top)
     _model_options(top)
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
@@ -190,7 +211,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     if first is not None and words[first] == "--":
         words, server = words[:first], tuple(words[first + 1 :])
         if not server:
-            raise SettingsError("no command after --", where="tui-host", remedy="tui-host -- COMMAND ARGUMENTS…")
+            raise SettingsError("no command after --", remedy="tui-host -- COMMAND ARGUMENTS…")
     elif first is not None and "://" in words[first]:
         server = (words[first],)
         words = [*words[:first], *words[first + 1 :]]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import signal
+import json
 import sys
 from typing import TYPE_CHECKING
 
 import anyio
 
+from tui_host.chat.conversation import NoteItem
 from tui_host.chat.policy import Refuse
 from tui_host.cli import diagnostics, output
-from tui_host.cli.approver import TerminalApprover
-from tui_host.errors import JSON, SettingsError
+from tui_host.cli.approver import TerminalApprover, can_ask
+from tui_host.cli.running import Interruption, running, told_while_connecting
+from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import Host
 
 if TYPE_CHECKING:
@@ -20,73 +22,158 @@ if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
     from tui_host.settings.schema import Settings
 
-SIGNALS = {
-    signal.SIGHUP: diagnostics.HANGUP,
-    signal.SIGINT: diagnostics.INTERRUPTED,
-    signal.SIGTERM: diagnostics.TERMINATED,
-}
+LOOK_SECONDS = 0.02
+MOST_TEXT = 64 << 20
+"""Bytes of a question on standard input; more is somebody's mistake, and would be sent with every step."""
 
 
 def ask(arguments: Arguments, settings: Settings) -> int:
     """Ask, answer, and say by the exit code how it went."""
-    text = arguments.words[0]
-    if text == "-":
-        text = sys.stdin.read()
-    if not text.strip():
-        raise SettingsError("there is no question", where="tui-host ask", remedy='tui-host ask "what is 6 × 7?"')
     if arguments.no_record and arguments.session:
         raise SettingsError("--session goes on with what is recorded", where="--no-record", remedy="leave one out")
-    return anyio.run(_ask, arguments, settings, text)
+    asking = _Asking(arguments, settings)
+    try:
+        return anyio.run(asking.run, _question(arguments.words[0]))
+    except SettingsError:
+        raise
+    except KeyboardInterrupt:
+        asking.tell_unbegun("stopped")
+        return diagnostics.INTERRUPTED
+    except TuiHostError as error:
+        asking.tell_unbegun("error", error)
+        raise
 
 
-async def _ask(arguments: Arguments, settings: Settings, text: str) -> int:
-    host = Host(settings, source="ask", record=not arguments.no_record, allow_all=arguments.yes)
-    asks = sys.stdin.isatty() and sys.stderr.isatty() and arguments.words[0] != "-"
-    host.approver = TerminalApprover() if asks else Refuse()
-    code = 0
-    async with anyio.create_task_group() as group:
-        group.start_soon(host.serve)
-        try:
-            await host.ready()
+def _question(word: str) -> str:
+    """The text to ask; `-` stands for standard input."""
+    try:
+        if word == "-":
+            if sys.stdin is None:
+                raise SettingsError("standard input is closed", where="ask -", remedy="send the question into it")
+            text = sys.stdin.buffer.read(MOST_TEXT + 1).decode()
+        else:
+            text = word.encode(errors="surrogateescape").decode()  # the bytes as they were typed
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"the question is not UTF-8: byte {error.start + 1:,} is 0x{error.object[error.start]:02x}",
+            where=f"ask {'-' if word == '-' else 'TEXT'}",
+            remedy="send text",
+        ) from None
+    if len(text) > MOST_TEXT:
+        raise SettingsError(f"the question is longer than {MOST_TEXT:,} bytes", where="ask -", remedy="send less")
+    if not text.strip():
+        raise SettingsError("there is no question", where="ask", remedy='tui-host ask "what is 6 × 7?"')
+    return text
+
+
+class _Asking:
+    """One `ask`, from its host's start to its end."""
+
+    def __init__(self, arguments: Arguments, settings: Settings) -> None:
+        self._arguments = arguments
+        self._host = Host(settings, source="ask", record=not arguments.no_record, allow_all=arguments.yes)
+        self._is_told = False
+
+    async def run(self, text: str) -> int:
+        """Take the turn to its end, and tell it; returns the exit code."""
+        host, arguments = self._host, self._arguments
+        asks = can_ask() and arguments.words[0] != "-"
+        host.approver = TerminalApprover(host.redacted) if asks else Refuse()
+        code = diagnostics.FAILED
+        async with running(host) as interruption:
             for notice in host.notices:
                 diagnostics.tell(notice)
-            session = host.open_session(arguments.session) if arguments.session else host.new_session()
-            code = await _turn(host, session, text, as_json=arguments.json)
-        finally:
-            host.stop()
-    return code
+            session = self._session()
+            if interruption.code is not None:
+                self.tell_unbegun("stopped")
+                return interruption.code
+            result = await self._turn(session, text, interruption)
+            if result is not None:
+                self._tell(session, result)
+                code = _exit_code(result, interruption)
+        self._tell_unkept()
+        return code
+
+    def tell_unbegun(self, stop: str, error: TuiHostError | None = None) -> None:
+        """The object of `--json` where no turn came to be; nothing if one was told already."""
+        if self._is_told or not self._arguments.json:
+            return
+        self._is_told = True
+        self._value(
+            {
+                "session": None,
+                "turn": None,
+                "answer": None,
+                "stop": stop,
+                "steps": 0,
+                "calls": [],
+                "usage": {"input": None, "output": None},
+                "error": _error(error),
+            }
+        )
+
+    def _session(self) -> Session:
+        """A new session, or the one to go on with; what was typed wins over what it was begun with."""
+        host, arguments = self._host, self._arguments
+        if not arguments.session:
+            return host.new_session()
+        session = host.open_session(arguments.session)
+        if arguments.model is not None and host.settings.model is not None:
+            session.model = host.settings.model
+        if arguments.protocol is not None:
+            session.protocol = host.settings.protocol
+        return session
+
+    async def _turn(self, session: Session, text: str, interruption: Interruption) -> TurnResult | None:
+        """Run the turn, telling what its notes say as they come; a signal stops it, and it ends in order."""
+        host = self._host
+        told = len(session.conversation)
+        async with anyio.create_task_group() as group:
+            group.start_soon(told_while_connecting, host)
+            host.send(session, text)
+            interruption.then(lambda: host.stop_turn(session))
+            while session.busy:
+                await anyio.sleep(LOOK_SECONDS)
+                told = self._tell_notes(session, told, interruption)
+            group.cancel_scope.cancel()
+        return host.result(session)
+
+    def _tell_notes(self, session: Session, told: int, interruption: Interruption) -> int:
+        items = session.conversation.items
+        for item in items[told:]:
+            # An error is told with the result, and who sent a signal knows that the turn was stopped.
+            if isinstance(item, NoteItem) and item.kind == "note" and interruption.code is None:
+                self._say(f"{item.what} ({item.remedy})" if item.remedy else item.what)
+        return len(items)
+
+    def _tell(self, session: Session, result: TurnResult) -> None:
+        if self._arguments.json:
+            self._is_told = True
+            self._value(_to_json(session, result))
+        elif result.answer is not None:
+            output.text(self._host.redacted(result.answer))
+        if result.error is not None:
+            self._say(str(result.error))
+
+    def _tell_unkept(self) -> None:
+        recorder = self._host.recorder
+        if self._arguments.no_record or recorder is None or not recorder.unkept:
+            return
+        self._say(f"{recorder.unkept:,} records are not kept: {recorder.fault or 'the database was too slow'}")
+
+    def _say(self, words: str) -> None:
+        diagnostics.tell(self._host.redacted(words))
+
+    def _value(self, value: JSON) -> None:
+        text = json.dumps(value)
+        redacted = self._host.redacted_json(text)
+        output.value(value if redacted == text else json.loads(redacted))
 
 
-async def _turn(host: Host, session: Session, text: str, *, as_json: bool) -> int:
-    """Run the turn; a signal stops it, and its end is told all the same."""
-    ended_by: list[int] = []
-
-    async def watch() -> None:
-        with anyio.open_signal_receiver(*SIGNALS) as signals:
-            async for number in signals:
-                ended_by.append(SIGNALS[signal.Signals(number)])
-                host.stop_turn(session)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(watch)
-        host.send(session, text)
-        while session.busy:
-            await anyio.sleep(0.01)
-        group.cancel_scope.cancel()
-    result = host.result(session)
-    if result is None:
-        return diagnostics.FAILED
-    if as_json:
-        output.value(to_json(session, result))
-    elif result.answer is not None:
-        output.text(result.answer)
-    if result.error is not None:
-        diagnostics.tell(str(result.error))
-    return ended_by[0] if ended_by else exit_code(result)
-
-
-def exit_code(result: TurnResult) -> int:
-    """0 done, 1 not done, 3 done but a call was refused by a person or by default."""
+def _exit_code(result: TurnResult, interruption: Interruption) -> int:
+    """0 done, 1 not done, 3 done but a call was refused by a person or by default; a signal's own if it stopped the turn."""
+    if result.stop == "stopped" and interruption.code is not None:
+        return interruption.code
     if result.stop != "done":
         return diagnostics.FAILED
     refused = any(
@@ -98,9 +185,8 @@ def exit_code(result: TurnResult) -> int:
     return diagnostics.REFUSED if refused else diagnostics.DONE
 
 
-def to_json(session: Session, result: TurnResult) -> JSON:
-    """The object that `--json` prints: DESIGN, Contract, `ask`."""
-    error = result.error
+def _to_json(session: Session, result: TurnResult) -> dict[str, JSON]:
+    """The object that `--json` prints. Source: DESIGN, Contract, `ask`."""
     return {
         "session": session.id,
         "turn": result.turn,
@@ -109,5 +195,9 @@ def to_json(session: Session, result: TurnResult) -> JSON:
         "steps": result.steps,
         "calls": [outcome.to_json() for outcome in result.outcomes],
         "usage": {"input": result.tokens("input_total"), "output": result.tokens("output_total")},
-        "error": None if error is None else {"what": error.what, "where": error.where, "remedy": error.remedy},
+        "error": _error(result.error),
     }
+
+
+def _error(error: TuiHostError | None) -> JSON:
+    return None if error is None else {"what": error.what, "where": error.where, "remedy": error.remedy}

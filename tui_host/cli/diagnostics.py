@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 
 from tui_host.capture.visible import visible
 from tui_host.errors import SettingsError, TuiHostError
@@ -11,13 +14,24 @@ DONE = 0
 FAILED = 1
 WRONG = 2
 REFUSED = 3
-HANGUP, INTERRUPTED, TERMINATED = 129, 130, 143
+INTERRUPTED = 130
+
+ENDED_BY: Mapping[signal.Signals, int] = {signal.SIGHUP: 129, signal.SIGINT: INTERRUPTED, signal.SIGTERM: 143}
+"""The signals that end the program in order, with the exit code of each."""
 
 
 def tell(words: str) -> None:
     """One line on standard error."""
-    sys.stderr.write(f"tui-host: {visible(words, newlines=False)}\n")
-    sys.stderr.flush()
+    write(f"tui-host: {visible(words, newlines=False)}\n")
+
+
+def write(text: str) -> None:
+    """Text on standard error, as it is; what is foreign in it has been made visible before. Never fails."""
+    if sys.stderr is None:  # the program was started with it closed
+        return
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def report(error: TuiHostError) -> int:

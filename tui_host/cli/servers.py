@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 
 from tui_host.cli import diagnostics, output
+from tui_host.cli.running import Interruption, running, told_while_connecting
 from tui_host.errors import JSON, SettingsError
 from tui_host.host.host import Host
+from tui_host.servers.description import describe
 
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
     from tui_host.servers.catalog import ServerStatus
     from tui_host.settings.schema import ServerSpec, Settings
 
-CHECK_SECONDS = 65
-"""A little more than a connection's own limit, so that the reason is its own."""
+LIST_SECONDS = 30.0
+"""What a connection takes for listing, at least, after what its own limit leaves it for the rest."""
+
+STDERR_LINES = 5
 
 
 def servers(arguments: Arguments, settings: Settings) -> int:
@@ -39,55 +46,55 @@ def _chosen(specs: Mapping[str, ServerSpec], names: tuple[str, ...]) -> tuple[st
     return names or tuple(name for name, spec in specs.items() if spec.enabled)
 
 
-def _address(spec: ServerSpec) -> str:
-    """The command or URL as it is configured: references, never values."""
-    if spec.bundled:
-        return f"bundled {spec.bundled}"
-    if spec.url is not None:
-        return spec.url.text
-    words = [spec.command] if spec.command is not None else []
-    return " ".join(template.text for template in (*words, *spec.args))
-
-
 def _list(settings: Settings, *, as_json: bool) -> None:
     if as_json:
         output.value(
             {
                 "servers": [
-                    {"name": spec.name, "transport": spec.transport, "address": _address(spec), "enabled": spec.enabled}
+                    {"name": spec.name, "transport": spec.transport, "address": describe(spec), "enabled": spec.enabled}
                     for spec in settings.servers.values()
                 ]
             }
         )
         return
     rows = [
-        (spec.name, spec.transport, "enabled" if spec.enabled else "disabled", _address(spec))
+        (spec.name, spec.transport, "enabled" if spec.enabled else "disabled", describe(spec))
         for spec in settings.servers.values()
     ]
     output.table([("NAME", "TRANSPORT", "STATE", "COMMAND OR URL"), *rows])
 
 
 async def _check(settings: Settings, names: tuple[str, ...], as_json: bool) -> int:  # noqa: FBT001 - anyio.run passes by place
-    host = Host(settings, source="ask", record=False)
-    statuses: list[ServerStatus] = []
-    async with anyio.create_task_group() as group:
-        group.start_soon(host.serve)
-        try:
-            await host.ready()
-            assert host.pool is not None  # noqa: S101 - there once the host is ready
-            for name in names:
-                if not settings.servers[name].enabled:
-                    host.pool.start(name)
-            await host.pool.settled(CHECK_SECONDS)
-            statuses = [status for status in host.pool.statuses() if status.name in names]
-        finally:
-            host.stop()
-    if as_json:
-        output.value({"servers": [_to_json(status) for status in statuses]})
-    else:
-        for status in statuses:
-            _tell(status)
+    specs = {name: replace(settings.servers[name], enabled=True) for name in names}
+    host = Host(replace(settings, servers=specs), source="ask", record=False)
+    async with running(host) as interruption:
+        for notice in host.notices:
+            diagnostics.tell(notice)
+        statuses = await _settled(host, interruption, max(map(_patience, specs.values()), default=0.0))
+        if interruption.code is not None:
+            return interruption.code
+        if as_json:
+            value: JSON = json.loads(host.redacted_json(json.dumps([_to_json(status) for status in statuses])))
+            output.value({"servers": value})
+        else:
+            _tell(host, statuses)
     return diagnostics.DONE if all(status.state == "ready" for status in statuses) else diagnostics.FAILED
+
+
+async def _settled(host: Host, interruption: Interruption, seconds: float) -> Sequence[ServerStatus]:
+    """Wait until every server is connected or has failed."""
+    assert host.pool is not None  # noqa: S101 - there once the host is ready
+    async with anyio.create_task_group() as group:
+        interruption.then(group.cancel_scope.cancel)
+        group.start_soon(told_while_connecting, host)
+        await host.pool.settled(seconds)
+        group.cancel_scope.cancel()
+    return host.pool.statuses()
+
+
+def _patience(spec: ServerSpec) -> float:
+    """Seconds within which a connection says by itself what has become of it; one without a limit is waited for."""
+    return 2 * (spec.timeout + max(LIST_SECONDS, spec.timeout)) if spec.timeout else math.inf
 
 
 def _to_json(status: ServerStatus) -> dict[str, JSON]:
@@ -102,16 +109,27 @@ def _to_json(status: ServerStatus) -> dict[str, JSON]:
         "tools": [
             {"name": tool.name, "description": tool.description, "problem": tool.problem} for tool in status.tools
         ],
+        "notices": list(status.notices),
+        "exit_code": status.exit_code,
         "stderr": list(status.stderr),
     }
 
 
-def _tell(status: ServerStatus) -> None:
+def _tell(host: Host, statuses: Sequence[ServerStatus]) -> None:
+    if not statuses:
+        diagnostics.tell("no server is enabled")
+    for status in statuses:
+        for row in _lines(status):
+            output.text(host.redacted(row))
+
+
+def _lines(status: ServerStatus) -> Iterator[str]:
     version = f"  {status.protocol_version} ({status.era})" if status.protocol_version else ""
-    output.text(f"{status.name}: {status.state}{version}  {status.server_info}  {status.detail}".rstrip())
+    yield f"{status.name}: {status.state}{version}  {status.server_info}  {status.detail}".rstrip()
     for tool in status.tools:
         problem = f"  (not offered: {tool.problem})" if tool.problem else ""
-        output.text(f"  {tool.name}{problem}")
+        yield f"  {tool.name}{problem}"
+    for notice in status.notices:
+        yield f"  note: {notice}"
     if status.state != "ready":
-        for row in status.stderr[-5:]:
-            output.text(f"  | {row}")
+        yield from (f"  | {row}" for row in status.stderr[-STDERR_LINES:])

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.store import Store
+from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, output
-from tui_host.errors import JSON, StoreError
+from tui_host.errors import JSON, StoreError, TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.capture.sessions import SessionInfo
@@ -37,7 +38,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
             case "export":
                 _export(store, arguments)
             case _:
-                _delete(store, arguments)
+                return _delete(store, arguments)
     return diagnostics.DONE
 
 
@@ -132,16 +133,23 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
         raise StoreError(f"cannot be written: {error.strerror}", str(path), "choose another file with -o") from error
 
 
-def _delete(store: Store, arguments: Arguments) -> None:
-    found = [store.find_session(name) for name in arguments.words]
+def _delete(store: Store, arguments: Arguments) -> int:
+    """Remove each; one that cannot be removed is told, and the others go all the same."""
+    found = {info.id: info for info in map(store.find_session, arguments.words)}
     deleted: list[JSON] = []
-    for info in found:
-        if not store.sessions.delete(info.id):
+    for info in found.values():
+        try:
+            is_whole = store.sessions.delete(info.id)
+        except TuiHostError as error:
+            diagnostics.report(error)
+            continue
+        deleted.append(info.id)
+        if not is_whole:
             diagnostics.tell(
                 f"{info.id}: deleted; another process still reads the file, so traces may stay until it ends"
             )
-        deleted.append(info.id)
         if not arguments.json:
-            output.text(f"deleted {info.id}  {info.title}")
+            output.text(f"deleted {info.id}  {visible(info.title, newlines=False)}")
     if arguments.json:
         output.value({"deleted": deleted})
+    return diagnostics.DONE if len(deleted) == len(found) else diagnostics.FAILED

@@ -57,21 +57,27 @@ class DemoModel:
             start_new_session=True,
             env=dict(self._environment),
         )
+        url = ""
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._record_stderr, process)
                 url = await self._address(process)
-                self._alive = True
-                task_status.started(url)
-                await process.wait()
+                if url:
+                    self._alive = True
+                    task_status.started(url)
+                    await process.wait()
                 group.cancel_scope.cancel()
+            if not url:
+                raise ModelError(
+                    "the demo model did not start", where="demo", remedy="run `tui-host demo-model` to see why"
+                )
         finally:
             self._alive = False
             with anyio.CancelScope(shield=True):
                 await _end(process)
 
     async def _address(self, process: Process) -> str:
-        """The first line it prints."""
+        """What the first line that it prints says, empty if it says nothing of the kind."""
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
         line = b""
         with anyio.move_on_after(START_SECONDS), suppress(anyio.EndOfStream):
@@ -83,11 +89,7 @@ class DemoModel:
             value = None
         dialects = value.get("dialects") if isinstance(value, Mapping) else None
         url = dialects.get("openai") if isinstance(dialects, Mapping) else None
-        if not isinstance(url, str):
-            raise ModelError(
-                "the demo model did not start", where="demo", remedy="run `tui-host demo-model` to see why"
-            )
-        return url
+        return url if isinstance(url, str) else ""
 
     async def _record_stderr(self, process: Process) -> None:
         assert process.stderr is not None  # noqa: S101 - a pipe was asked for

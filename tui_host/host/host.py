@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -37,6 +38,7 @@ LATE = (
     "tui_host.chat.turn",
     "tui_host.capture.recorder",
 )
+CLOSE_SECONDS = 2.0
 DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
 
 
@@ -95,6 +97,8 @@ class Host:
             await self._run()
         except TuiHostError as error:
             self.fault = error
+        except Exception as error:  # noqa: BLE001 - the supervisor of all that runs: what fails unforeseen is told as its state
+            self.fault = TuiHostError(f"the host failed: {error!r}", remedy="start again, and report it")
         finally:
             self._ready.set()
             await self._close()
@@ -163,24 +167,31 @@ class Host:
             with anyio.move_on_after(1):
                 while self._turns:
                     await anyio.sleep(0.01)
-            with anyio.move_on_after(5):
+            with suppress(TimeoutError):  # then the group's end takes them down
                 await self.pool.stop_all()
             group.cancel_scope.cancel()
 
     async def _close(self) -> None:
+        """What was recorded comes to the disk even where a failure elsewhere has cancelled the host."""
+        import anyio
+
         self._group = None
-        if self._client is not None:
-            await self._client.aclose()
-        if self.recorder is not None:
-            await asyncio.to_thread(self.recorder.close)
-        if self.store is not None:
-            await asyncio.to_thread(self.store.close)
+        with anyio.CancelScope(shield=True):
+            if self._client is not None:
+                with anyio.move_on_after(CLOSE_SECONDS):
+                    await self._client.aclose()
+            if self.recorder is not None:
+                await asyncio.to_thread(self.recorder.close)
+            if self.store is not None:
+                await asyncio.to_thread(self.store.close)
 
     async def _provider(self, name: str) -> Provider:
         """The provider of a name; the demo's process is started with its first use."""
         provider = self.settings.providers.get(name)
         if provider is None:
-            raise ModelError(f"there is no provider {name}", remedy="choose a model with f4, or configure it")
+            raise ModelError(
+                f"there is no provider {name}", remedy="choose a model with f4 or --model, or configure it"
+            )
         if not provider.embedded:
             return provider
         assert self._demo is not None  # noqa: S101 - turns run only while the host is open
@@ -270,6 +281,14 @@ class Host:
             return False
         turn.stop()
         return True
+
+    def redacted(self, text: str) -> str:
+        """A text for a person or a pipe, without the secrets known by value."""
+        return text if self.recorder is None else self.recorder.redactor.text(text)
+
+    def redacted_json(self, text: str) -> str:
+        """JSON without the secrets known by value; still JSON."""
+        return text if self.recorder is None else self.recorder.redactor.json_text(text)
 
     def result(self, session: Session) -> TurnResult | None:
         """How the session's last turn of this process ended, None while it is at work."""

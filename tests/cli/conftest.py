@@ -1,0 +1,17 @@
+"""One zygote for all tests of the command line in this process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Programs, zygote
+
+
+@pytest.fixture(scope="session")
+def program() -> Generator[Programs]:
+    with tempfile.TemporaryDirectory(prefix="tui-host-") as folder, zygote(Path(folder)) as programs:
+        yield programs

@@ -1,0 +1,224 @@
+"""The real program in a process of its own: its words, its streams, how it ended, and what it left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_host.errors import JSON
+
+PATIENCE = 20.0
+"""Seconds within which anything that is waited for has to come; a slow machine with work to do needs many of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a program ended.
+
+    Attributes:
+        code: Its exit code, negative for a signal that killed it.
+        out: Its standard output, or all that came to its terminal.
+        err: Its standard error.
+        left: Processes of its that have survived it.
+    """
+
+    code: int
+    out: bytes
+    err: str
+    left: tuple[str, ...]
+
+    @property
+    def json(self) -> dict[str, JSON]:
+        """The one object on standard output."""
+        assert self.out.count(b"\n") == 1, self.out
+        value: JSON = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+    @property
+    def text(self) -> str:
+        return self.out.decode()
+
+
+class Reader:
+    """Reads one descriptor to its end, in a thread."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.data = b""
+        self._descriptor = descriptor
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(self._descriptor, 1 << 16)
+            except OSError:  # a terminal whose other side has gone
+                data = b""
+            if not data:
+                break
+            self.data += data
+        os.close(self._descriptor)
+
+    def whole(self) -> bytes:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive(), "somebody still holds the stream"
+        return self.data
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A program at work."""
+
+    pid: int
+    link: socket.socket
+    out: Reader
+    err: Reader | None
+    terminal: int | None = None
+    answer: bytes = b""
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def type(self, text: str) -> None:
+        """Type into its terminal."""
+        assert self.terminal is not None
+        os.write(self.terminal, text.encode())
+
+    def until(self, is_so: Callable[[], object], what: str = "") -> None:
+        """Wait for a condition."""
+        end = time.monotonic() + PATIENCE
+        while not is_so():
+            assert time.monotonic() < end, (what, self.out.data, self.err.data if self.err else b"")
+            assert not select.select([self.link], [], [], 0.005)[0], (what, "it has ended", self.out.data, self.err)
+
+    def until_shown(self, words: str) -> None:
+        """Wait until these words have come to standard error, or to its terminal."""
+        reader = self.err or self.out
+        self.until(lambda: words.encode() in reader.data, words)
+
+    def wait(self) -> Ended:
+        """Wait for its end."""
+        self.link.settimeout(PATIENCE)
+        while not self.answer.endswith(b"\n"):
+            data = self.link.recv(1 << 16)
+            assert data, "the waiter has gone"
+            self.answer += data
+        self.link.close()
+        found: dict[str, JSON] = json.loads(self.answer)
+        if self.terminal is not None:
+            os.close(self.terminal)
+        code, left = found["code"], found["left"]
+        assert isinstance(code, int)
+        assert isinstance(left, list)
+        err = "" if self.err is None else self.err.whole().decode()
+        return Ended(code=code, out=self.out.whole(), err=err, left=tuple(map(str, left)))
+
+
+@dataclass(slots=True, kw_only=True)
+class Programs:
+    """Starts programs.
+
+    Attributes:
+        place: The socket where the zygote listens.
+        folder: A folder that all of them have as home and working directory.
+    """
+
+    place: Path
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+
+    def start(
+        self,
+        *words: object,
+        stdin: bytes | int = b"",
+        terminal: bool = False,
+        env: Mapping[str, str] | None = None,
+        ignored: Sequence[signal.Signals] = (),
+    ) -> Running:
+        """Start it. `stdin` is what its standard input has, or a descriptor of it."""
+        request = {
+            "words": [str(word) for word in words],
+            "environment": {**self.environment, **(env or {})},
+            "folder": str(self.folder),
+            "terminal": terminal,
+            "ignored": list(ignored),
+        }
+        master: int | None = None
+        err: Reader | None = None
+        if terminal:
+            master, slave = pty.openpty()
+            theirs = [slave, slave, slave]
+            out = Reader(os.dup(master))
+        else:
+            mine, out_end = os.pipe()
+            err_mine, err_end = os.pipe()
+            theirs = [_filled(stdin) if isinstance(stdin, bytes) else os.dup(stdin), out_end, err_end]
+            out, err = Reader(mine), Reader(err_mine)
+        link = socket.socket(socket.AF_UNIX)
+        link.settimeout(PATIENCE)
+        link.connect(str(self.place))
+        socket.send_fds(link, [json.dumps(request).encode() + b"\n"], theirs)
+        for descriptor in set(theirs):
+            os.close(descriptor)
+        line = b""
+        while not line.endswith(b"\n"):
+            line += link.recv(1)
+        return Running(pid=json.loads(line)["pid"], link=link, out=out, err=err, terminal=master)
+
+    def run(self, *words: object, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ended:
+        """Run it to its end; nothing of it may be left."""
+        ended = self.start(*words, stdin=stdin, env=env).wait()
+        assert ended.left == ()
+        return ended
+
+
+def _filled(data: bytes) -> int:
+    """A pipe's reading end that gives this and then ends."""
+    end, mine = os.pipe()
+    if data:
+        threading.Thread(target=_fill, args=(mine, data), daemon=True).start()
+    else:
+        os.close(mine)
+    return end
+
+
+def _fill(descriptor: int, data: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+
+
+def plain_environment(home: Path) -> dict[str, str]:
+    """What a person's shell gives a program, and nothing of the person at the keyboard."""
+    given = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+    # Where coverage is measured, it is measured in there too.
+    return given | {name: value for name, value in os.environ.items() if name.startswith("COV")}
+
+
+@contextmanager
+def zygote(folder: Path) -> Generator[Programs]:
+    """A zygote whose programs have this folder as their home."""
+    place = folder / "z"
+    script = Path(__file__).with_name("zygote.py")
+    environment = plain_environment(folder) | {"PYTHONPATH": str(script.parent.parent.parent)}
+    with subprocess.Popen(
+        [sys.executable, str(script), str(place)], stdout=subprocess.PIPE, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield Programs(place=place, folder=folder, environment=plain_environment(folder))
+        finally:
+            process.kill()

@@ -1,0 +1,148 @@
+"""Starts the program many times for the price of one import: each start is a fork of this process, with everything of its own.
+
+A line of JSON, sent with the three descriptors to the socket that the first argument names, says what to run.
+Each program is the child of a waiter, which becomes the parent of whatever the program leaves behind: so nothing that is left
+can hide.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import io
+import json
+import os
+import signal
+import socket
+import sys
+import termios
+import time
+from fcntl import ioctl
+from pathlib import Path
+from typing import NoReturn, TypedDict
+
+PR_SET_CHILD_SUBREAPER = 36
+LOADED = (
+    "anyio._backends._asyncio",
+    "httpx",
+    "tui_host.__main__",
+    "tui_host.chat.turn",
+    "tui_host.cli.ask",
+    "tui_host.cli.servers",
+    "tui_host.cli.sessions",
+    "tui_host.host.demo_model",
+    "tui_host.llm.model",
+    "tui_host.servers.supervisor",
+)
+HAS_SUBREAPER = sys.platform == "linux"
+
+
+class Request(TypedDict):
+    """What to run."""
+
+    words: list[str]
+    environment: dict[str, str]
+    folder: str
+    terminal: bool
+    ignored: list[int]
+
+
+def load() -> None:
+    """Import what the program imports when it asks; nothing of it runs."""
+    for name in LOADED:
+        importlib.import_module(name)
+
+
+def become(request: Request, descriptors: list[int]) -> int:
+    """Be the program; returns its exit code."""
+    os.setsid()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+    os.closerange(3, 256)
+    if request["terminal"]:
+        ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    for number in request["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(2, "w", closefd=False)),
+        encoding="utf-8",
+        errors="backslashreplace",
+        line_buffering=True,
+    )
+    sys.argv = ["tui-host", *request["words"]]
+
+    import tui_host.__main__
+
+    return tui_host.__main__.run(sys.argv[1:])
+
+
+def wait_for(program: int, link: socket.socket) -> NoReturn:
+    """Tell the program's process id, then how it ended and what it left."""
+    link.sendall(json.dumps({"pid": program}).encode() + b"\n")
+    _, status = os.waitpid(program, 0)
+    answer = {"code": os.waitstatus_to_exitcode(status), "left": left()}
+    link.sendall(json.dumps(answer).encode() + b"\n")
+    os._exit(0)
+
+
+def left(seconds: float = 1.0) -> list[str]:
+    """The processes that the program left and that do not end within a moment."""
+    end = time.monotonic() + seconds
+    while HAS_SUBREAPER:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                if time.monotonic() > end:
+                    return [command(int(pid)) for pid in children().split()]
+                time.sleep(0.01)
+        except ChildProcessError:
+            break
+    return []
+
+
+def children() -> str:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+
+
+def command(pid: int) -> str:
+    return f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes().replace(bytes(1), b' ').decode(errors='replace')}"
+
+
+def serve(place: str) -> int:
+    """Fork for each connection; in the process that is to be the program, returns its exit code."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(place)
+        listener.listen()
+        print("ready", flush=True)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the waiters are nobody's to wait for
+        while True:
+            link, _ = listener.accept()
+            if os.fork() != 0:
+                link.close()
+                continue
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            if HAS_SUBREAPER:
+                ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            data, descriptors, _, _ = socket.recv_fds(link, 1 << 20, 3)
+            while not data.endswith(b"\n"):
+                data += link.recv(1 << 20)
+            request: Request = json.loads(data)
+            program = os.fork()
+            if program == 0:
+                listener.close()
+                link.close()
+                return become(request, descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            wait_for(program, link)
+
+
+if __name__ == "__main__":
+    load()
+    sys.exit(serve(sys.argv[1]))
