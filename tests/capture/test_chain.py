@@ -23,6 +23,7 @@ LINKS = st.builds(
         layer=st.sampled_from(["wire", "decoded", "folded"]),
         start=st.integers(0, 9),
         end=st.none() | st.integers(0, 9),
+        ranges=st.just(()) | st.just(((0, 3), (5, 9))),
     ),
     known=st.sampled_from(["id", "value", "time"]),
     server=st.text(max_size=5),
@@ -48,7 +49,7 @@ def test_a_chain_tells_a_calls_life_in_order() -> None:
     whole_turn(wires)
     chain = fold_chain("c1", wires.records())
     assert (chain.server, chain.tool) == ("math", "multiply")
-    assert [step.happened for step in chain.steps] == ["asked", "asked", "decided", "sent", "answered", "told"]
+    assert [step.happened for step in chain.steps] == ["asked", "asked", "decided", "sent", "answered", "told", "said"]
     assert [step.words for step in chain.of("answered")] == ["30"]
     (told,) = chain.of("told")
     assert (told.span.exchange, told.span.side) == ("x2", "request")
