@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tests.llm.peer import head
 from tests.llm.streams import DONE, calls, chunk, event, fragment
 from tui_host.errors import JSON
 
-NO_SERVER = ("[servers.off]", 'command = "true"', "enabled = false")
 Answer = bytes | Callable[[socket.socket], None]
 
 
@@ -114,18 +112,3 @@ def _answer(link: socket.socket, found: Provider) -> None:
         link.sendall(answer)
     else:
         answer(link)
-
-
-def configured(folder: Path, url: str, *more: str, servers: Sequence[str] = ()) -> Path:
-    """A configuration with the provider `mine` at a URL, and these servers; with none of them, none is started."""
-    path = folder / "config.toml"
-    lines = [
-        'model = "mine/m"',
-        *more,
-        "[providers.mine]",
-        f'base_url = "{url}"',
-        'api_key = "${MY_KEY:-}"',
-        *(servers or NO_SERVER),
-    ]
-    path.write_text("\n".join(lines))
-    return path

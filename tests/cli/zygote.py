@@ -8,6 +8,7 @@ can hide.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import io
 import json
@@ -51,6 +52,7 @@ def load() -> None:
     """Import what the program imports when it asks; nothing of it runs."""
     for name in LOADED:
         importlib.import_module(name)
+    gc.freeze()  # else each program would copy all of it at its end, to clear it away
 
 
 def become(request: Request, descriptors: list[int]) -> int:

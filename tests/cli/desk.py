@@ -1,0 +1,86 @@
+"""A configuration, a data folder and a scripted provider, asked as often as a test likes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cli.program import Ended, Programs, Running
+from tests.cli.provider import Answer, Provider, provider
+from tui_host.errors import JSON
+
+HOSTILE = Path(__file__).parent.parent / "servers" / "hostile.py"
+NO_SERVER = '[servers.off]\ncommand = "true"\nenabled = false\n'
+KEY = "sk-test-0123456789abcdef"
+
+
+def server(name: str, mode: str, *more: str) -> str:
+    """A configured stdio server that behaves as `tests/servers/hostile.py` says."""
+    own = "".join(f"{line}\n" for line in more)
+    return f"[servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(HOSTILE))}, {json.dumps(mode)}]\n{own}"
+
+
+def rule(where: str, action: str) -> str:
+    name, _, tool = where.partition(".")
+    return f'[[rules]]\nserver = "{name}"\ntool = "{tool}"\naction = "{action}"\n'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What a person has before them.
+
+    Attributes:
+        provider: Who answers.
+    """
+
+    program: Programs
+    provider: Provider
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def places(self) -> tuple[str | Path, ...]:
+        return ("--config", self.folder / "config.toml", "--data-dir", self.data)
+
+    def run(self, *words: object, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ended:
+        return self.program.run(*words, *self.places, stdin=stdin, env={"MY_KEY": KEY, **(env or {})})
+
+    def ask(self, *words: object, stdin: bytes = b"") -> Ended:
+        return self.run("ask", *words, stdin=stdin)
+
+    def start(self, *words: object, terminal: bool = False) -> Running:
+        return self.program.start("ask", *words, *self.places, terminal=terminal, env={"MY_KEY": KEY})
+
+    def files(self) -> bytes:
+        """Every byte that was left on the disk."""
+        return b"".join(path.read_bytes() for path in sorted(self.data.rglob("*")) if path.is_file())
+
+    def listed(self) -> list[dict[str, JSON]]:
+        value: dict[str, list[dict[str, JSON]]] = json.loads(self.run("sessions", "list", "--json").out)
+        return value["sessions"]
+
+
+@contextmanager
+def desk(
+    program: Programs, folder: Path, *answers: Answer, servers: str = NO_SERVER, more: str = ""
+) -> Generator[Desk]:
+    """A desk in this folder.
+
+    Args:
+        program: What starts programs.
+        folder: Where configuration and data go.
+        answers: What the provider says, one after the other.
+        servers: The tables of the servers.
+        more: What else stands in the configuration.
+    """
+    with provider(*answers) as found:
+        own = f'[providers.mine]\nbase_url = "{found.url}"\napi_key = "${{MY_KEY}}"\n'
+        (folder / "config.toml").write_text(f'model = "mine/m"\n{own}{servers}{more}')
+        yield Desk(program=program, provider=found, folder=folder)

@@ -1,0 +1,213 @@
+"""`ask`: what it prints, and how it ends, for every way in which a turn can go."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.desk import KEY, Desk, desk, server
+from tests.cli.program import Programs
+from tests.cli.provider import asks, text
+from tests.llm.peer import head
+from tests.llm.streams import DONE, chunk, event
+from tui_host.errors import JSON
+
+KEYS = ["session", "turn", "answer", "stop", "steps", "calls", "usage", "error"]
+
+
+@pytest.fixture(scope="module")
+def plain(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
+    """A desk with no server."""
+    with desk(program, tmp_path_factory.mktemp("plain")) as found:
+        yield found
+
+
+def answer(place: Desk, *answers: bytes) -> None:
+    """Let the provider say this next."""
+    place.provider.answers[:] = [*[b""] * len(place.provider.requests), *answers]
+
+
+def test_the_answer_alone_stands_on_standard_output(plain: Desk) -> None:
+    answer(plain, text("Hello ", "\x1b[31mred\x1b[0m ", "\u202eworld.\n\n"))
+    ended = plain.ask("say hello")
+    assert ended.code == 0
+    assert ended.out == "Hello \x1b[31mred\x1b[0m \u202eworld.\n\n\n".encode()
+    assert ended.err == ""
+
+
+def test_a_turn_that_is_done_is_one_object(plain: Desk) -> None:
+    answer(plain, text("all ", "good", tokens=(12, 7)))
+    ended = plain.ask("--json", "well?")
+    found = ended.json
+    assert list(found) == KEYS
+    assert (ended.code, ended.err) == (0, "")
+    assert plain.listed()[0]["id"] == found["session"]
+    assert {**found, "session": ""} == {
+        "session": "",
+        "turn": 1,
+        "answer": "all good",
+        "stop": "done",
+        "steps": 1,
+        "calls": [],
+        "usage": {"input": 12, "output": 7},
+        "error": None,
+    }
+
+
+def test_the_question_can_come_from_standard_input(plain: Desk) -> None:
+    answer(plain, text("read"))
+    assert plain.ask("-", stdin="第一行\nsecond line\n".encode()).code == 0
+    assert plain.provider.messages(-1) == [{"role": "user", "content": "第一行\nsecond line\n"}]
+
+
+def test_no_request_is_made_outside_the_turn(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, text("one")) as place:
+        assert place.ask("hello").code == 0
+        assert len(place.provider.requests) == 1
+        assert place.provider.requests[0].startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
+
+
+def test_a_session_goes_on_with_what_was_said_and_with_the_model_that_is_typed(plain: Desk) -> None:
+    answer(plain, text("Ann."), text("You said Ann."))
+    first = plain.ask("--json", "I am Ann").json
+    assert isinstance(first["session"], str)
+    second = plain.ask("--json", "who am I?", "--session", first["session"][:-1], "--model", "mine/other").json
+    assert (second["session"], second["turn"]) == (first["session"], 2)
+    assert plain.provider.messages(-1) == [
+        {"role": "user", "content": "I am Ann"},
+        {"role": "assistant", "content": "Ann."},
+        {"role": "user", "content": "who am I?"},
+    ]
+    assert json.loads(plain.provider.bodies[-1])["model"] == "other"
+    assert plain.listed()[0]["turns"] == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "stop", "words"),
+    [
+        (head("401 Unauthorized", kind="application/json") + b'{"error":{"message":"no such key"}}', "error", "no such key"),
+        (head("429 Too Many Requests", kind="application/json") + b'{"error":{"message":"slow down"}}', "error", "slow down"),
+        (head() + chunk({"content": "so "}) + event({"error": {"message": "it broke"}}), "error", "it broke"),
+        (head() + chunk({"content": "so "}) + chunk({"content": "far"}), "error", "broke off"),
+        (head(kind="text/html") + b"<html>Sign in</html>", "error", "HTML"),
+        (head() + chunk({"content": "so far"}) + chunk(finish="length") + DONE, "length", "token limit"),
+        (head() + chunk({"content": "so far"}) + chunk(finish="content_filter") + DONE, "refused", "refused to answer"),
+    ],
+    ids=["401", "429", "error in the stream", "cut", "a page", "length", "refused"],
+)  # fmt: skip
+def test_what_is_not_done_ends_with_one_and_says_why(plain: Desk, said: bytes, stop: str, words: str) -> None:
+    answer(plain, said)
+    ended = plain.ask("--json", "well?")
+    found = ended.json
+    assert (ended.code, found["stop"], found["steps"]) == (1, stop, 1)
+    assert words in ended.err
+    assert ended.err.count("\n") == 1
+    if stop == "error":
+        assert isinstance(found["error"], dict)
+        assert sorted(found["error"]) == ["remedy", "what", "where"]
+        assert words in str(found["error"]["what"])
+    else:
+        assert (found["answer"], found["error"]) == ("so far", None)
+
+
+def test_a_refused_connection_is_an_error_of_the_turn(program: Programs, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with desk(program, tmp_path) as place:
+        config = tmp_path / "config.toml"
+        config.write_text(config.read_text().replace(place.provider.url, f"http://127.0.0.1:{port}/v1"))
+        ended = place.ask("--json", "anybody?")
+        assert (ended.code, ended.json["stop"], ended.json["answer"]) == (1, "error", None)
+        assert f"127.0.0.1:{port}" in ended.err
+        plain_words = place.ask("anybody?")
+        assert (plain_words.code, plain_words.out) == (1, b"")
+
+
+def test_a_variable_that_is_not_set_fails_the_provider_that_needs_it_alone(plain: Desk) -> None:
+    answer(plain, text("fine"))
+    config = plain.folder / "config.toml"
+    other = plain.folder / "other.toml"
+    other.write_text(
+        config.read_text().replace("[servers.off]", '[providers.more]\nbase_url = "${NOT_THERE}"\n[servers.off]')
+    )
+    words = ("ask", "--json", "hi", "--config", other, "--data-dir", plain.data)
+    assert plain.program.run(*words, env={"MY_KEY": KEY}).code == 0
+    failed = plain.program.run(*words, "--model", "more/m", env={"MY_KEY": KEY})
+    assert (failed.code, failed.json["stop"]) == (1, "error")
+    assert "NOT_THERE is not set" in str(failed.json["error"])
+
+
+def test_a_turn_that_reaches_its_limit_says_so(program: Programs, tmp_path: Path) -> None:
+    again = asks(("good__echo", "{}"), words="once more")
+    with desk(program, tmp_path, again, again, again, servers=server("good", "good")) as place:
+        ended = place.ask("--json", "--yes", "--max-steps", "2", "go on")
+        found = ended.json
+        assert (ended.code, found["stop"], found["steps"], found["answer"]) == (1, "limit", 2, "once more")
+        assert found["usage"] == {"input": 20, "output": 10}
+        assert len(place.provider.requests) == 2
+        assert "2 steps" in ended.err
+
+
+def test_nothing_is_left_on_the_disk_without_a_record(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, text("unheard")) as place:
+        ended = place.ask("--json", "--no-record", "hush")
+        assert (ended.code, ended.json["answer"], ended.err) == (0, "unheard", "")
+        assert not place.data.exists()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml"]
+
+
+def test_a_credential_is_on_no_output_and_in_no_file(program: Programs, tmp_path: Path) -> None:
+    echo = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}).encode()
+    refused = head("401 Unauthorized", kind="application/json") + echo
+    calls = asks(("env__echo", json.dumps({"key": KEY})))
+    servers = server("env", "environment", 'env = { TOKEN = "${MY_KEY}" }')
+    with desk(program, tmp_path, refused, calls, text("the key is ", KEY), servers=servers) as place:
+        told = [place.ask("--json", "hi"), place.ask("--json", "--yes", "which key?")]
+        told += [place.run("sessions", verb, "last") for verb in ("show", "export")]
+        assert [ended.code for ended in told] == [1, 0, 0, 0]
+        # It was really there: in the request, in the call's arguments and in the server's environment.
+        assert KEY.encode() in place.provider.requests[0]
+        assert KEY.encode() not in place.files()
+        for ended in told:
+            assert KEY not in ended.text + ended.err
+            assert "⟨secret:MY_KEY⟩" in ended.text
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "remedy"),
+    [
+        (("ask", "  "), b"", "there is no question"),
+        (("ask", "-"), b"\xff\xfe", "not UTF-8"),
+        (("ask", "hi", "--max-steps", "none"), b"", "--max-steps"),
+        (("ask", "hi", "--no-record", "--session", "last"), b"", "leave one out"),
+        (("ask", "hi", "--model", "nobody/m"), b"", '--model: no provider "nobody"'),
+        (("ask", "hi", "--allow", "nodot"), b"", "--allow"),
+        (("ask", "hi", "--protocol", "smoke"), b"", "--protocol"),
+        (("ask", "hi", "there"), b"", "unrecognized arguments: there"),
+    ],
+    ids=["empty", "not UTF-8", "no number", "two wishes", "no provider", "no pattern", "no protocol", "two texts"],
+)
+def test_wrong_use_ends_with_two_and_leaves_standard_output_empty(
+    plain: Desk, words: tuple[str, ...], stdin: bytes, remedy: str
+) -> None:
+    before = len(plain.provider.requests)
+    ended = plain.run(*words, "--json", stdin=stdin)
+    assert (ended.code, ended.out) == (2, b"")
+    assert remedy in ended.err
+    assert ended.err.count("\n") == 1
+    assert len(plain.provider.requests) == before
+
+
+def test_a_session_that_is_not_there_is_one_object_too(plain: Desk) -> None:
+    ended = plain.ask("--json", "hi", "--session", "nope")
+    assert ended.code == 1
+    assert list(ended.json) == KEYS
+    assert (ended.json["session"], ended.json["stop"]) == (None, "error")
+    error: JSON = ended.json["error"]
+    assert isinstance(error, dict)
+    assert error["where"] == "nope"
+    assert ended.err == "tui-host: nope: there is no such session (look at `tui-host sessions list`)\n"
