@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # Imported in a thread once the first frame is painted: each costs more than a key may wait.
 LATE = (
     "anyio",
+    "anyio._backends._asyncio",  # its first use would import it on the loop
     "httpx",
     "tui_host.llm.model",
     "tui_host.servers.pool",
@@ -92,13 +93,18 @@ class Host:
         """Open everything, run until `stop`, end everything. Never raises: see `fault`."""
         try:
             for module in LATE:
+                if self._is_over:
+                    return
                 await asyncio.to_thread(importlib.import_module, module)
             await self._open()
             await self._run()
         except TuiHostError as error:
             self.fault = error
         except Exception as error:  # noqa: BLE001 - the supervisor of all that runs: what fails unforeseen is told as its state
-            self.fault = TuiHostError(f"the host failed: {error!r}", remedy="start again, and report it")
+            self.fault = TuiHostError(
+                f"the host failed: {self.redacted(repr(error))}", remedy="start again, and report it"
+            )
+            self.fault.__cause__ = error  # for a log that says where
         finally:
             self._ready.set()
             await self._close()
@@ -116,6 +122,11 @@ class Host:
     def stop(self) -> None:
         """Let `serve` come to its end."""
         self._stop.set()
+
+    @property
+    def _is_over(self) -> bool:
+        """Ended before it has begun, and nothing was said that must be kept: what is not loaded yet need not be."""
+        return self._stop.is_set() and not any(session.turn or session.draft for session in self.sessions.values())
 
     async def _open(self) -> None:
         from tui_host.capture.recorder import Recorder

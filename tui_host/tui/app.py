@@ -18,7 +18,8 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.tui import textual_private
-from tui_host.tui.crash import write_crash
+from tui_host.tui.crash import redactor_of, write_crash
+from tui_host.tui.ending import HANGUP, is_terminal_gone
 from tui_host.tui.filters import Clean
 from tui_host.tui.foreign import tool_name
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
+    from tui_host.errors import TuiHostError
     from tui_host.host.host import Host
 
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
@@ -60,6 +62,7 @@ class TuiHost(App[int]):
         host: What all is asked of.
         session: The session on screen.
         first_frame: Set once something is painted; the host waits for it.
+        crash: What a mistake of ours left to say, None if there was none.
     """
 
     TITLE = "tui-host"
@@ -84,6 +87,8 @@ class TuiHost(App[int]):
         self.host = host
         self.session: Session = host.new_session()
         self.first_frame = asyncio.Event()
+        self.crash: TuiHostError | None = None
+        self._note: TuiHostError | None = None
         self._clean = Clean()
         self._skipped = False
         self._is_open = False
@@ -115,23 +120,12 @@ class TuiHost(App[int]):
         self.set_interval(RATE, self._look)
         self.run_worker(load, thread=True)  # Markdown is plain text until its parser is there
 
-    def end(self, code: int) -> None:
-        """A signal ends the program; `code` is its exit code."""
-        self.exit(return_code=code)
-
-    @override
-    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """End; what stands unsent in the prompt is kept first."""
-        if self.main is not None:
-            self.main.keep_draft()
-        super().exit(result, return_code, message)
-
     def _look(self) -> None:
         """Let what is on screen take in what is new. Costs nothing where nothing is."""
         if not self.is_running:
             return  # the screens are being taken down
         if self.host.fault is not None:
-            self._failed(str(self.host.fault))
+            self.exit(return_code=1)  # who runs the app tells it, below
             return
         if self.host.pool is not None and not self._is_open:
             self._is_open = True
@@ -164,10 +158,6 @@ class TuiHost(App[int]):
         local = await local_servers()
         if local and self.main is not None:
             self.main.offer(local)
-
-    def _failed(self, words: str) -> None:
-        """The host could not open: leave, and say why below."""
-        self.exit(return_code=1, message=line(words, 400))
 
     # Deciding.
 
@@ -317,10 +307,42 @@ class TuiHost(App[int]):
             self.call_later(self.screen.refresh, layout=True)
         super()._display(screen, renderable)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its screen open
 
+    # The last resort.
+
+    @override
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """End; what stands unsent in the prompt is kept first, and a terminal that reads nothing does not keep us."""
+        try:
+            if self.main is not None:
+                self.main.keep_draft()
+        except Exception as error:  # noqa: BLE001 - nothing may keep the program from its end
+            self.noted(error)
+        super().exit(result, return_code, message)
+        textual_private.bound_the_end(self)
+
+    def crashed(self, error: BaseException) -> None:
+        """A mistake of ours, wherever it was made: write it down and end; the first one is told."""
+        if self.crash is None:
+            self.crash = write_crash(error, self.host.settings.data_dir, redactor_of(self.host))
+        self.exit(return_code=1)
+
+    def noted(self, error: BaseException) -> None:
+        """A mistake of ours that ends nothing but what it happened in; the first one is told."""
+        told = self._note
+        self._note = write_crash(error, self.host.settings.data_dir, redactor_of(self.host))
+        if told is None and self.is_running:
+            self.notify(str(self._note), severity="error", markup=False)
+
+    @override
+    def panic(self, *renderables: RenderableType) -> None:
+        """In place of Textual's traceback on the screen; its input thread ends with this too, mostly since the terminal has gone."""
+        if is_terminal_gone():
+            self.exit(return_code=HANGUP)
+            return
+        self._fatal_error()
+
     @override
     def _fatal_error(self) -> None:
-        """The last resort: a log without local variables in place of Textual's traceback with them; exit code 1."""
-        recorder = self.host.recorder
-        redact = recorder.redactor.text if recorder is not None else str
-        error = self._exception or RuntimeError("no exception was kept")
-        textual_private.say_after_end(self, write_crash(error, self.host.settings.data_dir, redact))
+        """In place of Textual's traceback with local variables: a log without them; exit code 1."""
+        self.crashed(textual_private.first_exception(self) or RuntimeError("the terminal could not be read"))
+        textual_private.end_messages(self)

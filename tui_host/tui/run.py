@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -13,12 +11,13 @@ from typing import TYPE_CHECKING
 from tui_host.errors import SettingsError
 from tui_host.host.host import Host
 from tui_host.tui.app import TuiHost
+from tui_host.tui.ending import leave_output, watched
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
-SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
-"""Exit codes. Source: DESIGN, Contract, Exit codes."""
+PLACELESS = frozenset({"", "dumb", "unknown"})
+"""Values of TERM that mean a terminal which cannot place text."""
 
 
 def run_app(settings: Settings) -> int:
@@ -26,26 +25,28 @@ def run_app(settings: Settings) -> int:
 
     Raises:
         SettingsError: There is no terminal that it can draw on.
+        TuiHostError: The host could not open, or a mistake of ours ended the app.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(os.isatty(descriptor) for descriptor in (0, 1, 2)):  # Textual draws on standard error
         raise SettingsError("the app needs a terminal", where="tui-host", remedy="without one: tui-host ask TEXT")
-    if os.environ.get("TERM", "dumb") == "dumb":
+    if os.environ.get("TERM", "") in PLACELESS:
         raise SettingsError(
             "this terminal cannot place text", where="TERM", remedy="set TERM, or use tui-host ask TEXT"
         )
-    return asyncio.run(_run(settings))
+    app = asyncio.run(_run(settings))
+    error = app.crash or app.host.fault
+    code = app.return_code or 0
+    leave_output(app, code)
+    if error is not None:
+        raise error
+    return code
 
 
-async def _run(settings: Settings) -> int:
+async def _run(settings: Settings) -> TuiHost:
     app = TuiHost(Host(settings))
-    loop = asyncio.get_running_loop()
-    for number, code in SIGNALS.items():
-        loop.add_signal_handler(
-            number, app.end, code
-        )  # they stay to the end: a second one must not leave children behind
-    async with around(app):
+    async with watched(app, app.noted), around(app):
         await app.run_async()
-    return app.return_code or 0
+    return app
 
 
 @asynccontextmanager
@@ -55,6 +56,9 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
     async def serve() -> None:
         await app.first_frame.wait()
         await app.host.serve()
+        fault = app.host.fault
+        if fault is not None and fault.__cause__ is not None:  # no fault of what it works with, but a mistake of ours
+            app.crashed(fault.__cause__)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(serve())

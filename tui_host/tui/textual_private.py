@@ -3,16 +3,28 @@
 
 from __future__ import annotations
 
+import os
+import termios
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from queue import Full
 from typing import TYPE_CHECKING
 
-from rich.segment import Segments
-from rich.text import Text
+from textual.drivers._writer_thread import WriterThread
 
 if TYPE_CHECKING:
     from textual.app import App
 
 MOST_WAITING = 8
 """Writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
+PATIENCE = 1.0
+"""Seconds that a terminal may take to read the last of what it is sent, before the program ends without that."""
+WRITER = "textual-output"
+"""The name of the thread that writes to the terminal."""
+RESET = b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
+"""Undoes every mode that Textual's driver sets, in its order."""
 
 
 def writes_waiting(app: App[int]) -> int:
@@ -22,7 +34,50 @@ def writes_waiting(app: App[int]) -> int:
     return 0 if queue is None else int(queue.qsize())
 
 
-def say_after_end(app: App[int], line: str) -> None:
-    """Print a line once the terminal is as it was, and end the app; in place of a traceback that shows local variables."""
-    app._exit_renderables.append(Segments(app.console.render(Text(line))))
+def end_messages(app: App[int]) -> None:
+    """End the app without a word of Textual's, whose own shows local variables."""
     app._close_messages_no_wait()
+
+
+def first_exception(app: App[int]) -> Exception | None:
+    """What ended the app, None if nothing has."""
+    return app._exception
+
+
+def bound_the_end(app: App[int]) -> None:
+    """Let the app end though its terminal reads nothing: Textual would wait for ever for what nobody takes."""
+    writer = getattr(app._driver, "_writer_thread", None)
+    if isinstance(writer, WriterThread):
+        setattr(writer, "stop", partial(_stop_writer, writer))  # noqa: B010 - a method is replaced, on this one object
+
+
+def is_stuck(app: App[int]) -> bool:
+    """Whether something is still to be written to the terminal though the app has ended."""
+    writer = getattr(app._driver, "_writer_thread", None)
+    return isinstance(writer, WriterThread) and writer.is_alive()
+
+
+def restore_terminal(app: App[int]) -> None:
+    """Put the terminal back, as far as it takes anything in, from outside of the event loop and of Textual's writer."""
+    driver = app._driver
+    if driver is None:
+        return
+    attributes = getattr(driver, "attrs_before", None)
+    if attributes is not None:
+        with suppress(termios.error, OSError):
+            termios.tcsetattr(0, termios.TCSANOW, attributes)
+    reset = threading.Thread(target=_reset, name="tui-host-reset", daemon=True)
+    reset.start()
+    reset.join(PATIENCE)
+
+
+def _reset() -> None:
+    with suppress(OSError):
+        os.write(2, RESET)
+
+
+def _stop_writer(writer: WriterThread) -> None:
+    end = time.monotonic() + PATIENCE
+    with suppress(Full):
+        writer._queue.put(None, timeout=PATIENCE)
+    writer.join(max(end - time.monotonic(), 0))

@@ -1,0 +1,111 @@
+"""Every way out that is no key: signals, a terminal that has gone, a mistake of ours, a loop that does not turn any more."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tui_host.tui import textual_private
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from textual.app import App
+
+HANGUP = 129
+SIGNALS = {signal.SIGHUP: HANGUP, signal.SIGINT: 130, signal.SIGTERM: 143}
+LAST_SECONDS = 8.0
+"""A program that was told to end by a signal, and has not within this time, ends at once. Quitting takes six at most."""
+LOOK_SECONDS = 1.0
+
+
+@asynccontextmanager
+async def watched(app: App[int], noted: Callable[[BaseException], None]) -> AsyncGenerator[None]:
+    """Within the block signals and a lost terminal end the app in order.
+
+    Plain handlers, and not the loop's: they work also while the loop waits for something.
+
+    Args:
+        app: What is ended.
+        noted: Told of what went wrong in a thread or a task that nobody waits for; what Python would print over the screen.
+    """
+    loop = asyncio.get_running_loop()
+    resort = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        code = SIGNALS[signal.Signals(number)]
+        if not resort.is_set():
+            resort.set()
+            threading.Thread(target=_last_resort, args=(app, code), name="tui-host-last", daemon=True).start()
+        loop.call_soon_threadsafe(partial(app.exit, return_code=code))
+
+    def failed_thread(failure: threading.ExceptHookArgs) -> None:
+        name = failure.thread.name if failure.thread is not None else ""
+        if name == textual_private.WRITER and isinstance(failure.exc_value, OSError):
+            loop.call_soon_threadsafe(partial(app.exit, return_code=HANGUP))
+        elif failure.exc_value is not None:
+            loop.call_soon_threadsafe(noted, failure.exc_value)
+
+    def failed_task(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        del loop
+        error = context.get("exception")
+        noted(error if isinstance(error, BaseException) else RuntimeError(str(context.get("message"))))
+
+    before = {number: signal.signal(number, end) for number in SIGNALS}
+    hook, threading.excepthook = threading.excepthook, failed_thread
+    loop.set_exception_handler(failed_task)
+    try:
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(_watch_terminal(app))
+            try:
+                yield
+            finally:
+                watch.cancel()
+    finally:
+        threading.excepthook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+async def _watch_terminal(app: App[int]) -> None:
+    """End the app when its terminal is gone and no signal said so, as in a session without a controlling terminal."""
+    while not is_terminal_gone():
+        await asyncio.sleep(LOOK_SECONDS)
+    app.exit(return_code=HANGUP)
+
+
+def is_terminal_gone() -> bool:
+    """Whether standard input, which was a terminal, is none any more."""
+    return not os.isatty(0)
+
+
+def _last_resort(app: App[int], code: int) -> None:
+    time.sleep(LAST_SECONDS)
+    textual_private.restore_terminal(app)
+    os._exit(code)  # the guard ends the servers once this process is gone
+
+
+def leave_output(app: App[int], code: int) -> None:
+    """Write what is still buffered. Where nobody reads it any more, drop it, so that the interpreter's end does not fail by it."""
+    if textual_private.is_stuck(app):
+        textual_private.restore_terminal(app)
+        os._exit(code)  # the interpreter would wait for the writer's lock
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)
