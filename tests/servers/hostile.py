@@ -248,8 +248,8 @@ def main() -> None:
     if MODE == "deaf":
         time.sleep(600)
     if MODE == "slow-end":
-        time.sleep(1.5)
-        write((b"x" * 999 + b"\n") * 5000)
+        time.sleep(0.3)
+        write((b"x" * 999 + b"\n") * 1000)
 
 
 main()

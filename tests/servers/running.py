@@ -52,7 +52,7 @@ class Running:
             server, tool, arguments, place=place, fingerprint=known.fingerprint, on_progress=on_progress
         )
 
-    async def until(self, is_so: Callable[[], bool], seconds: float = 5) -> None:
+    async def until(self, is_so: Callable[[], bool], seconds: float = 15) -> None:
         with anyio.fail_after(seconds):
             while not is_so():
                 await anyio.sleep(0.01)

@@ -93,7 +93,7 @@ async def test_a_result_of_the_wrong_shape_is_given_as_it_came() -> None:
 
 async def test_a_server_that_dies_in_a_call_ends_it_at_once_with_the_cause_and_its_last_words() -> None:
     async with started(hostile("bad", "dies"), hostile("good", "good")) as running:
-        with anyio.fail_after(2), pytest.raises(ServerError, match=r"exited \(3\).*about to die"):
+        with anyio.fail_after(10), pytest.raises(ServerError, match=r"exited \(3\).*about to die"):
             await running.call("bad")
         await running.until(lambda: running.status("bad").state == "failed")
         status = running.status("bad")
@@ -119,6 +119,25 @@ async def test_all_open_calls_end_when_their_server_dies() -> None:
                 os.kill(pid_of(running, "bad"), 9)
         assert len(ended) == 3
         assert all("ended by SIGKILL" in words for words in ended)
+
+
+async def test_a_call_that_hangs_ends_when_its_server_is_disconnected_and_no_tool_of_it_is_offered_any_more() -> None:
+    async with started(hostile("bad", "good"), hostile("good", "good")) as running, anyio.create_task_group() as group:
+        ended: list[str] = []
+
+        async def slow() -> None:
+            with pytest.raises(ServerError) as caught:
+                await running.call("bad", "slow", b'{"seconds":60}')
+            ended.append(caught.value.what)
+
+        group.start_soon(slow)
+        await running.until(lambda: len(running.lines("bad", "out")) == 5)
+        running.pool.stop("bad")
+        assert {tool.server for tool in running.pool.tools()} == {"good"}
+        await running.until(lambda: bool(ended))
+        assert ended == ["the server was disconnected during the call; the tool may have run"]
+        await running.until(lambda: running.status("bad").detail == "")
+        assert running.status("bad").state == "stopped"
 
 
 async def test_a_server_that_dies_while_idle_is_noticed() -> None:
@@ -164,7 +183,7 @@ async def test_a_version_that_nobody_knows_is_named() -> None:
 
 async def test_silence_ends_a_call_and_is_cancelled_on_the_wire() -> None:
     async with started(hostile("bad", "silent", timeout=0.5)) as running:
-        with anyio.fail_after(3), pytest.raises(ServerError, match="the tool may have run"):
+        with anyio.fail_after(10), pytest.raises(ServerError, match="the tool may have run"):
             await running.call("bad")
         await running.until(lambda: b"notifications/cancelled" in running.lines("bad", "out")[-1])
         await running.until(lambda: any(line.startswith("cancelled") for line in running.status("bad").stderr))
@@ -201,14 +220,14 @@ async def test_an_answer_to_nobody_is_counted_and_the_call_ends_by_its_limit() -
 
 async def test_a_server_that_closes_its_output_is_over_though_it_lives() -> None:
     async with started(hostile("bad", "closes-stdout")) as running:
-        with anyio.fail_after(3), pytest.raises(ServerError, match="closed its standard output"):
+        with anyio.fail_after(10), pytest.raises(ServerError, match="closed its standard output"):
             await running.call("bad")
         await running.until(lambda: running.status("bad").state == "failed")
 
 
 async def test_a_last_line_without_its_end_is_recorded_as_unfinished() -> None:
     async with started(hostile("bad", "half-line")) as running:
-        with anyio.fail_after(3), pytest.raises(ServerError, match=r"exited \(0\)"):
+        with anyio.fail_after(10), pytest.raises(ServerError, match=r"exited \(0\)"):
             await running.call("bad")
         last = running.records("bad", kind="frame", direction="in")[-1].draft
         assert last.data == b'{"jsonrpc":"2.0","id":'
@@ -253,7 +272,7 @@ async def test_a_flood_of_requests_is_answered_within_bounds() -> None:
 
 async def test_noise_without_end_on_standard_output_costs_the_connection_alone() -> None:
     async with started(hostile("bad", "flood-stdout"), hostile("good", "good")) as running:
-        with anyio.fail_after(20):
+        with anyio.fail_after(40):
             async with anyio.create_task_group() as group:
                 group.start_soon(fails, running, "that are no messages")
                 for _ in range(20):
@@ -322,7 +341,7 @@ async def test_the_last_output_of_a_server_that_ends_slowly_is_read_and_recorded
         await running.pool.stop_all()
         assert running.status("bad").exit_code == 0
         words = b"".join(running.lines("bad", "in"))
-        assert words.count(b"x" * 999) == 5000
+        assert words.count(b"x" * 999) == 1000
 
 
 async def test_only_the_listed_variables_and_the_servers_own_reach_it() -> None:

@@ -116,6 +116,10 @@ def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
     fault = innermost(error)
     if flight.refusal:
         return ServerError(flight.refusal, wire.server, sent=False)
+    if wire.is_left:
+        return ServerError(
+            "the server was disconnected during the call; the tool may have run", wire.server, sent=flight.is_sent
+        )
     if wire.cause:
         words = f"the server {wire.cause} during the call; the tool may have run"
         last = wire.child.errors.last(LAST_LINES) if wire.child is not None else ()

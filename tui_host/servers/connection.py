@@ -118,8 +118,12 @@ class Connection:
                 self._publish(before.state, before.detail)
 
     def stop(self) -> None:
-        """Leave in order, within 5 seconds; returns at once."""
+        """Leave in order, within 5 seconds; returns at once. From now on its tools are not offered any more."""
         self._stopping = True
+        if self._wire is not None:
+            self._wire.is_left = True
+        if self._status.state in {"connecting", "ready"}:
+            self._publish("stopped", "being disconnected")
         self._halted.set()
         if self._client is None and self._scope is not None:
             self._scope.cancel()

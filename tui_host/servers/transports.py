@@ -61,6 +61,7 @@ class Wire:
         child: The server's process, or the program that serves it over HTTP; None for a remote one.
         gate: The HTTP client's gate, None on stdio.
         cause: Why it ended, empty while it has not.
+        is_left: It ends because we leave.
         refused: Answers to the server's own requests that found no room.
     """
 
@@ -75,6 +76,7 @@ class Wire:
     child: StdioChild | None = None
     gate: HttpGate | None = None
     cause: str = ""
+    is_left: bool = False
     refused: int = 0
 
     def end(self, cause: str) -> None:
