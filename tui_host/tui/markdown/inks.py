@@ -21,7 +21,7 @@ CSS = """
         & > .ink--dim { color: $text-muted; }
         & > .ink--accent { color: $text-primary; }
         & > .ink--heading { color: $text-primary; text-style: bold; }
-        & > .ink--code { color: $text-accent; background: $foreground 8%; }
+        & > .ink--code { color: $foreground; background: $foreground 12%; }
         & > .ink--address { color: $text-muted; text-style: underline; }
         & > .ink--quote { color: $text-muted; }
         & > .ink--rule { color: $foreground 40%; }

@@ -286,10 +286,10 @@ class Approval(Container, can_focus=True):
                 height, width, Wanted(calls=1, description=0, arguments=1, message=len(rows["message"]), keys=0)
             )
         self._room = room
-        self._say(self._calls, rows["calls"], room.calls)
+        self._say(self._calls, rows["calls"], room.calls, words.calls_shown)
         self._say(self._description, rows["description"], room.description)
         self._say(self._says, rows["message"], room.message)
-        self._say(self._keys, rows["keys"], room.keys)
+        self._say(self._keys, rows["keys"], room.keys, words.keys_shown)
         self._arguments.set_class(room.framed, "-framed")
         self._arguments.styles.height = room.arguments + (2 if room.framed else 0)
         self._moved()
@@ -300,20 +300,23 @@ class Approval(Container, can_focus=True):
             return words.EDITOR_KEYS
         return words.REASON_KEYS if self._reason.is_open else words.KEYS
 
-    def _say(self, part: Static, rows: Sequence[str], count: int) -> None:
+    def _say(
+        self, part: Static, rows: Sequence[str], count: int, look: Callable[[Sequence[str]], Content] = words.plain
+    ) -> None:
         """Show so many lines; a mark stands where more are hidden."""
         shown = list(rows[:count])
         if len(rows) > count > 0:
             shown[-1] = f"{shown[-1]} {self._glyphs.more}"
         part.display = bool(shown)
-        part.update(Content("\n".join(shown)))
+        part.update(look(shown))
 
     def _call_rows(self, left: Sequence[Question], current: Question, width: int) -> list[str]:
         """The calls that wait, the current one first if there is room for one alone."""
         start = left.index(current) if current in left else 0
+        told = [self._arguments_of(other) if len(left) > 1 else b"" for other in left]
         return [
-            words.call_row(other.request.tool, width, self._glyphs.more, is_current=other is current)
-            for other in [*left[start:], *left[:start]]
+            words.call_row(left[at].request.tool, width, self._glyphs.more, is_current=at == start, arguments=told[at])
+            for at in [*range(start, len(left)), *range(start)]
         ]
 
     def _moved(self) -> None:

@@ -21,6 +21,7 @@ class Arguments(LineView, can_focus=False):
     Arguments {
         height: 1;
         background: $surface;
+        border-subtitle-color: $text-muted;
         &.-framed { border: round $foreground 40%; border-subtitle-align: right; }
         &.-framed.-ascii { border: ascii $foreground 40%; }
     }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
+from textual.content import Content
 
 from tui_host.capture.visible import hidden, visible
 from tui_host.chat.arguments import canonical, pretty, read_arguments
@@ -15,6 +16,11 @@ from tui_host.servers.catalog import Tool
 from tui_host.tui.foreign import tool_name
 from tui_host.tui.markdown.wrap import clip, fill, fold
 
+GAP = "   "
+"""Between two keys."""
+CLAIM = "server says: "
+SHORTEST = 8
+"""Cells below which arguments tell nothing."""
 HINTS = {
     ("readOnlyHint", True): "reads",
     ("readOnlyHint", False): "changes things",
@@ -55,7 +61,7 @@ def hints_of(tool: Tool) -> str:
     if ("readOnlyHint", True) in given:
         given = [hint for hint in given if hint[0] in {"readOnlyHint", "openWorldHint"}]
     found = [HINTS[hint] for hint in given if hint in HINTS]
-    return f"server says: {', '.join(found)}" if found else ""
+    return f"{CLAIM}{', '.join(found)}" if found else ""
 
 
 def description_of(request: CallRequest, hints: str = "") -> str:
@@ -74,11 +80,44 @@ def description_of(request: CallRequest, hints: str = "") -> str:
     return "\n".join(parts)
 
 
-def call_row(tool: Tool, width: int, more: str, *, is_current: bool) -> str:
-    """A call that waits: its name, and the server's hints at the right where there is room for both."""
+def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: bytes = b"") -> str:
+    """A call that waits: its name, what tells it from others of that name, and the server's hints at the right.
+
+    Arguments that are given are shown as far as there is room; the whole of them stands below.
+    """
     name = clip(name_of(tool), width - 2, more)
+    hints = hints_of(tool) if hints_fit(tool, width) else ""
     room = width - 2 - cell_len(name)
-    return f"{'>' if is_current else ' '} {name}{hints_of(tool).rjust(room) if hints_fit(tool, width) else ''}".rstrip()
+    free = room - 1 - (len(hints) + 2 if hints else 0)
+    told = f" {clip(visible(arguments.decode(), newlines=False), free, more)}" if arguments and free >= SHORTEST else ""
+    return f"{'>' if is_current else ' '} {name}{told}{' ' * (room - cell_len(told) - len(hints))}{hints}".rstrip()
+
+
+def calls_shown(rows: Sequence[str]) -> Content:
+    """The calls that wait, the current one standing out, claims never."""
+    parts: list[Content] = []
+    for row in rows:
+        at = row.rfind(CLAIM) if CLAIM in row else len(row)
+        own = "bold $foreground" if row.startswith(">") else "$text-muted"
+        parts.append(Content.assemble(Content.styled(row[:at], own), Content.styled(row[at:], "$text-muted")))
+    return Content("\n").join(parts)
+
+
+def plain(rows: Sequence[str]) -> Content:
+    """Lines as they are."""
+    return Content("\n".join(rows))
+
+
+def keys_shown(rows: Sequence[str]) -> Content:
+    """Keys with what they do, the keys standing out."""
+    parts: list[Content] = []
+    for row in rows:
+        pairs = [pair.partition(" ") for pair in row.split(GAP)]
+        said = [
+            Content.assemble(Content.styled(key, "bold $text-warning"), Content(f" {does}")) for key, _, does in pairs
+        ]
+        parts.append(Content(GAP).join(said))
+    return Content("\n").join(parts)
 
 
 def hints_fit(tool: Tool, width: int) -> bool:
@@ -188,8 +227,8 @@ def in_rows(text: str, width: int) -> list[str]:
 def keys_in_rows(keys: str, width: int) -> list[str]:
     """Keys with what they do, never torn apart."""
     rows = [""]
-    for key in keys.split("   "):
-        longer = f"{rows[-1]}   {key}" if rows[-1] else key
+    for key in keys.split(GAP):
+        longer = f"{rows[-1]}{GAP}{key}" if rows[-1] else key
         if len(longer) <= width or not rows[-1]:
             rows[-1] = longer
         else:

@@ -30,6 +30,8 @@ NARROW = 40
 _LOW = 8
 """Lines below which two details do not stand one above the other."""
 _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
+_ROOM = 9
+"""Lines below which the list and a detail take turns."""
 _EMPTY_LIVE = "Nothing on the wire yet. Ask something: each byte appears here as it moves."
 _NO_MATCH = "No row matches the filter. Escape takes it away."
 _EMPTY_KEPT = "Nothing was kept of this session's wires."
@@ -72,7 +74,10 @@ class Inspector(Container):
         & > #inspector-details { height: 1fr; layout: horizontal; }
         & > #inspector-details.-stacked { layout: vertical; }
         & > #inspector-details.-side #inspector-relative { border-left: solid $panel; }
+        &.-ascii > #inspector-details.-side #inspector-relative { border-left: ascii $panel; }
         & > #inspector-details.-one > .-hidden { display: none; }
+        &.-low > #inspector-details, &.-low.-reading > LadderView { display: none; }
+        &.-low.-reading > #inspector-details { display: block; }
         &.-empty > LadderView, &.-empty > #inspector-details { display: none; }
         &.-empty > #inspector-empty { display: block; }
     }
@@ -88,7 +93,7 @@ class Inspector(Container):
         describe: Describe = describe,
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="" if glyphs is UNICODE else "-ascii")
         self._header = LadderHeader(glyphs=glyphs)
         self._filter = FilterInput()
         self.ladder = LadderView(describe, glyphs=glyphs, id="inspector-ladder")
@@ -121,7 +126,7 @@ class Inspector(Container):
         """How the details stand."""
         if self._stacked:
             return "stacked" if self.size.height // 4 >= _LOW // 2 + 1 else "one"
-        return "side" if self.size.width // 2 >= NARROW else "one"
+        return "side" if (self.size.width - 1) // 2 >= NARROW else "one"  # the rule between them takes one
 
     def show(self, source: InspectorSource | None) -> None:
         """Show the wires of another session, or none."""
@@ -170,7 +175,9 @@ class Inspector(Container):
 
     def flip(self) -> None:
         """The details the other way: beside or above each other; where there is room for one, the other one."""
-        if self.arrangement == "one":
+        if self.has_class("-low") and not self.has_class("-reading"):
+            self._read()
+        elif self.arrangement == "one":
             self._flipped = not self._flipped
         else:
             self._stacked = not self._stacked
@@ -213,12 +220,15 @@ class Inspector(Container):
 
     def on_resize(self) -> None:
         """Put the details where there is room."""
+        self.set_class(self.size.height < _ROOM, "-low")
+        self.set_class(any(detail.has_focus_within for detail in self.details), "-reading")
         self._arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Let what is being read stay where it is."""
         if isinstance(event.widget, PageView):
             self.ladder.stay()
+        self.set_class(isinstance(event.widget, PageView), "-reading")
 
     def on_ladder_view_moved(self, message: LadderView.Moved) -> None:
         """Say in the header where one is now."""
@@ -228,8 +238,20 @@ class Inspector(Container):
     def on_line_view_opened(self, message: LineView.Opened) -> None:
         """Go from the row to its detail."""
         message.stop()
+        self._read()
+
+    def _read(self) -> None:
+        """Put the focus into the detail, in place of the list where both have no room."""
+        self.add_class("-reading")
         selected, relative = self.details
         (relative if selected.has_class("-hidden") else selected).view.focus()
+
+    def key_escape(self, event: events.Key) -> None:
+        """Go back from the detail that lies in the list's place."""
+        if self.has_class("-low") and self.has_class("-reading"):
+            event.stop()
+            self.remove_class("-reading")
+            self.ladder.focus()
 
     def on_ladder_view_split_asked(self, message: LadderView.SplitAsked) -> None:
         """Turn the details."""
