@@ -1,0 +1,278 @@
+"""A session with what its turns work with: real providers over sockets; servers that are a double, so that they can misbehave."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+
+from tests.llm.streams import DONE, fold_of
+from tui_host.capture.chain import read_link
+from tui_host.capture.exchange import fold_exchanges
+from tui_host.capture.link import Link
+from tui_host.capture.record import Record
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.chat.calls import text_of
+from tui_host.chat.policy import Approver, Policy, Question, Refuse
+from tui_host.chat.services import Services
+from tui_host.chat.session import Session
+from tui_host.chat.turn import Turn, TurnResult
+from tui_host.errors import JSON, ServerError
+from tui_host.llm.messages import ToolCall, ToolResult
+from tui_host.llm.model import ModelClient
+from tui_host.servers.catalog import Content, Progress, Tool, ToolOutput
+from tui_host.settings.schema import Limits, ModelRef, Provider, Settings, Template
+
+T = TypeVar("T")
+NUMBERS: JSON = {
+    "type": "object",
+    "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+    "required": ["a", "b"],
+}
+OPERATIONS: dict[str, Callable[[float, float], float]] = {
+    "add": lambda a, b: a + b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+}
+PATIENCE = 20
+SECRET = "hunter2-hunter2"  # noqa: S105 - one that the tests give away
+
+
+@dataclass(slots=True)
+class Sums:
+    """Servers as the turn loop sees them."""
+
+    sent: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
+    gives: ToolOutput | None = None
+    fault: ServerError | None = None
+    hangs: bool = False
+    began: anyio.Event = field(default_factory=anyio.Event)
+    connecting: tuple[str, ...] = ()
+    offered: list[Tool] = field(
+        default_factory=lambda: [
+            Tool(server="math", name=name, schema=NUMBERS, fingerprint=name, description=f"{name} two numbers")
+            for name in OPERATIONS
+        ]
+    )
+
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(self.offered)
+
+    def redefine(self, name: str, description: str) -> None:
+        self.offered = [
+            replace(tool, description=description, fingerprint=f"{name} {description}") if tool.name == name else tool
+            for tool in self.offered
+        ]
+
+    async def settled(self, _seconds: float) -> tuple[str, ...]:
+        return self.connecting
+
+    async def call(
+        self,
+        server: str,
+        tool: str,
+        arguments: bytes,
+        *,
+        fingerprint: str,
+        on_progress: Callable[[Progress], None],
+        **_: object,
+    ) -> ToolOutput:
+        found = next(each for each in self.offered if each.name == tool)
+        assert found.fingerprint == fingerprint, "what was decided on is what is there"
+        if self.fault is not None:
+            raise self.fault
+        self.sent.append((f"{server}.{tool}", arguments))
+        on_progress(Progress(progress=1, total=2, message="half of it"))
+        self.began.set()
+        if self.hangs:
+            await anyio.sleep_forever()
+        if self.gives is not None:
+            return self.gives
+        value = json.loads(arguments)
+        return text_output(f"{OPERATIONS[tool](value['a'], value['b']):g}")
+
+
+def text_output(text: str) -> ToolOutput:
+    return ToolOutput(content=(Content(kind="text", text=text),), raw={"content": [{"type": "text", "text": text}]})
+
+
+class Answers:
+    """Answers each question by a function, until `limit` are answered."""
+
+    def __init__(self, answer: Callable[[Question], object], *, limit: int = 1000) -> None:
+        self._answer = answer
+        self._limit = limit
+        self.seen: list[Question] = []
+
+    async def decide(self, questions: Sequence[Question]) -> None:
+        for question in questions:
+            if len(self.seen) < self._limit:
+                self.seen.append(question)
+                self._answer(question)
+
+
+class Silent:
+    """Shows the questions and waits for ever."""
+
+    def __init__(self) -> None:
+        self.asked = anyio.Event()
+
+    async def decide(self, questions: Sequence[Question]) -> None:
+        del questions
+        self.asked.set()
+        await anyio.sleep_forever()
+
+
+@dataclass(slots=True)
+class Bench:
+    """One session and what its turns work with."""
+
+    services: Services
+    session: Session
+    pool: Sums
+    recorder: Recorder
+
+    async def ask(self, text: str) -> TurnResult:
+        self.session.begin_turn(text)
+        return await self.again()
+
+    async def again(self) -> TurnResult:
+        with anyio.fail_after(PATIENCE):
+            return await Turn(self.services, self.session).run()
+
+    @asynccontextmanager
+    async def asking(self, text: str) -> AsyncGenerator[Turn]:
+        """A turn at work in the background; it has ended when the block has."""
+        self.session.begin_turn(text)
+        turn = Turn(self.services, self.session)
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as group:
+                group.start_soon(turn.run)
+                yield turn
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await anyio.sleep(0.001)
+
+    def items(self, kind: type[T]) -> list[T]:
+        return [item for item in self.session.conversation.items if isinstance(item, kind)]
+
+    def told(self) -> list[str]:
+        """What the model is told of its calls, in order."""
+        parts = [part for message in self.session.messages for part in message.parts]
+        return [text_of(part) for part in parts if isinstance(part, ToolResult)]
+
+    @property
+    def records(self) -> Sequence[Record]:
+        return self.recorder.since(0)
+
+    def requests(self) -> list[bytes]:
+        return [record.draft.data for record in self.records if record.draft.kind == "request"]
+
+    def decisions(self) -> list[dict[str, JSON]]:
+        return [json.loads(record.draft.data) for record in self.records if record.draft.kind == "decision"]
+
+    def links(self) -> list[Link]:
+        found = (read_link(record.draft.data) for record in self.records if record.draft.kind == "link")
+        return [link for link in found if link is not None]
+
+
+def made(url: str, tmp_path: Path, *, approver: Approver | None = None, policy: Policy | None = None) -> Bench:
+    recorder = Recorder(None, Redactor([("PASSWORD", SECRET)]), capture="c1")
+    pool = Sums()
+    provider = Provider(name="demo", base_url=Template(text=url, literal=True))
+
+    async def find(name: str) -> Provider:
+        return provider
+
+    services = Services(
+        settings=Settings(config_dir=tmp_path, data_dir=tmp_path, limits=Limits(steps=6)),
+        recorder=recorder,
+        pool=pool,  # pyright: ignore[reportArgumentType] - the double has what the turn uses
+        client=ModelClient(recorder, {}),
+        provider=find,
+        approver=approver or Refuse(),
+        clock=time.monotonic,
+        started=time.monotonic(),
+    )
+    session = Session(
+        id="s1",
+        source="ask",
+        created_ns=1,
+        model=ModelRef(provider="demo", model="openai"),
+        protocol="native",
+        policy=policy or Policy(()),
+    )
+    return Bench(services, session, pool, recorder)
+
+
+# What holds whatever happened.
+
+
+def check_requests(bodies: Sequence[bytes]) -> None:
+    """Every request is one that the strictest of the services takes."""
+    for body in bodies:
+        messages = json.loads(body)["messages"]
+        waiting: list[str] = []
+        before = ""
+        for message in messages:
+            role = message["role"]
+            assert not waiting or role == "tool", "a call without its result"
+            if role == "tool":
+                assert message["tool_call_id"] == waiting.pop(0)
+                assert message["content"]
+            else:
+                assert (before, role) in {
+                    ("", "user"),
+                    ("user", "assistant"),
+                    ("assistant", "user"),
+                    ("tool", "assistant"),
+                }
+                asked = message.get("tool_calls", [])
+                assert message["content"] or asked
+                waiting = [call["id"] for call in asked]
+                assert len(set(waiting)) == len(waiting)
+                assert all(isinstance(json.loads(call["function"]["arguments"]), dict) for call in asked)
+            before = role
+        assert not waiting
+        assert before in {"user", "tool"}, "an answer is asked for"
+
+
+def check_links(at: Bench) -> None:
+    """The bytes that each link names are exactly the call's, or its result's, in what is kept."""
+    exchanges = fold_exchanges(at.records)
+    kept = at.recorder.redactor.text
+    parts = [part for message in at.session.messages for part in message.parts]
+    calls = {part.id: part for part in parts if isinstance(part, ToolCall)}
+    results = {part.call.id: part for part in parts if isinstance(part, ToolResult)}
+    assert len(calls) == sum(isinstance(part, ToolCall) for part in parts), "a call's id is its own"
+    for link in at.links():
+        exchange = exchanges["c1", link.span.exchange or ""]
+        pieces = link.span.pieces(exchange.decoded(link.span.side).data)
+        if link.relation == "told":
+            (piece,) = pieces
+            said = json.loads(piece)
+            assert said["role"] == "tool"
+            assert said["content"].startswith(kept(text_of(results[link.call])))
+        elif link.call in calls:
+            read = [piece + b"\n\n" if piece.startswith(b"data:") else _event_of(piece) for piece in pieces]
+            (folded,) = fold_of(*read, DONE).calls
+            assert (folded.call.name, folded.call.arguments) == (
+                kept(calls[link.call].name),
+                kept(calls[link.call].arguments),
+            )
+    asked = [link.call for link in at.links() if link.relation == "asked"]
+    assert len(set(asked)) == len(asked), "one link for each call"
+    assert set(calls) <= set(asked)
+
+
+def _event_of(call: bytes) -> bytes:
+    """A call's own bytes as an event again."""
+    return b'data: {"choices":[{"index":0,"delta":{"tool_calls":[' + call + b"]}}]}\n\n"
