@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,12 @@ def server(name: str, mode: str, *more: str) -> str:
     """A configured stdio server that behaves as `tests/servers/hostile.py` says."""
     own = "".join(f"{line}\n" for line in more)
     return f"[servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(HOSTILE))}, {json.dumps(mode)}]\n{own}"
+
+
+def loud(called: Path | None = None) -> str:
+    """The server of `loud_server.py`; with a path it makes that file when its tool is called, and never answers."""
+    arguments = [str(Path(__file__).with_name("loud_server.py")), *([] if called is None else [str(called)])]
+    return f"[servers.loud]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(arguments)}\n"
 
 
 def rule(where: str, action: str) -> str:
@@ -55,8 +62,11 @@ class Desk:
     def ask(self, *words: object, stdin: bytes = b"") -> Ended:
         return self.run("ask", *words, stdin=stdin)
 
-    def start(self, *words: object, terminal: bool = False) -> Running:
-        return self.program.start("ask", *words, *self.places, terminal=terminal, env={"MY_KEY": KEY})
+    def start(
+        self, *words: object, terminal: bool = False, ignored: Sequence[signal.Signals] = (), seconds: float = 1.0
+    ) -> Running:
+        given = (*words, *self.places)
+        return self.program.start(*given, terminal=terminal, ignored=ignored, seconds=seconds, env={"MY_KEY": KEY})
 
     def files(self) -> bytes:
         """Every byte that was left on the disk."""

@@ -147,14 +147,25 @@ class Programs:
         terminal: bool = False,
         env: Mapping[str, str] | None = None,
         ignored: Sequence[signal.Signals] = (),
+        seconds: float = 1.0,
     ) -> Running:
-        """Start it. `stdin` is what its standard input has, or a descriptor of it."""
+        """Start it.
+
+        Args:
+            words: Its arguments.
+            stdin: What its standard input has, or a descriptor of it.
+            terminal: A terminal is all of its standard streams.
+            env: What it has in its environment besides the usual.
+            ignored: Signals that are switched off for it.
+            seconds: How long what it leaves behind may live on.
+        """
         request = {
             "words": [str(word) for word in words],
             "environment": {**self.environment, **(env or {})},
             "folder": str(self.folder),
             "terminal": terminal,
             "ignored": list(ignored),
+            "seconds": seconds,
         }
         master: int | None = None
         err: Reader | None = None

@@ -46,6 +46,7 @@ class Request(TypedDict):
     folder: str
     terminal: bool
     ignored: list[int]
+    seconds: float
 
 
 def load() -> None:
@@ -85,17 +86,17 @@ def become(request: Request, descriptors: list[int]) -> int:
     return tui_host.__main__.run(sys.argv[1:])
 
 
-def wait_for(program: int, link: socket.socket) -> NoReturn:
+def wait_for(program: int, link: socket.socket, seconds: float) -> NoReturn:
     """Tell the program's process id, then how it ended and what it left."""
     link.sendall(json.dumps({"pid": program}).encode() + b"\n")
     _, status = os.waitpid(program, 0)
-    answer = {"code": os.waitstatus_to_exitcode(status), "left": left()}
+    answer = {"code": os.waitstatus_to_exitcode(status), "left": left(seconds)}
     link.sendall(json.dumps(answer).encode() + b"\n")
     os._exit(0)
 
 
-def left(seconds: float = 1.0) -> list[str]:
-    """The processes that the program left and that do not end within a moment."""
+def left(seconds: float) -> list[str]:
+    """The processes that the program left and that do not end within so many seconds."""
     end = time.monotonic() + seconds
     while HAS_SUBREAPER:
         try:
@@ -142,7 +143,7 @@ def serve(place: str) -> int:
                 return become(request, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
-            wait_for(program, link)
+            wait_for(program, link, request["seconds"])
 
 
 if __name__ == "__main__":
