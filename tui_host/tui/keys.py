@@ -153,8 +153,8 @@ PLACES: dict[str, tuple[Key, ...]] = {
     ),
     "Inspector, list": (
         *_MOVES,
-        Key(names="left,h", shown="left, h", help="the nearest relative in the lane to the left"),
-        Key(names="right,l", shown="right, l", help="the nearest relative in the lane to the right"),
+        Key(names="left,h", shown="left, h", help="its relative in the LLM lane, else the nearest row there"),
+        Key(names="right,l", shown="right, l", help="its relative in the MCP lane, else the nearest row there"),
         Key(names="enter", shown="enter", help="into the details"),
         Key(
             names="slash",

@@ -14,7 +14,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.screens.page import LOW, PageScreen
-from tui_host.tui.screens.servers_detail import Frames, notes_of, parts_of
+from tui_host.tui.screens.servers_detail import Frames, failure_of, notes_of, parts_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details_tree import TreePage
 from tui_host.tui.widgets.details_view import PageView
@@ -142,6 +142,7 @@ class ServersScreen(PageScreen):
             status.name,
             parts_of(status, frames),
             flipped=self._flipped.setdefault(status.name, set()),
+            failed=failure_of(status),
             notes=notes_of(status),
         )
         view.show(page, hold=before is not None and before[0].name == status.name)

@@ -79,15 +79,19 @@ class Frames:
         return flow if flow is not None and flow.connection == status.connection else Flow(status.connection)
 
 
+def failure_of(status: ServerStatus) -> str:
+    """Why it failed; empty if it did not."""
+    return f"{status.state}: {line(status.detail, 600)}" if status.state == "failed" else ""
+
+
 def notes_of(status: ServerStatus) -> list[str]:
     """What stands above all: how it is, and what a person can do about it."""
-    reason = f": {line(status.detail, 600)}" if status.detail else ""
-    said = [f"{status.state}{reason}"]
+    notices = [f"notice: {line(notice, 400)}" for notice in status.notices]
     if status.state == "failed":
-        said.append("r connects again")
-    elif status.state in {"stopped", "disabled"}:
-        said.append("r connects it")
-    return said + [f"notice: {line(notice, 400)}" for notice in status.notices]
+        return ["r connects again", *notices]
+    reason = f": {line(status.detail, 600)}" if status.detail else ""
+    remedy = ["r connects it"] if status.state in {"stopped", "disabled"} else []
+    return [f"{status.state}{reason}", *remedy, *notices]
 
 
 def parts_of(status: ServerStatus, frames: Flow) -> list[Entry]:

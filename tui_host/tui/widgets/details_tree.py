@@ -65,6 +65,7 @@ class TreePage(Page):
         entries: The top of the tree.
         flipped: Paths of entries that a person opened, or closed where they were open from the start; kept by the caller
             over a rebuild.
+        failed: What went wrong, above all.
         notes: Lines above the tree, our own words.
         empty: What to say where there is nothing.
     """
@@ -75,14 +76,16 @@ class TreePage(Page):
         entries: Sequence[Entry],
         *,
         flipped: set[str],
+        failed: str = "",
         notes: Sequence[str] = (),
         empty: str = "nothing",
     ) -> None:
         self._what = what
         self._entries = tuple(entries)
         self._flipped = flipped
-        self._said = [note for note in notes if note] + ([] if entries else [empty])
-        self._notes: list[str] = []
+        self._said = [(failed, "failed")] if failed else []
+        self._said += [(note, "note") for note in (*notes, *(() if entries else (empty,))) if note]
+        self._notes: list[Piece] = []
         self._width = 0
         self._shown: list[_Shown] = []
         self._owners = array("l")
@@ -108,7 +111,7 @@ class TreePage(Page):
     def fit(self, width: int) -> None:
         self._width = max(8, width)
         self._bodies.clear()
-        self._notes = [part for note in self._said for part in wrapped(note, self._width)]
+        self._notes = [(part, style) for note, style in self._said for part in wrapped(note, self._width)]
         self._lay_out()
 
     @override
@@ -155,7 +158,7 @@ class TreePage(Page):
     @override
     def draw(self, number: int) -> Sequence[Piece]:
         if number < len(self._notes):
-            return [(self._notes[number], "note")]
+            return [self._notes[number]]
         number -= len(self._notes)
         shown, offset = self._shown[self._owners[number]], self._offsets[number]
         if offset == 0 or shown.body is None:

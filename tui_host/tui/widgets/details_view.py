@@ -249,17 +249,31 @@ class TabLine(Widget):
     def render(self) -> Content:
         strong = "bold $foreground"
         parts = [Content.styled(">" if self._here else " ", strong)]
-        for place, name in enumerate(self._names):
+        names = tuple(enumerate(self._names))
+        if self._is_tight:
+            names = names[self._current : self._current + 1]
+        for place, name in names:
             is_current = place == self._current
             parts.append(Content.styled(f"[{name}]", strong) if is_current else Content(f" {name} "))
+        if self._is_tight:
+            parts.append(Content(f" {self._current + 1} of {len(self._names)}"))
         left = self.size.width - sum(part.cell_length for part in parts) - 2
         if self._about and left > 4:
             about = cut(self._about, left, self._glyphs.more)
             parts.append(Content(" " * (left - cell_len(about) + 1) + about))
         return Content.assemble(*parts)
 
+    @property
+    def _is_tight(self) -> bool:
+        """Whether there is room for the name of the shown tab alone."""
+        return sum(len(name) + 2 for name in self._names) > self.size.width - 1
+
     def on_click(self, event: events.Click) -> None:
-        """Show the tab that was clicked."""
+        """Show the tab that was clicked; the next one where only one is named."""
+        if self._is_tight:
+            event.stop()
+            self.post_message(self.Clicked((self._current + 1) % len(self._names)))
+            return
         end = 1
         for place, name in enumerate(self._names):
             end += len(name) + 2

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.capture.rows import Row
+from tui_host.capture.rows import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.inspector_view import PieceView
@@ -24,6 +24,8 @@ from tui_host.tui.widgets.ladder_words import Describe, LadderWords
 
 _TAKING = 0.01
 """Seconds in one tick for rows that are new: enough for what comes, and a long session opens without a stall."""
+_LOOK_AROUND = 1000
+"""Rows on either side among which one of another lane is looked for."""
 _FILTER_SHARE = 20.0
 """A filter runs over the rows again after so many times what that took the last time."""
 
@@ -40,6 +42,8 @@ class LadderView(PieceView):
         Binding("slash", "filter", "Filter"),
         Binding("vertical_line", "split", "Split"),
         Binding("z", "zoom", "Full screen"),
+        Binding("left,h", "lane('llm')", "LLM lane", show=False),
+        Binding("right,l", "lane('mcp')", "MCP lane", show=False),
     ]
 
     class Moved(Message):
@@ -315,6 +319,18 @@ class LadderView(PieceView):
         if self._filter:
             event.stop()
             self.filter("")
+
+    def action_lane(self, lane: Lane) -> None:
+        """Go to the nearest relative in a lane, else to the nearest row there; nowhere if the selected row is in it."""
+        row, source = self.selected, self._source
+        if row is None or source is None or row.lane == lane:
+            return
+        rows = source.ladder.rows
+        near = (row.number + sign * step for step in range(1, _LOOK_AROUND) for sign in (-1, 1))
+        for number in (*source.ladder.relatives(row.number), *near):
+            if 0 <= number < self._taken and rows[number].lane == lane and self._index.line_of(number) is not None:
+                self.select(number)
+                return
 
     def action_filter(self) -> None:
         """Ask for a filter."""

@@ -73,6 +73,8 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
         if room >= 1:
             return left + rule * room + right
         words.pop(0)
+    if heading.filter:
+        left = f" {heading.kept:,} of {heading.rows:,} {glyphs.dot} esc clears"
     return cut(left, width, glyphs.more)
 
 

@@ -89,6 +89,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._looks: dict[str, Style] = {}
         self._at_tail = self.FOLLOWS
         self._strips_width = self._told_width = -1
+        self._told_height = 0
 
     # What a subclass says.
 
@@ -232,13 +233,18 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._looks.clear()
 
     def on_resize(self) -> None:
-        """Make lines anew for another width, and stay at the end where the reader was there."""
+        """Make lines anew for another width, and stay at the end or with the current line where the reader was there."""
+        number, height = self.cursor, self._told_height
+        was_seen = number is not None and self.top <= number < self.top + height
+        self._told_height = self.view_height
         if self.view_width != self._told_width:
             self._told_width = self.view_width
             self.width_changed()
             self.redraw()
         else:
             self._hold_tail()
+        if was_seen and self.cursor is not None:
+            self.show_line(self.cursor)
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

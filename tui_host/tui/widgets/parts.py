@@ -216,7 +216,7 @@ def _figures_of(usage: Usage) -> Sequence[Entry]:
         )
         if value is not None
     ]
-    return [Entry(key="usage", label=f"tokens, as reported: {' · '.join(words)}")] if words else []
+    return [Entry(key="usage", label=f"tokens, as reported: {', '.join(words)}")] if words else []
 
 
 def _refusal_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Page:
