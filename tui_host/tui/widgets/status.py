@@ -61,9 +61,9 @@ def header(host: Host, session: Session, glyphs: Glyphs, width: int, alert: str 
         width: Cells.
         alert: Something that must be seen, before all else at the right.
     """
-    model = Content(f"  {line(str(session.model), 60)} {glyphs.dot} {session.protocol}   ")
-    name = Content.styled("tui-host", "bold $foreground")
-    servers, counted = _servers(host, glyphs), _counted(host, glyphs)
+    model = Content(f"{line(str(session.model), 60)} {glyphs.dot} {session.protocol}   ")
+    name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
+    servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
     alerts, figures = [alert] if alert else [], _figures(session)
     alerts += _alerts(host, session)
     dot = f" {glyphs.dot} "
@@ -74,6 +74,8 @@ def header(host: Host, session: Session, glyphs: Glyphs, width: int, alert: str 
         ((model, counted), 2),
         ((model, counted), 1),
         ((model, counted), 0),
+        ((model, marks), 1),
+        ((model, marks), 0),
         ((model,), 0),
     ):
         right = Content.assemble(
@@ -106,14 +108,15 @@ def _servers(host: Host, glyphs: Glyphs) -> Content:
     return Content.assemble(*parts)
 
 
-def _counted(host: Host, glyphs: Glyphs) -> Content:
+def _counted(host: Host, glyphs: Glyphs, *, words: bool = True) -> Content:
     """The same where there is no room for names: how many there are in each state."""
     states = [status.state for status in host.pool.statuses()] if host.pool is not None else []
     parts: list[Content] = []
     for state, style in STATE_STYLES.items():
         count = states.count(state)
         if count and state != "disabled":
-            parts += [Content.styled(_mark(state, glyphs), style), Content(f" {count} {state}  ")]
+            said = f" {count} {state}  " if words else f" {count}  "
+            parts += [Content.styled(_mark(state, glyphs), style), Content(said)]
     return Content.assemble(*parts)
 
 
