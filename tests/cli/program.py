@@ -144,6 +144,7 @@ class Programs:
         self,
         *words: object,
         stdin: bytes | int = b"",
+        stdout: int | None = None,
         terminal: bool = False,
         env: Mapping[str, str] | None = None,
         ignored: Sequence[signal.Signals] = (),
@@ -154,6 +155,7 @@ class Programs:
         Args:
             words: Its arguments.
             stdin: What its standard input has, or a descriptor of it.
+            stdout: The descriptor of its standard output, instead of one that is read here.
             terminal: A terminal is all of its standard streams.
             env: What it has in its environment besides the usual.
             ignored: Signals that are switched off for it.
@@ -178,6 +180,8 @@ class Programs:
             err_mine, err_end = os.pipe()
             theirs = [_filled(stdin) if isinstance(stdin, bytes) else os.dup(stdin), out_end, err_end]
             out, err = Reader(mine), Reader(err_mine)
+            if stdout is not None:
+                os.dup2(stdout, out_end)
         link = socket.socket(socket.AF_UNIX)
         link.settimeout(PATIENCE)
         link.connect(str(self.place))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tui_host.host.host import Host
 
-PATIENCE_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
 """How long a command waits without a word about what it waits for."""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, output
 from tui_host.cli.running import Interruption, running, told_while_connecting
 from tui_host.errors import JSON, SettingsError
@@ -120,16 +121,20 @@ def _tell(host: Host, statuses: Sequence[ServerStatus]) -> None:
         diagnostics.tell("no server is enabled")
     for status in statuses:
         for row in _lines(status):
-            output.text(host.redacted(row))
+            output.text(visible(host.redacted(row), newlines=False))
 
 
 def _lines(status: ServerStatus) -> Iterator[str]:
     version = f"  {status.protocol_version} ({status.era})" if status.protocol_version else ""
     yield f"{status.name}: {status.state}{version}  {status.server_info}  {status.detail}".rstrip()
+    told: set[str] = set()
     for tool in status.tools:
+        name = tool.name or "a tool without a name"
         problem = f"  (not offered: {tool.problem})" if tool.problem else ""
-        yield f"  {tool.name}{problem}"
+        told.add(f"{name}: {tool.problem}")
+        yield f"  {name}{problem}"
     for notice in status.notices:
-        yield f"  note: {notice}"
+        if notice not in told:
+            yield f"  note: {notice}"
     if status.state != "ready":
         yield from (f"  | {row}" for row in status.stderr[-STDERR_LINES:])

@@ -90,10 +90,10 @@ def _show(store: Store, arguments: Arguments) -> None:
     if arguments.json:
         output.value({"session": _info(info), "items": items})
         return
-    output.text(f"{info.title}\n{info.id} · {info.model} · {info.protocol} · {info.turns} turns")
-    for item in items:
-        if isinstance(item, dict) and (words := "\n".join(_item_words(item))):
-            output.text(f"\n{words}")
+    turns = f"{info.turns} turn{'s' * (info.turns != 1)}"
+    told = [f"{info.title}\n{info.id} · {info.model} · {info.protocol} · {turns}"]
+    told += ["\n".join(_item_words(item)) for item in items if isinstance(item, dict)]
+    output.text(visible("\n\n".join(words for words in told if words)))
 
 
 def _item_words(item: dict[str, JSON]) -> Iterator[str]:

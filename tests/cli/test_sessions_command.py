@@ -1,0 +1,226 @@
+"""`sessions`: what was recorded comes back whole, under every name, in every form, and goes for good."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+from itertools import groupby
+
+import pytest
+
+from tests.cli.desk import KEY, Desk, desk, server
+from tests.cli.program import Programs
+from tests.cli.provider import asks, text
+from tui_host.errors import JSON
+
+Line = dict[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A desk with two sessions: one with a call and a refused call, one of two turns; and the first one's export."""
+
+    place: Desk
+    called: str
+    talked: str
+    answers: list[bytes]
+    lines: list[Line]
+
+
+@pytest.fixture(scope="module")
+def kept(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Kept]:
+    wished = asks(("good__echo", '{"a": "b"}'), ("good__slow", "{}"), words="I will call. ")
+    answers = [wished, text("done ", "天气"), text("hello"), text("again")]
+    folder = tmp_path_factory.mktemp("sessions")
+    servers = server("good", "good") + server("unused", "good")
+    with desk(program, folder, *answers, servers=servers) as place:
+        called = place.ask("--json", "--allow", "*.echo", "call it\nplease").json["session"]
+        talked = place.ask("--json", "hi").json["session"]
+        assert place.ask("--json", "--session", "last", "and?").json["session"] == talked
+        lines: list[Line] = [json.loads(line) for line in place.run("sessions", "export", str(called)).out.splitlines()]
+        yield Kept(place, str(called), str(talked), answers, lines)
+
+
+def data(line: Line) -> bytes:
+    return base64.b64decode(str(line["data"]), validate=True)
+
+
+def picked(kept: Kept, **fields: str) -> list[Line]:
+    return [line for line in kept.lines[1:] if all(line.get(name) == value for name, value in fields.items())]
+
+
+def test_list_has_the_newest_first(kept: Kept) -> None:
+    listed = kept.place.listed()
+    assert [session["id"] for session in listed] == [kept.talked, kept.called]
+    assert [session["turns"] for session in listed] == [2, 1]
+    assert list(listed[0]) == ["id", "title", "created", "updated", "turns", "source", "live"]
+    for session in listed:
+        assert (session["source"], session["live"]) == ("ask", False)
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", str(session["updated"]))
+        assert str(session["created"]) < str(session["updated"])
+    rows = kept.place.run("sessions", "list").text.splitlines()
+    assert [row.split()[0] for row in rows] == ["ID", kept.talked, kept.called]
+    assert rows[2].endswith("mine/m  call it")
+
+
+def test_export_begins_with_the_session_and_the_start_of_the_connections_that_it_used(kept: Kept) -> None:
+    head = kept.lines[0]
+    assert list(head) == ["tui_host", "session"]
+    assert head["tui_host"] == 1
+    assert isinstance(head["session"], dict)
+    assert (head["session"]["id"], head["session"]["title"]) == (kept.called, "call it")
+    preamble = [line for line in kept.lines[1:] if line.get("preamble")]
+    assert kept.lines[1 : 1 + len(preamble)] == preamble
+    assert {str(line["peer"]) for line in preamble} == {"good"}
+    assert "turn" not in preamble[0]
+    methods = [json.loads(data(line)).get("method") for line in preamble if line["direction"] == "out"]
+    assert "initialize" in methods
+    assert "tools/list" in methods
+
+
+def test_export_keeps_each_request_as_the_provider_received_it(kept: Kept) -> None:
+    requests = picked(kept, kind="request")
+    assert [data(line) for line in requests] == kept.place.provider.bodies[:2]
+    for line, received in zip(requests, kept.place.provider.requests, strict=False):
+        assert (line["wire"], line["peer"], line["direction"], line["turn"]) == ("llm", "mine", "out", 1)
+        assert isinstance(line["head"], dict)
+        assert (line["head"]["method"], line["head"]["url"]) == ("POST", f"{kept.place.provider.url}/chat/completions")
+        sent = received.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+        recorded = re.findall(r'\["([^"]*)", "([^"]*)"\]', json.dumps(line["head"]["headers"], ensure_ascii=False))
+        assert [f"{name}: {value}".replace("⟨secret:MY_KEY⟩", KEY) for name, value in recorded] == sent
+        assert line["text"] == data(line).decode()
+    assert [line["step"] for line in requests] == [1, 2]
+
+
+def test_export_keeps_each_response_as_the_provider_sent_it(kept: Kept) -> None:
+    chunks = picked(kept, kind="chunk")
+    bodies = [b"".join(map(data, group)) for _, group in groupby(chunks, lambda line: line["exchange"])]
+    assert bodies == [answer.partition(b"\r\n\r\n")[2] for answer in kept.answers[:2]]
+    assert [line["head"] for line in picked(kept, kind="response")] == [
+        {"status": 200, "headers": [["content-type", "text/event-stream"], ["connection", "close"]]}
+    ] * 2
+
+
+def test_export_keeps_the_frames_the_decisions_and_the_links_of_each_call(kept: Kept) -> None:
+    turn = [line for line in kept.lines[1:] if not line.get("preamble")]
+    frames = [line for line in turn if line["kind"] == "frame"]
+    assert [line["direction"] for line in frames] == ["out", "in"]
+    assert all(data(line).endswith(b"\n") for line in frames)
+    asked = json.loads(data(frames[0]))
+    assert (asked["method"], asked["params"]["name"], asked["params"]["arguments"]) == (
+        "tools/call",
+        "echo",
+        {"a": "b"},
+    )
+    echo, slow = (json.loads(data(line)) for line in picked(kept, kind="decision"))
+    assert (echo["decision"], echo["by"], echo["sent"]) == ("approved", "flag", {"a": "b"})
+    assert (slow["decision"], slow["by"], slow["sent"]) == ("rejected", "default", None)
+    assert re.fullmatch("[0-9a-f]{64}", echo["definition"])
+    links = [(json.loads(data(line))["relation"], line["call"]) for line in picked(kept, kind="link")]
+    first, second = (str(line["call"]) for line in picked(kept, kind="decision"))
+    assert frames[0]["call"] == frames[1]["call"] == first
+    assert set(links) == {("asked", first), ("asked", second), ("told", first), ("told", second)}
+
+
+def test_records_are_in_order_on_one_clock(kept: Kept) -> None:
+    records = kept.lines[1:]
+    assert [line["seq"] for line in records] == sorted(int(str(line["seq"])) for line in records)
+    assert [line["mono"] for line in records] == sorted(int(str(line["mono"])) for line in records)
+    assert len({str(line["capture"]) for line in records}) == 1
+
+
+def test_markdown_is_the_conversation_with_what_was_on_the_wires(kept: Kept) -> None:
+    words = kept.place.run("sessions", "export", kept.called, "--format", "markdown").text
+    assert words.startswith("# call it\n")
+    places = [
+        words.index(part)
+        for part in ("> call it", "### Step 1", "I will call.", "good.echo", "### Step 2", "done 天气")
+    ]
+    assert places == sorted(places)
+    for body in kept.place.provider.bodies[:2]:
+        assert body.decode() in words
+    for answer in kept.answers[:2]:
+        assert answer.partition(b"\r\n\r\n")[2].decode() in words
+    assert "tools/call" in words
+
+
+def test_an_export_goes_to_a_file_as_it_goes_to_standard_output(kept: Kept) -> None:
+    path = kept.place.folder / "out.jsonl"
+    ended = kept.place.run("sessions", "export", kept.called, "-o", path)
+    assert (ended.code, ended.out, ended.err) == (0, b"", "")
+    assert path.read_bytes() == kept.place.run("sessions", "export", kept.called).out
+    failed = kept.place.run("sessions", "export", kept.called, "-o", kept.place.folder / "none" / "x")
+    assert (failed.code, failed.out) == (1, b"")
+    assert "No such file or directory" in failed.err
+
+
+def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
+    words = kept.place.run("sessions", "show", kept.called).text
+    assert f"{kept.called} · mine/m · native · 1 turn\n" in words
+    assert "You: call it\nplease" in words
+    assert 'Tool call: good.echo {"a":"b"}' in words
+    assert "refused: nobody was there to decide" in words
+    assert "Model: done 天气" in words
+    shown = kept.place.run("sessions", "show", kept.called, "--json").json
+    assert isinstance(shown["session"], dict)
+    assert isinstance(shown["items"], list)
+    assert shown["session"]["id"] == kept.called
+    assert [item["item"] for item in shown["items"] if isinstance(item, dict)] == [
+        "user",
+        "answer",
+        "call",
+        "call",
+        "answer",
+        "summary",
+    ]
+
+
+def test_a_beginning_or_last_names_a_session_too(kept: Kept) -> None:
+    unique = next(kept.called[:size] for size in range(1, 30) if not kept.talked.startswith(kept.called[:size]))
+    shared = kept.called[:4]
+    assert f"{kept.called} " in kept.place.run("sessions", "show", unique).text
+    assert f"{kept.talked} " in kept.place.run("sessions", "show", "last").text
+    several = kept.place.run("sessions", "show", shared)
+    assert (several.code, several.out) == (1, b"")
+    assert several.err.startswith(f"tui-host: {shared}: 2 sessions begin with this: {kept.talked}, {kept.called}")
+    none = kept.place.run("sessions", "export", "nope", "-o", kept.place.folder / "nope")
+    assert (none.code, none.out) == (1, b"")
+    assert none.err == "tui-host: nope: there is no such session (look at `tui-host sessions list`)\n"
+    assert not (kept.place.folder / "nope").exists()
+
+
+def test_where_nothing_was_recorded_nothing_is_made(program: Programs, kept: Kept) -> None:
+    empty = kept.place.folder / "empty"
+    listed = program.run("sessions", "list", "--json", "--data-dir", empty)
+    assert (listed.code, listed.json) == (0, {"sessions": []})
+    shown = program.run("sessions", "show", "last", "--data-dir", empty)
+    assert (shown.code, shown.out) == (1, b"")
+    assert "nothing has been recorded here yet" in shown.err
+    assert not empty.exists()
+
+
+def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) -> None:
+    places = ("--config", kept.place.folder / "config.toml", "--data-dir", kept.place.folder / "gone")
+    gone = kept.place.folder / "gone"
+    kept.place.provider.answers += [text("the word is kingfisher-4711"), text("stays-0815")]
+    for question in ("tell me a word", "stay"):
+        assert program.run("ask", question, *places, env={"MY_KEY": "k" * 9}).code == 0
+
+    def files() -> bytes:
+        return b"".join(path.read_bytes() for path in gone.iterdir())
+
+    first = json.loads(program.run("sessions", "list", "--json", *places).out)["sessions"][1]["id"]
+    assert b"stays-0815" in files()
+    partly = program.run("sessions", "delete", "nope", first, *places)
+    assert (partly.code, partly.out) == (1, b"")  # a name that is wrong: nothing is deleted
+    ended = program.run("sessions", "delete", first, first, "--json", *places)
+    assert (ended.code, ended.json, ended.err) == (0, {"deleted": [first]}, "")
+    assert program.run("sessions", "show", first, *places).code == 1
+    assert program.run("sessions", "show", "last", *places).code == 0
+    left = files()
+    assert b"kingfisher-4711" not in left
+    assert b"tell me a word" not in left
+    assert b"stays-0815" in left

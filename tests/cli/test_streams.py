@@ -1,0 +1,89 @@
+"""Standard streams that are closed, full, gone, or of another encoding: a word about it at most, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.desk import Desk, desk
+from tests.cli.program import Programs, Reader, plain_environment
+from tests.cli.provider import text
+
+
+@pytest.fixture(scope="module")
+def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
+    with desk(program, tmp_path_factory.mktemp("streams"), text("kept")) as found:
+        assert found.ask("remember").code == 0
+        yield found
+
+
+def shell(place: Desk, line: str) -> tuple[int, bytes, str]:
+    """A line of the shell, with the program as `$T`; its exit code, standard output and standard error."""
+    arguments = " ".join(map(str, place.places))
+    environment = plain_environment(place.folder) | {
+        "T": f"{sys.executable} -m tui_host {arguments}",
+        "PYTHONPATH": str(Path(__file__).parent.parent.parent),
+    }
+    ran = subprocess.run(["/bin/bash", "-c", line], capture_output=True, env=environment, timeout=50, check=False)
+    return ran.returncode, ran.stdout, ran.stderr.decode()
+
+
+def test_a_reader_that_has_gone_is_no_error(place: Desk) -> None:
+    code, out, err = shell(
+        place, "set -o pipefail; $T sessions export last | head -c 20 | wc -c; echo ${PIPESTATUS[0]}"
+    )
+    assert (code, out.split(), err) == (0, [b"20", b"0"], "")
+
+
+def test_an_output_that_is_full_or_closed_is_told(place: Desk) -> None:
+    code, _, err = shell(place, "$T sessions list > /dev/full")
+    assert (code, err) == (
+        1,
+        "tui-host: standard output: it cannot be written: No space left on device (send it to another place)\n",
+    )
+    code, _, err = shell(place, "$T sessions list --json >&-")
+    assert code == 1
+    assert err.startswith("tui-host: standard output: it is closed")
+    assert shell(place, "$T sessions show nope 2>&-")[0] == 1
+
+
+def test_a_reader_of_ask_that_has_gone_ends_it_quietly(place: Desk) -> None:
+    place.provider.answers += [text("nobody reads this")]
+    mine, end = os.pipe()
+    os.close(mine)
+    running = place.program.start("ask", "hello", *place.places, env={"MY_KEY": "12345678"}, stdout=end)
+    os.close(end)
+    ended = running.wait()
+    assert (ended.code, ended.err, ended.left) == (0, "", ())
+
+
+def test_what_no_encoding_can_say_is_written_as_an_escape(place: Desk) -> None:
+    said = text("天气").replace("气".encode(), b"\\ud800")
+    place.provider.answers += [said, said]
+    plain, as_json = place.ask("hello"), place.ask("hello", "--json")
+    assert (plain.code, plain.out) == (0, "天\\ud800\n".encode())
+    assert (as_json.code, as_json.json["answer"]) == (0, "天\ud800")
+    assert b'"answer":"\xe5\xa4\xa9\\ud800"' in as_json.out
+
+
+def test_without_a_terminal_the_app_refuses_and_names_ask(place: Desk) -> None:
+    ended = place.run()
+    assert (ended.code, ended.out) == (2, b"")
+    assert "tui-host ask TEXT" in ended.err
+
+
+def test_only_standard_output_that_is_a_terminal_is_made_visible(place: Desk) -> None:
+    place.provider.answers += [text("\x1b[2Jclear"), text("\x1b[2Jclear")]
+    master, slave = pty.openpty()
+    reader = Reader(master)
+    running = place.program.start("ask", "hello", *place.places, env={"MY_KEY": "12345678"}, stdout=slave)
+    os.close(slave)
+    assert running.wait().code == 0
+    assert reader.whole() == "␛[2Jclear\r\n".encode()
+    assert place.ask("hello").out == b"\x1b[2Jclear\n"
