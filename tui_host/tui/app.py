@@ -112,6 +112,7 @@ class TuiHost(App[int]):
     def on_mount(self) -> None:
         """Show the main screen; let the host begin after the first frame."""
         self.theme = self.host.settings.ui.theme or THEME
+        self.set_class(self._glyphs is ASCII, "-ascii")
         self.push_screen(MainScreen(self.host, self.session, self._glyphs))
         self.call_after_refresh(self._painted)
 

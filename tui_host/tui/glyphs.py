@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,3 +39,19 @@ UNICODE = Glyphs()
 ASCII = Glyphs(
     bar="|", thin="|", box="++++-|", cross="+++++", dot="-", more="~", done="+", failed="x", bullets="*-+", state="*o~"
 )
+
+
+@runtime_checkable
+class Drawing(Protocol):
+    """An app that knows which marks its terminal can draw."""
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The marks to draw with."""
+        ...
+
+
+def glyphs_of(part: object) -> Glyphs:
+    """The marks of a widget's or a screen's app; all of them where the app does not say."""
+    app: object = getattr(part, "app", None)
+    return app.glyphs if isinstance(app, Drawing) else UNICODE

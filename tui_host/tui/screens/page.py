@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import events
@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
-from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.glyphs import Glyphs, glyphs_of
 from tui_host.tui.keys import HELP, LEAVE, PLACES, Key
 from tui_host.tui.widgets.choices import ChoiceList
 from tui_host.tui.widgets.status import Line
@@ -25,16 +25,6 @@ LOW = 8
 """Lines of the whole screen below which everything but the body gives way."""
 _FEW = 12
 """Lines below which the keys have one line."""
-
-
-@runtime_checkable
-class Drawing(Protocol):
-    """An app that knows which marks its terminal can draw."""
-
-    @property
-    def glyphs(self) -> Glyphs:
-        """The marks to draw with."""
-        ...
 
 
 class KeyLine(Static):
@@ -98,8 +88,7 @@ class PageScreen(Screen[None]):
     @property
     def glyphs(self) -> Glyphs:
         """The marks to draw with."""
-        app: object = self.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Textual leaves it open
-        return app.glyphs if isinstance(app, Drawing) else UNICODE
+        return glyphs_of(self)
 
     def say(self, heading: str) -> None:
         """Say what this is, in the line on top."""

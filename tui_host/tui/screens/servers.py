@@ -61,8 +61,6 @@ class ServersScreen(PageScreen):
         & .-below ChoiceList { width: 1fr; height: auto; max-height: 40%; }
         & .-below PageView { width: 1fr; height: 1fr; border-left: none; border-top: solid $panel; }
         & .-below.-low PageView { border-top: none; }
-        & .-ascii PageView { border-left: ascii $panel; }
-        & .-ascii.-below PageView { border-left: none; border-top: ascii $panel; }
     }
     """
 
@@ -81,7 +79,6 @@ class ServersScreen(PageScreen):
 
     def on_mount(self) -> None:
         """Look for the first time."""
-        self.query_one(".page-body").set_class(self.glyphs.more.isascii(), "-ascii")
         self._is_up = True
         self.look()
 

@@ -178,7 +178,10 @@ class TreePage(Page):
         if room < 8 and right:
             right, room = [], self._width - len(head)
         label = line(entry.label, _LABEL)
-        pieces: list[Piece] = [(head, "fold"), (cut(label, room), entry.style)]
+        words = cut(label, room, "")
+        pieces: list[Piece] = [(head, "fold"), (words, entry.style)]
+        if words != label:
+            pieces.append(("…", "note"))
         left = room - min(room, cell_len(label))
         note = f"  {entry.note}" if entry.note and left > 6 else ""
         pieces.append((padded(note, left), "note"))

@@ -74,7 +74,6 @@ class Inspector(Container):
         & > #inspector-details { height: 1fr; layout: horizontal; }
         & > #inspector-details.-stacked { layout: vertical; }
         & > #inspector-details.-side #inspector-relative { border-left: solid $panel; }
-        &.-ascii > #inspector-details.-side #inspector-relative { border-left: ascii $panel; }
         & > #inspector-details.-one > .-hidden { display: none; }
         &.-low > #inspector-details, &.-low.-reading > LadderView { display: none; }
         &.-low.-reading > #inspector-details { display: block; }
@@ -93,7 +92,7 @@ class Inspector(Container):
         describe: Describe = describe,
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
-        super().__init__(id=id, classes="" if glyphs is UNICODE else "-ascii")
+        super().__init__(id=id)
         self._header = LadderHeader(glyphs=glyphs)
         self._filter = FilterInput()
         self.ladder = LadderView(describe, glyphs=glyphs, id="inspector-ladder")

@@ -12,8 +12,18 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import var
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 from typing_extensions import override
+
+from tui_host.tui.glyphs import UNICODE, glyphs_of
+
+
+class PlainBar(ScrollBarRender):
+    """A scroll bar without the blocks that make its ends smooth."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
@@ -203,6 +213,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.to_tail()
 
     # What Textual calls.
+
+    @override
+    def on_mount(self) -> None:
+        """Draw the scroll bars with what the terminal can draw."""
+        if glyphs_of(self) is not UNICODE:
+            for bar in (self.vertical_scrollbar, self.horizontal_scrollbar):
+                bar.renderer = PlainBar  # pyright: ignore[reportAttributeAccessIssue] - the way that Textual documents
 
     @override
     def render_line(self, y: int) -> Strip:
