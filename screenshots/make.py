@@ -12,7 +12,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from textual.pilot import Pilot
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
+from tui_host.tui.run import around
 from tui_host.tui.widgets.approval import Approval
 
 FOLDER = Path(__file__).parent
@@ -39,8 +40,8 @@ PATIENCE = 60
 class Person:
     """Who sits before the app: types, presses, waits until something is to be seen."""
 
-    def __init__(self, app: TuiHost, host: Host, pilot: Pilot[int]) -> None:
-        self.app, self.host, self.pilot = app, host, pilot
+    def __init__(self, app: TuiHost, pilot: Pilot[int]) -> None:
+        self.app, self.host, self.pilot = app, app.host, pilot
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait for something."""
@@ -123,7 +124,7 @@ async def inspector(person: Person) -> None:
     """The inspector alone, the request that tells a result beside the frame that carried it."""
     await person.whole_turn(SUM, 3)
     await person.press("f2")
-    await person.press("g", *["j"] * 13)
+    await person.press("G", "k")
 
 
 async def servers(person: Person) -> None:
@@ -171,23 +172,16 @@ SCENES = {
 
 
 @asynccontextmanager
-async def driven(scene: Scene, folder: Path) -> AsyncIterator[Person]:
+async def driven(scene: Scene, folder: Path) -> AsyncGenerator[Person]:
     """The app with a host around it, as `tui_host.tui.run` has it, and somebody at its keys."""
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     (folder / "config.toml").write_text("")
     settings = load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), environment)
-    host = Host(replace(settings, ui=replace(settings.ui, theme=scene.theme)))
-    app = TuiHost(host)
-    async with anyio.create_task_group() as group:
-        group.start_soon(host.serve)
-        try:
-            await host.ready()
-            async with app.run_test(size=scene.size) as pilot:
-                person = Person(app, host, pilot)
-                await person.ready()
-                yield person
-        finally:
-            host.stop()
+    app = TuiHost(Host(replace(settings, ui=replace(settings.ui, theme=scene.theme))))
+    async with around(app), app.run_test(size=scene.size) as pilot:
+        person = Person(app, pilot)
+        await person.ready()
+        yield person
 
 
 async def take(name: str, scene: Scene) -> None:
@@ -197,7 +191,8 @@ async def take(name: str, scene: Scene) -> None:
             await scene.act(person)
             await person.pilot.pause(0.3)
             app = person.app
-            strips = app.screen._compositor.render_strips(app.size)
+            compositor = app.screen._compositor  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - Textual has no other way
+            strips = compositor.render_strips(app.size)
             colours = app.theme_variables
             text = svg(strips, title=scene.title, back=colours["background"], fore=colours["foreground"])
             (FOLDER / f"{name}.svg").write_text(text, encoding="utf-8")

@@ -38,6 +38,14 @@ BLOCKS = {
     "▎": (0, 0, 2, 8), "▏": (0, 0, 1, 8), "▊": (0, 0, 6, 8), "▕": (7, 0, 1, 8),
 }  # fmt: skip
 SHAPES = ARMS.keys() | ROUND.keys() | BLOCKS.keys()
+# fmt: off
+NAMES = (
+    "NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "HT", "LF", "VT", "FF", "CR", "SO", "SI",
+    "DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US",
+)
+# fmt: on
+CONTROLS = {chr(0x2400 + number): name for number, name in enumerate(NAMES)}
+"""The pictures of controls, which few fonts have: they are drawn as those that have them draw them, in small letters aslant."""
 RUN = re.compile(r"\S+(?: \S+)*")
 
 
@@ -94,6 +102,13 @@ class Drawing:
             x, y = (cell + at) * WIDE, number * HIGH
             if piece in SHAPES:
                 self.shapes.append(shape(piece, x, y, colour))
+            elif piece in CONTROLS:
+                name = CONTROLS[piece]
+                for place, letter in enumerate(name):
+                    left, top = x + place * WIDE * 0.5, y + 11 + place * 8 / (len(name) - 1)
+                    self.texts.append(
+                        f'<text x="{left:g}" y="{top:g}" fill="{colour}" font-size="10"{look}>{letter}</text>'
+                    )
             else:
                 cells = cell_len(piece)
                 self.texts.append(
@@ -107,7 +122,7 @@ def pieces(text: str) -> Iterator[tuple[int, str]]:
     narrow, begun = "", 0
     for character in text:
         width = cell_len(character)
-        if character in SHAPES or width != 1:
+        if character in SHAPES or character in CONTROLS or width != 1:
             yield from words(narrow, begun)
             if character.strip():
                 yield cell, character

@@ -261,11 +261,13 @@ class Approval(Container, can_focus=True):
         left = [other for other in self._questions if other.open]
         said = "  ".join(part for part in (self._notice(question), self._message) if part)
         tool = question.request.tool
-        hints = "" if words.hints_fit(tool, width) else words.hints_of(tool)
+        told = [self._arguments_of(other) if len(left) > 1 else b"" for other in left]
+        start = left.index(question) if question in left else 0
+        hints = "" if words.hints_fit(tool, width, told[start] if told else b"") else words.hints_of(tool)
         description = words.description_of(question.request, hints)
         keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._working_keys())
         rows = {
-            "calls": self._call_rows(left, question, width),
+            "calls": words.call_rows([other.request.tool for other in left], told, start, width, self._glyphs.more),
             "description": words.in_rows(description, width),
             "message": words.in_rows(said, width) if said else [],
             "keys": words.keys_in_rows(keys, width),
@@ -309,15 +311,6 @@ class Approval(Container, can_focus=True):
             shown[-1] = f"{shown[-1]} {self._glyphs.more}"
         part.display = bool(shown)
         part.update(look(shown))
-
-    def _call_rows(self, left: Sequence[Question], current: Question, width: int) -> list[str]:
-        """The calls that wait, the current one first if there is room for one alone."""
-        start = left.index(current) if current in left else 0
-        told = [self._arguments_of(other) if len(left) > 1 else b"" for other in left]
-        return [
-            words.call_row(left[at].request.tool, width, self._glyphs.more, is_current=at == start, arguments=told[at])
-            for at in [*range(start, len(left)), *range(start)]
-        ]
 
     def _moved(self) -> None:
         """Say how much of the arguments is not on the screen."""

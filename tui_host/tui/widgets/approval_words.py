@@ -15,12 +15,13 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import Tool
 from tui_host.tui.foreign import tool_name
 from tui_host.tui.markdown.wrap import clip, fill, fold
+from tui_host.tui.widgets.status import DIM
 
 GAP = "   "
 """Between two keys."""
 CLAIM = "server says: "
-SHORTEST = 8
-"""Cells below which arguments tell nothing."""
+SHORTEST, ENOUGH = 8, 24
+"""Cells below which arguments tell nothing; cells that they have before hints stand beside them."""
 HINTS = {
     ("readOnlyHint", True): "reads",
     ("readOnlyHint", False): "changes things",
@@ -86,11 +87,19 @@ def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: 
     Arguments that are given are shown as far as there is room; the whole of them stands below.
     """
     name = clip(name_of(tool), width - 2, more)
-    hints = hints_of(tool) if hints_fit(tool, width) else ""
+    hints = hints_of(tool) if hints_fit(tool, width, arguments) else ""
     room = width - 2 - cell_len(name)
     free = room - 1 - (len(hints) + 2 if hints else 0)
-    told = f" {clip(visible(arguments.decode(), newlines=False), free, more)}" if arguments and free >= SHORTEST else ""
+    told = f" {clip(_one_line(arguments), free, more)}" if arguments and free >= SHORTEST else ""
     return f"{'>' if is_current else ' '} {name}{told}{' ' * (room - cell_len(told) - len(hints))}{hints}".rstrip()
+
+
+def call_rows(tools: Sequence[Tool], arguments: Sequence[bytes], current: int, width: int, more: str) -> list[str]:
+    """The calls that wait, the current one first if there is room for one alone."""
+    return [
+        call_row(tools[at], width, more, is_current=at == current, arguments=arguments[at])
+        for at in [*range(current, len(tools)), *range(current)]
+    ]
 
 
 def calls_shown(rows: Sequence[str]) -> Content:
@@ -98,8 +107,8 @@ def calls_shown(rows: Sequence[str]) -> Content:
     parts: list[Content] = []
     for row in rows:
         at = row.rfind(CLAIM) if CLAIM in row else len(row)
-        own = "bold $foreground" if row.startswith(">") else "$text-muted"
-        parts.append(Content.assemble(Content.styled(row[:at], own), Content.styled(row[at:], "$text-muted")))
+        own = "bold $foreground" if row.startswith(">") else DIM
+        parts.append(Content.assemble(Content.styled(row[:at], own), Content.styled(row[at:], DIM)))
     return Content("\n").join(parts)
 
 
@@ -120,9 +129,14 @@ def keys_shown(rows: Sequence[str]) -> Content:
     return Content("\n").join(parts)
 
 
-def hints_fit(tool: Tool, width: int) -> bool:
-    """Whether a tool's name and its hints stand in one line of so many cells."""
-    return cell_len(name_of(tool)) + len(hints_of(tool)) + 4 <= width
+def hints_fit(tool: Tool, width: int, arguments: bytes = b"") -> bool:
+    """Whether a tool's name, its hints and enough of the arguments stand in one line of so many cells."""
+    told = min(cell_len(_one_line(arguments)) + 1, ENOUGH) if arguments else 0
+    return cell_len(name_of(tool)) + told + len(hints_of(tool)) + 4 <= width
+
+
+def _one_line(arguments: bytes) -> str:
+    return visible(arguments.decode(), newlines=False)
 
 
 def arguments_text(arguments: bytes, *, raw: bool) -> str:

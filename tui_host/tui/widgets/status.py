@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 SHORTEST_TITLE = 12
 """Cells below which a title says nothing."""
+DIM = "$foreground 60%"
+"""Dim text inside a content: an automatic colour such as `$text-muted` would not know its background there."""
 STATE_STYLES: dict[State, str] = {
     "ready": "$text-success",
     "connecting": "$text-warning",
     "failed": "$text-error",
-    "stopped": "$text-muted",
-    "disabled": "$text-muted",
+    "stopped": DIM,
+    "disabled": DIM,
 }
 
 
