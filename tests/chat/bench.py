@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
+from anyio.abc import ByteStream
 
-from tests.llm.streams import DONE, fold_of
+from tests.llm.peer import Script, head, saying
+from tests.llm.streams import DONE, calls, chunk, fold_of, fragment
 from tui_host.capture.chain import read_link
 from tui_host.capture.exchange import fold_exchanges
 from tui_host.capture.link import Link
@@ -54,7 +57,7 @@ class Sums:
     fault: ServerError | None = None
     hangs: bool = False
     began: anyio.Event = field(default_factory=anyio.Event)
-    connecting: tuple[str, ...] = ()
+    connects: bool = False
     offered: list[Tool] = field(
         default_factory=lambda: [
             Tool(server="math", name=name, schema=NUMBERS, fingerprint=name, description=f"{name} two numbers")
@@ -71,8 +74,12 @@ class Sums:
             for tool in self.offered
         ]
 
-    async def settled(self, _seconds: float) -> tuple[str, ...]:
-        return self.connecting
+    async def settled(self, seconds: float) -> tuple[str, ...]:
+        if not self.connects:
+            return ()
+        self.began.set()
+        await anyio.sleep(seconds)
+        return ("math",)
 
     async def call(
         self,
@@ -96,6 +103,8 @@ class Sums:
         if self.gives is not None:
             return self.gives
         value = json.loads(arguments)
+        if value["a"] == "hang":
+            await anyio.sleep_forever()
         return text_output(f"{OPERATIONS[tool](value['a'], value['b']):g}")
 
 
@@ -202,15 +211,43 @@ def made(url: str, tmp_path: Path, *, approver: Approver | None = None, policy: 
         clock=time.monotonic,
         started=time.monotonic(),
     )
-    session = Session(
+    return Bench(services, session_of(policy or Policy(())), pool, recorder)
+
+
+def session_of(policy: Policy) -> Session:
+    return Session(
         id="s1",
         source="ask",
         created_ns=1,
         model=ModelRef(provider="demo", model="openai"),
         protocol="native",
-        policy=policy or Policy(()),
+        policy=policy,
     )
-    return Bench(services, session, pool, recorder)
+
+
+def in_turn(*answers: Sequence[bytes]) -> Script:
+    """A provider's script: the first answer to the first request, and so on; the last one to all that follow."""
+    left = list(answers)
+
+    async def script(stream: ByteStream) -> None:
+        await saying(*(left.pop(0) if len(left) > 1 else left[0]))(stream)
+
+    return script
+
+
+def asks(*called: tuple[str, str], text: str = "", finish: str = "tool_calls") -> list[bytes]:
+    """An answer that asks for calls: names and arguments."""
+    said = [chunk({"content": text})] if text else []
+    opened = [
+        calls(fragment(index=number, wire_id=f"w{number}", name=name, arguments=arguments))
+        for number, (name, arguments) in enumerate(called)
+    ]
+    return [head(), *said, *opened, chunk({}, finish=finish), DONE]
+
+
+def says(text: str, finish: str = "stop") -> list[bytes]:
+    """An answer of words."""
+    return [head(), chunk({"content": text}), chunk({}, finish=finish), DONE]
 
 
 # What holds whatever happened.
@@ -250,9 +287,9 @@ def check_links(at: Bench) -> None:
     exchanges = fold_exchanges(at.records)
     kept = at.recorder.redactor.text
     parts = [part for message in at.session.messages for part in message.parts]
-    calls = {part.id: part for part in parts if isinstance(part, ToolCall)}
+    known = {part.id: part for part in parts if isinstance(part, ToolCall)}
     results = {part.call.id: part for part in parts if isinstance(part, ToolResult)}
-    assert len(calls) == sum(isinstance(part, ToolCall) for part in parts), "a call's id is its own"
+    assert len(known) == sum(isinstance(part, ToolCall) for part in parts), "a call's id is its own"
     for link in at.links():
         exchange = exchanges["c1", link.span.exchange or ""]
         pieces = link.span.pieces(exchange.decoded(link.span.side).data)
@@ -260,17 +297,18 @@ def check_links(at: Bench) -> None:
             (piece,) = pieces
             said = json.loads(piece)
             assert said["role"] == "tool"
-            assert said["content"].startswith(kept(text_of(results[link.call])))
-        elif link.call in calls:
+            text = re.sub("[\ud800-\udfff]", "\ufffd", kept(text_of(results[link.call])))
+            assert said["content"].startswith(text)
+        elif link.call in known:
             read = [piece + b"\n\n" if piece.startswith(b"data:") else _event_of(piece) for piece in pieces]
             (folded,) = fold_of(*read, DONE).calls
             assert (folded.call.name, folded.call.arguments) == (
-                kept(calls[link.call].name),
-                kept(calls[link.call].arguments),
+                kept(known[link.call].name),
+                kept(known[link.call].arguments),
             )
     asked = [link.call for link in at.links() if link.relation == "asked"]
     assert len(set(asked)) == len(asked), "one link for each call"
-    assert set(calls) <= set(asked)
+    assert set(known) <= set(asked)
 
 
 def _event_of(call: bytes) -> bytes:

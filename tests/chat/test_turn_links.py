@@ -176,11 +176,11 @@ async def test_a_request_that_configuration_has_changed_is_not_guessed_at(bench:
 async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_url: str, tmp_path: Path) -> None:
     """The whole host: the real demo model, a real server, the real store."""
     config = tmp_path / "config.toml"
-    config.write_text('[servers.math]\nbundled = "math"\n')
+    config.write_text('[servers.math]\nbundled = "math"\n[limits]\nconnect_wait = 60\n')
     settings = load(Overrides(config=config, data_dir=tmp_path), dict(os.environ))
     host = Host(settings, allow_all=True)
     records: Sequence[Record] = ()
-    with anyio.fail_after(2 * PATIENCE):
+    with anyio.fail_after(50):
         async with anyio.create_task_group() as group:
             group.start_soon(host.serve)
             await host.ready()
@@ -195,7 +195,7 @@ async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_
     for call, words in (("1.1.1", "3"), ("1.1.2", "12")):
         chain = fold_chain(call, records)
         happened = [step.happened for step in chain.steps]
-        assert happened == ["asked", "decided", "sent", "answered", "told", "said"]
+        assert happened == ["asked", "decided", "sent", "answered", "told", "said"], session.conversation.items
         assert (chain.of("answered")[0].words, chain.of("told")[0].words) == (words, words)
     ladder = Ladder()
     ladder.feed(records)

@@ -561,3 +561,10 @@ def test_no_json_raises(value: object, delta: object) -> None:
             fold = fold_of(body)
             fold.message(turn=1)
             assert fold.stop is not None
+
+
+def test_a_character_whose_halves_came_in_two_events_is_one() -> None:
+    halves = (b'{"content":"a\\ud83d"}', b'{"content":"\\ude00b\\ud83d"}')
+    fold = fold_of(*(b'data: {"choices":[{"delta":' + half + b"}]}\n\n" for half in halves), DONE)
+
+    assert fold.text == "a😀b\ud83d"

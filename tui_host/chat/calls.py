@@ -108,16 +108,17 @@ class Calls:
             while asked:
                 asked = await self._ask(asked, group)
 
-    def results(self, running: str = wording.STOPPED_RUNNING) -> list[ToolResult]:
+    def results(self, running: str, waiting: str) -> list[ToolResult]:
         """What the model is told, one result for each call, in the order asked; truthful about what was left open.
 
         Args:
             running: What is told of those that were running.
+            waiting: What is told of those that nothing was sent of.
         """
         results: list[ToolResult] = []
         for outcome in self.outcomes:
             if outcome.result is None:
-                self._left_open(outcome, running)
+                self._left_open(outcome, running, waiting)
             if outcome.result is not None:
                 results.append(outcome.result)
         return results
@@ -273,7 +274,7 @@ class Calls:
             milliseconds=outcome.milliseconds,
         )
 
-    def _left_open(self, outcome: Outcome, running: str) -> None:
+    def _left_open(self, outcome: Outcome, running: str, waiting: str) -> None:
         """The turn ended before this call had its result."""
         outcome.is_error = True
         if outcome.began:
@@ -281,7 +282,7 @@ class Calls:
             self._show(outcome, state="failed", words="stopped while it ran; it may have had its effect")
             return
         outcome.sent = False
-        outcome.result = wording.error_of(outcome.call, wording.STOPPED)
+        outcome.result = wording.error_of(outcome.call, waiting)
         if outcome.decision is not None:
             self._show(
                 outcome, state="rejected", sent="", words=f"{outcome.decision.words}; stopped before it was sent"

@@ -87,7 +87,7 @@ class Turn:
         except TuiHostError as error:
             self._fail(error)
         except BaseException:  # the program ends, or has a defect: the history stays one that can be gone on with
-            self._keep(wording.ENDED, state="cut")
+            self._keep(wording.ENDED, wording.ENDED_BEFORE, state="cut")
             raise
         finally:
             session.wait_for("")
@@ -97,8 +97,8 @@ class Turn:
 
     async def _loop(self) -> None:
         session, services = self._session, self._services
-        await self._wait_for_servers()
         provider = await self._provider()
+        await self._wait_for_servers()  # last: what is said of them then holds for the request
         limit = services.settings.limits.steps
         for number in range(1, limit + 1):
             table, tools = self._offered(dialect(provider.dialect).name_rule)
@@ -171,21 +171,22 @@ class Turn:
         # A decision that stopped the turn ends it here, before the next step is begun.
         await anyio.lowlevel.checkpoint()
 
-    def _close_calls(self, running: str = wording.STOPPED_RUNNING) -> None:
+    def _close_calls(self, running: str = wording.STOPPED_RUNNING, waiting: str = wording.STOPPED) -> None:
         """Every call that the model asked for gets its result into the history, whatever happened."""
         if self._calls is None:
             return
-        results = self._calls.results(running)
+        results = self._calls.results(running, waiting)
         self.result.outcomes.extend(self._calls.outcomes)
         self._calls = None
         for message in self._protocol.results(results, turn=self._session.turn):
             self._session.say(message)
 
-    def _keep(self, running: str, *, state: Literal["stopped", "cut"]) -> None:
+    def _keep(self, running: str, waiting: str, *, state: Literal["stopped", "cut"]) -> None:
         """Bring what came so far into the history, in the middle of whatever was being done.
 
         Args:
             running: What the model is told of calls that were running.
+            waiting: What it is told of calls that nothing was sent of.
             state: How the answer ended.
         """
         step, self._step = self._step, None
@@ -195,12 +196,12 @@ class Turn:
             message = step.message(calls=False)
             if message is not None:
                 self._session.say(replace(message, stop=state))
-        self._close_calls(running)
+        self._close_calls(running, waiting)
 
     def _stopped(self) -> None:
         """The person stopped the turn: the history says so, truthfully."""
         self.result.stop = "stopped"
-        self._keep(wording.STOPPED_RUNNING, state="stopped")
+        self._keep(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
         session = self._session
         match session.messages[-1].role:
             case "assistant":

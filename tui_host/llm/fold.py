@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -31,6 +32,7 @@ from tui_host.llm.messages import (
 MOST_CALLS = 128
 MOST_ARGUMENTS = 4 << 20
 """Characters of one call's arguments."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BETWEEN_EVENTS = len("\r\n\r\n")
 
 Range: TypeAlias = tuple[int, int]
@@ -180,11 +182,8 @@ class Fold:
         return self._joined(thinking=True)
 
     def _joined(self, *, thinking: bool) -> str:
-        return "".join(
-            "".join(block.pieces)
-            for block in self._blocks
-            if isinstance(block, _Words) and block.is_thinking == thinking
-        )
+        blocks = (block for block in self._blocks if isinstance(block, _Words) and block.is_thinking == thinking)
+        return "".join(_whole(block.pieces) for block in blocks)
 
     @property
     def calls(self) -> tuple[FoldedCall, ...]:
@@ -194,7 +193,7 @@ class Fold:
         return tuple(
             FoldedCall(
                 call=ToolCall(
-                    id=self._call_id(number), wire_id=call.wire_id, name=call.name, arguments="".join(call.pieces)
+                    id=self._call_id(number), wire_id=call.wire_id, name=call.name, arguments=_whole(call.pieces)
                 ),
                 spans=tuple(call.spans),
                 complete=not call.is_cut and (call is not last or self.stop in {"end", "tools", "paused"}),
@@ -210,12 +209,20 @@ class Fold:
             if isinstance(block, _Call):
                 parts.append(next(calls).call)
                 continue
-            text = "".join(block.pieces)
+            text = _whole(block.pieces)
             if block.is_thinking and (text or block.echo is not None):
                 parts.append(Thinking(text=text, provider=self._provider, model=self._model, echo=block.echo))
             elif text and not block.is_thinking:
                 parts.append(Text(text=text))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
+
+
+def _whole(pieces: Sequence[str]) -> str:
+    """The pieces as one text; a character whose halves came in two events is one again."""
+    text = "".join(pieces)
+    if text.isascii() or _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _extend(spans: list[Range], start: int, end: int) -> None:
