@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """The program."""
-    sys.exit(run(sys.argv[1:]))
+    try:
+        sys.exit(run(sys.argv[1:]))
+    finally:
+        output.finish()
 
 
 def run(words: list[str]) -> int:

@@ -39,6 +39,8 @@ def test_a_reader_that_has_gone_is_no_error(place: Desk) -> None:
         place, "set -o pipefail; $T sessions export last | head -c 20 | wc -c; echo ${PIPESTATUS[0]}"
     )
     assert (code, out.split(), err) == (0, [b"20", b"0"], "")
+    code, out, err = shell(place, "$T ask --help | true; echo ${PIPESTATUS[0]}")
+    assert (code, out, err) == (0, b"0\n", "")
 
 
 def test_an_output_that_is_full_or_closed_is_told(place: Desk) -> None:

@@ -56,8 +56,8 @@ def load() -> None:
     gc.freeze()  # else each program would copy all of it at its end, to clear it away
 
 
-def become(request: Request, descriptors: list[int]) -> int:
-    """Be the program; returns its exit code."""
+def become(request: Request, descriptors: list[int]) -> NoReturn:
+    """Be the program."""
     os.setsid()
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
@@ -83,7 +83,8 @@ def become(request: Request, descriptors: list[int]) -> int:
 
     import tui_host.__main__
 
-    return tui_host.__main__.run(sys.argv[1:])
+    tui_host.__main__.main()
+    raise AssertionError("the program ends by SystemExit")
 
 
 def wait_for(program: int, link: socket.socket, seconds: float) -> NoReturn:
@@ -117,8 +118,8 @@ def command(pid: int) -> str:
     return f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes().replace(bytes(1), b' ').decode(errors='replace')}"
 
 
-def serve(place: str) -> int:
-    """Fork for each connection; in the process that is to be the program, returns its exit code."""
+def serve(place: str) -> NoReturn:
+    """Fork for each connection; in the process that is to be the program, ends with it."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(place)
         listener.listen()
@@ -140,7 +141,7 @@ def serve(place: str) -> int:
             if program == 0:
                 listener.close()
                 link.close()
-                return become(request, descriptors)
+                become(request, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
             wait_for(program, link, request["seconds"])
@@ -148,4 +149,4 @@ def serve(place: str) -> int:
 
 if __name__ == "__main__":
     load()
-    sys.exit(serve(sys.argv[1]))
+    serve(sys.argv[1])

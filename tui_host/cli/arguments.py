@@ -116,8 +116,8 @@ def _count(text: str) -> int:
 
 
 def _model_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
-    parser.add_argument("--protocol", metavar="NAME", help="the tool protocol")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", default=argparse.SUPPRESS, help="the model to ask")
+    parser.add_argument("--protocol", metavar="NAME", default=argparse.SUPPRESS, help="the tool protocol")
 
 
 def _add_ask(add: AddParser) -> None:

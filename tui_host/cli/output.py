@@ -52,6 +52,15 @@ def table(rows: Iterable[tuple[str, ...]]) -> None:
         text("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
+def finish() -> None:
+    """Write what still waits, such as a help text; nobody is told at exit that its reader has gone."""
+    if sys.stdout is not None:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            abandon()
+
+
 def abandon() -> None:
     """Nobody reads standard output any more: what is still in its buffer must not be told of at exit."""
     if sys.stdout is not None:
