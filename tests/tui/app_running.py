@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
+from textual import events
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -16,6 +18,7 @@ from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 from tui_host.tui.run import around
 from tui_host.tui.screens.main import MainScreen
+from tui_host.tui.source import SessionSource
 from tui_host.tui.widgets.approval import Approval
 from tui_host.tui.widgets.inspector import Inspector
 from tui_host.tui.widgets.prompt import Prompt
@@ -24,9 +27,16 @@ from tui_host.tui.widgets.transcript import Transcript
 BOUND_SECONDS = 30
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""
 WIDE, USUAL, NARROW = (140, 45), (80, 24), (60, 20)
+SMALL = (112, 36)
+"""Both panes, and no more to paint than it takes."""
 PATIENT = "[limits]\nconnect_wait = 60\n"
 """Servers are waited for, however busy the machine is."""
 MATH = f'{PATIENT}[servers.math]\nbundled = "math"\n'
+
+
+def fast(url: str) -> str:
+    """Configuration: the demo model at this address, as a provider like any other."""
+    return f'model = "fast/openai"\n[providers.fast]\nbase_url = "{url}"\n'
 
 
 class Running:
@@ -42,10 +52,17 @@ class Running:
         """Keys one after the other, each taken in before the next."""
         await self.pilot.press(*keys)
 
+    async def press_at_once(self, *keys: str) -> None:
+        """Keys that were all pressed at this moment, however long the app takes to get to them."""
+        for key in keys:
+            character = " " if key == "space" else key if len(key) == 1 else None
+            self.app.post_message(events.Key(key, character))
+        await self.pilot.pause()
+
     async def type(self, text: str) -> None:
         """Letters into whatever has the focus."""
         names = {" ": "space", "\n": "ctrl+j"}
-        await self.pilot.press(*(names.get(letter, letter) for letter in text))
+        await self.press_at_once(*(names.get(letter, letter) for letter in text))
 
     def write(self, text: str) -> None:
         """The prompt's text at once, where typing is not what is tried."""
@@ -56,24 +73,53 @@ class Running:
         self.write(text)
         await self.press("enter")
 
-    async def until(self, is_so: Callable[[], object], seconds: float = BOUND_SECONDS) -> None:
+    async def renew(self) -> None:
+        """Begin anew in the same process: a new session, nothing written, the main screen as it starts."""
+        while self.app.screen is not self.main:
+            self.app.pop_screen()
+            await self.pilot.pause()
+        self.host.stop_turn(self.session)
+        await self.until_idle()
+        self.app.clear_notifications()
+        self.write("")
+        self.app.show_session(self.host.new_session())
+        while self.main.arrangement != "both":
+            self.main.next_arrangement()
+        self.prompt.focus()
+        await self.until(lambda: self.focused is self.prompt)
+
+    async def until(self, is_so: Callable[[], object], *, every: float = 0.02) -> None:
         """Wait for a condition; the screen stands in the complaint if it does not come."""
-        left = int(seconds * 50)
-        while not is_so():
-            left -= 1
-            if left < 0:
-                raise AssertionError(f"it did not come to this; on the screen:\n{self.text}")
-            await self.pilot.pause(0.02)
+        try:
+            with anyio.fail_after(BOUND_SECONDS):
+                while not is_so():
+                    await anyio.sleep(every)
+        except TimeoutError:
+            raise AssertionError(f"it did not come to this; on the screen:\n{self.text}") from None
 
     async def until_shown(self, *words: str) -> None:
         """Wait until all of this stands on the screen."""
-        await self.until(lambda: all(word in self.text for word in words))
+        text = ""
+
+        def is_shown() -> bool:
+            nonlocal text
+            text = self.text
+            return all(word in text for word in words)
+
+        await self.until(is_shown, every=0.1)
 
     async def until_asked(self) -> Approval:
         """Wait for the approval, and for the end of its quiet period."""
         await self.until(lambda: self.approval is not None and self.approval.is_armed)
         assert self.approval is not None
         return self.approval
+
+    async def decide(self, key: str) -> None:
+        """Wait until keys decide, press one, and wait until it has decided something."""
+        await self.until_asked()
+        waiting = list(self.session.open_questions())
+        await self.press(key)
+        await self.until(lambda: any(not question.open for question in waiting))
 
     async def until_idle(self) -> None:
         """Wait for the end of the turn, and for the screen to show it."""
@@ -123,6 +169,13 @@ class Running:
         return self.main.query_one(Inspector)
 
     @property
+    def inspector_source(self) -> SessionSource:
+        """What the inspector reads from."""
+        source = self.main.source
+        assert source is not None
+        return source
+
+    @property
     def approval(self) -> Approval | None:
         """The approval, None while nothing is asked."""
         return self.main.approval
@@ -142,6 +195,11 @@ class Running:
     def text(self) -> str:
         """The whole screen."""
         return "\n".join(self.lines)
+
+    def text_in(self, widget: Widget) -> str:
+        """What of the screen belongs to a widget; for screens without wide characters."""
+        region = widget.region
+        return "\n".join(line[region.x : region.right] for line in self.lines[region.y : region.bottom])
 
     def bodies(self, wire: str, direction: str) -> list[bytes]:
         """Requests (`out`) to the model or frames of the servers, as their bytes were recorded, oldest first."""
@@ -174,7 +232,11 @@ async def running(
     """
     path = folder / "config.toml"
     path.write_text(config, encoding="utf-8")
-    overrides = Overrides(config=path, data_dir=folder / "data")
-    app = TuiHost(Host(load(overrides, {**os.environ, **(environment or {})})))
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and name[:4] != "XDG_"}
+    whole = {**kept, "HOME": str(home), **(environment or {})}
+    app = TuiHost(Host(load(Overrides(config=path, data_dir=folder / "data"), whole)))
+    app.animation_level = "none"
     async with around(app), app.run_test(size=size, notifications=True) as pilot:
         yield Running(app, pilot)

@@ -1,21 +1,256 @@
-"""The main view, whole: the real app, the real demo model, the bundled servers."""
+"""Turns in the main view: the real app, the demo model over a real socket, a bundled server as a real process."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 
-from tests.tui.app_running import running
+import pytest
+
+from tests.tui.app_running import Running
+from tui_host.chat.conversation import AnswerItem, CallItem
+from tui_host.errors import JSON
+from tui_host.settings.schema import ModelRef
+
+pytestmark = pytest.mark.timeout(180)
+
+SUM = "what is (6 × 5 + 7) / 2? use the tools"
 
 
-async def test_a_turn_is_approved_by_one_key(tmp_path: Path) -> None:
-    async with running(tmp_path) as app:
-        await app.until_ready()
-        await app.press("1")
+def last_request(app: Running) -> dict[str, JSON]:
+    """The last request's body as the model's side received it."""
+    value: JSON = json.loads(app.bodies("llm", "out")[-1])
+    assert isinstance(value, dict)
+    return value
+
+
+def objects(value: JSON) -> list[dict[str, JSON]]:
+    assert isinstance(value, list)
+    return [item for item in value if isinstance(item, dict)]
+
+
+def calls(app: Running) -> list[CallItem]:
+    return [item for item in app.session.conversation.items if isinstance(item, CallItem)]
+
+
+def answer(app: Running) -> AnswerItem:
+    found = [item for item in app.session.conversation.items if isinstance(item, AnswerItem)]
+    return found[-1] if found else AnswerItem(turn=0, step=0)
+
+
+async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_everywhere(app: Running) -> None:
+    assert app.lines[2].startswith(f" 1  {SUM}")
+    await app.press("1")
+    await app.until_asked()
+    assert "Approve 1 call?" in app.text
+    assert "math.multiply" in app.text
+    assert app.main.query_one("#talk").disabled
+    for _ in range(3):
+        await app.decide("y")
+    await app.until_idle()
+    await app.until_shown("18.5", "3 calls", "approved once, by you")
+    assert app.focused is app.prompt
+    # What was decided is what was sent, what is kept, and what the inspector shows.
+    store = app.host.store
+    assert store is not None
+    kept = {record.key: record.draft.data for record, _ in store.session_records(app.session.id)}
+    source = app.inspector_source
+    sent = [row for row in source.ladder.rows if row.method == "tools/call" and row.outward]
+    decided = [json.loads(source.body(row)) for row in source.ladder.rows if row.kind == "decision"]
+    assert len(sent) == len(decided) == 3
+    for row, decision in zip(sent, decided, strict=True):
+        assert source.body(row) == kept[row.capture, row.seq]
+        frame = json.loads(source.body(row))
+        assert frame["params"]["arguments"] == decision["sent"] == decision["asked"]
+        assert (decision["decision"], decision["by"]) == ("approved", "person")
+    requests = [row for row in source.ladder.rows if row.kind == "request" and row.lane == "llm"]
+    assert [source.body(row) for row in requests] == [kept[row.capture, row.seq] for row in requests]
+    assert len(requests) == 4
+
+
+async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(app: Running) -> None:
+    await app.send(SUM)
+    await app.type("yes, why not")
+    await app.until(lambda: app.approval is not None)
+    await app.until_asked()
+    await app.press("enter", "space", "enter", "f9")
+    assert calls(app)[0].state == "waiting"
+    await app.press_at_once("b", "y", "Y", "y")
+    assert calls(app)[0].state == "waiting"  # what is no decision begins a new quiet period
+    await app.until_asked()
+    await app.press_at_once("p", "y", "left", "y")
+    assert calls(app)[0].state == "waiting"  # moving keys too
+    await app.until_asked()
+    draft = app.prompt.text
+    assert draft == "yes, why not"[: len(draft)]
+    # Elsewhere the keys that decide are keys like any other.
+    await app.press("tab")
+    assert app.focused is app.inspector.ladder
+    await app.until_shown("no key decides here")
+    await app.press("y", "Y", "n")
+    assert calls(app)[0].state == "waiting"
+    await app.press_at_once("escape", "y")
+    assert calls(app)[0].state == "waiting"  # coming back is a new look
+    assert app.focused is app.approval
+    # Another screen in between, with letters typed there.
+    await app.press("ctrl+p")
+    await app.until(lambda: app.app.screen is not app.main)
+    await app.press("y", "y")
+    await app.press_at_once("y", "escape", "escape", "y")
+    await app.until(lambda: app.app.screen is app.main)
+    assert calls(app)[0].state == "waiting"
+    await app.decide("n")
+    await app.until(lambda: calls(app)[0].state == "rejected")
+    await app.until_idle()
+    assert app.prompt.text == draft
+    assert app.focused is app.prompt
+
+
+async def test_a_reason_is_told_to_the_model_word_for_word(app: Running) -> None:
+    await app.send(SUM)
+    await app.until_asked()
+    await app.press("r")
+    await app.until_shown("Why not? The model is told.", "enter rejects with this reason")
+    assert "y once" not in app.text
+    await app.type("no, yes and Y are letters here")
+    await app.press("enter")
+    await app.until_idle()
+    told = objects(last_request(app)["messages"])[-1]
+    assert told["role"] == "tool"
+    assert "no, yes and Y are letters here" in str(told["content"])
+    assert calls(app)[0].words.endswith("no, yes and Y are letters here")
+    await app.until_shown("rejected by you after")
+
+
+async def test_edited_arguments_are_shown_again_and_are_what_is_sent(app: Running) -> None:
+    await app.send('call math.add {"a": 2, "b": 3}')
+    approval = await app.until_asked()
+    await app.press("e")
+    await app.until_shown("enter shows it as it will be sent")
+    await app.press("backspace", "backspace", "backspace", *"x}")
+    await app.press("enter")
+    await app.until_shown("not JSON")
+    # Looking around and back leaves the field what it is: no letter decides.
+    await app.press("tab", "escape")
+    await app.until(lambda: app.focused is not approval)
+    await app.press("backspace", "backspace", "4", "0", "}", "y")
+    assert calls(app)[0].state == "waiting"
+    await app.press("backspace", "enter")
+    await app.until_shown("edited: this is what will be sent", '"b": 40')
+    await app.decide("y")
+    await app.until_idle()
+    call = calls(app)[0]
+    assert (call.decision, call.sent, call.result) == ("edited", '{"a":2,"b":40}', "42")
+    assert "edited and approved" in app.text
+    frame = json.loads(app.bodies("mcp", "out")[-1])
+    assert frame["params"]["arguments"] == {"a": 2, "b": 40}
+
+
+async def test_several_calls_are_one_list_and_each_has_its_own_quiet_period(app: Running) -> None:
+    lines = "\n".join(f'call math.add {{"a": {number}, "b": 1}}' for number in range(4))
+    await app.send(lines)
+    approval = await app.until_asked()
+    await app.until_shown("Approve 4 calls?", "1 of 4")
+    await app.press_at_once("y", "y")
+    await app.until_shown("Approve 3 calls?")
+    assert [call.state for call in calls(app)[1:]] == ["waiting"] * 3
+    await app.until_asked()
+    await app.until_shown("Approve 3 calls?")
+    await app.press("right", "right", "left")
+    await app.until_asked()
+    await app.until_shown("2 of 3")
+    await app.press("n")
+    await app.until(lambda: calls(app)[2].state == "rejected")
+    await app.until_asked()
+    await app.press("Y")
+    if app.approval is approval:  # the last one had not been on the screen yet
         await app.until_asked()
-        await app.press("y")
-        await app.until_asked()
-        await app.press("y")
-        await app.until_asked()
-        await app.press("y")
-        await app.until_idle()
-        assert "18.5" in app.text
+        await app.press("Y")
+    await app.until_idle()
+    assert [call.state for call in calls(app)] == ["done", "done", "rejected", "done"]
+    assert [call.result for call in calls(app) if call.state == "done"] == ["1", "2", "4"]
+
+
+async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(app: Running) -> None:
+    await app.send('call math.add {"a": 1, "b": 1}')
+    await app.until_asked()
+    await app.press("A")
+    await app.until_shown("A again: every call of math.add")
+    assert calls(app)[0].state == "waiting"
+    await app.until_asked()
+    await app.press("A")
+    await app.until_shown("/revoke takes it back")
+    await app.until_idle()
+    await app.send('call math.add {"a": 2, "b": 2}')
+    await app.until_shown("session rule")
+    await app.until_idle()
+    assert calls(app)[1].by == "rule"
+    await app.send('call math.subtract {"a": 2, "b": 2}')
+    await app.decide("n")  # another tool asks
+    await app.until_idle()
+    await app.send("/revoke")
+    await app.until_shown("Taken back; asked again from now on: math.add")
+    await app.send('call math.add {"a": 3, "b": 3}')
+    await app.decide("n")
+    await app.until_idle()
+
+
+async def test_escape_in_the_approval_rejects_and_stops_and_the_model_is_told(app: Running) -> None:
+    await app.send(SUM)
+    await app.decide("escape")
+    await app.until_idle()
+    assert [call.state for call in calls(app)] == ["rejected"]
+    await app.until_shown("stopped by you")
+    await app.send("help")
+    await app.until_idle()
+    told = [str(message) for message in objects(last_request(app)["messages"])]
+    assert any("The user rejected this call. It was not run." in message for message in told)
+    assert not [body for body in app.bodies("mcp", "out")[-1:] if b"tools/call" in body and b'"multiply"' in body]
+
+
+async def test_stop_keeps_what_came_and_the_model_sees_that_it_was_cut(app: Running) -> None:
+    await app.send("error hang")
+    await app.until_shown("waiting for fast/openai", "escape stops")
+    await app.press("escape")
+    await app.until_idle()
+    app.session.model = ModelRef(provider="demo", model="openai")  # the embedded one takes its time
+    await app.send("write 3000 words")
+    await app.until(lambda: len(answer(app).text) > 40)
+    await app.until_shown("the answer is coming", "escape stops", "demo/openai")
+    await app.press("escape")
+    await app.until_idle()
+    came = answer(app).text
+    assert answer(app).state == "stopped"
+    assert len(came) > 40
+    await app.until_shown("stopped by you", "A host talks to two sides")
+    await app.send("help")
+    await app.until_idle()
+    told = [str(message["content"]) for message in objects(last_request(app)["messages"])]
+    assert any(came in text for text in told)
+    assert any("The user stopped the previous answer here." in text for text in told)
+
+
+async def test_calls_open_to_arguments_and_result_thinking_is_folded_figures_stand_below(app: Running) -> None:
+    await app.send("think about 6 × 7")
+    await app.decide("n")
+    await app.until_idle()
+    await app.until_shown("thinking", "enter opens", "in ·", "out ·")
+    thought = next(item for item in app.session.conversation.items if isinstance(item, AnswerItem)).thinking
+    assert thought
+    assert thought[:20] not in app.text_in(app.transcript)
+    await app.send('call math.multiply {"a": 6, "b": 7}')
+    await app.decide("y")
+    await app.until_idle()
+    await app.press("tab", "end")
+    assert app.focused is app.transcript
+    await app.until_shown("1 call")
+    number = app.session.conversation.items.index(calls(app)[-1])
+    await app.press("up")
+    while app.transcript.current != number:
+        await app.press("up")
+    await app.press("enter")
+    await app.until_shown("arguments", '"a": 6', "result", "approved once, by you")
+    await app.press("ctrl+c")
+    await app.until_shown("sent to the terminal's clipboard")
+    assert app.app.clipboard.startswith("math.multiply")
+    await app.press("enter")
+    await app.until(lambda: "arguments" not in app.text_in(app.transcript))

@@ -183,10 +183,10 @@ async def test_an_error_is_a_card_with_the_providers_words_and_the_key() -> None
 
 
 async def test_an_answer_that_was_cut_says_so() -> None:
-    app = Chat(Conversation([AnswerItem(turn=1, step=1, text="half a", state="stopped")]))
+    app = Chat(Conversation([AnswerItem(turn=1, step=1, text="half a", state="cut")]))
     async with app.run_test(size=(30, 12)) as pilot:
         await pilot.pause()
-        assert shown(app.view).splitlines() == [" half a", " ✗ stopped by you"]
+        assert shown(app.view).splitlines() == [" half a", " ✗ cut off here"]
 
 
 async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:

@@ -88,13 +88,15 @@ class SessionSource:
             return []
         if row.exchange:
             return [record for record in records if record.draft.exchange == row.exchange]
+        if row.kind == "decision":  # on the host's own wire, whatever server it is about
+            return [record for record in records if record.seq == row.seq]
         return [record for record in records if record.draft.peer == row.peer and record.draft.kind != "link"]
 
     def body(self, row: Row) -> bytes:
         """A row's bytes on the wire."""
         kinds = {"request": ("request",), "response": ("chunk",)}.get(row.kind, ("frame", "line", "decision", "error"))
         records = self.records_of(row)
-        if row.exchange and row.kind == "frame":
+        if (row.exchange and row.kind == "frame") or row.kind == "decision":
             found = self.record((row.capture, row.seq))
             records = [found] if found is not None else []
         return b"".join(record.draft.data for record in records if record.draft.kind in kinds)

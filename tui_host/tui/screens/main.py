@@ -162,6 +162,11 @@ class MainScreen(Screen[None]):
         self.query_one("#waiting", status.Line).say(status.waiting(self._host, self._session))
         self.query_one("#keys", status.Line).say(status.keys(width))
 
+    @property
+    def source(self) -> SessionSource | None:
+        """What the inspector reads from, None before the host is open."""
+        return self._source
+
     def offer(self, local: Sequence[LocalServer]) -> None:
         """Say in an empty chat which model servers answer on this machine."""
         self.query_one(Transcript).set_empty(offers(self._host.settings, local))

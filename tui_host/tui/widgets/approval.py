@@ -213,7 +213,7 @@ class Approval(Container, can_focus=True):
     def _tell_ready(self) -> None:
         """Say whether keys decide; look again when they will."""
         if not self.has_focus:
-            tab = "" if self._field is not None else "tab comes back; keys decide nothing here"
+            tab = "" if self._field is not None else "tab comes back; no key decides here"
             self.border_subtitle = Content(tab)
             return
         wait = self._quiet.armed_at - time.monotonic()

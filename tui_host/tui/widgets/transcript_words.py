@@ -56,11 +56,12 @@ def call_rows(item: CallItem, width: int, inks: Inks) -> list[Row]:
         first.append(Segment("  ", PLAIN))
         first.append(Segment(tail, ink if word else PLAIN))
     rows: list[Row] = [first]
-    facts = [item.words] if item.words else []
+    time = ""
     if item.milliseconds > 0 and item.state in {"done", "failed"}:
-        facts.append(duration(item.milliseconds / 1000))
-    if facts:
-        rows.append([Segment(clip(f"   {f' {inks.glyphs.dot} '.join(facts)}", width, more), inks["dim"])])
+        time = f"{f' {inks.glyphs.dot} ' if item.words else ''}{duration(item.milliseconds / 1000)}"
+    if item.words or time:
+        words = clip(item.words, max(8, width - 3 - cell_len(time)), more)
+        rows.append([Segment(clip(f"   {words}{time}", width, more), inks["dim"])])
     return rows
 
 
@@ -82,14 +83,13 @@ def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) ->
 
 
 ENDS = {
-    "stopped": "stopped by you",
     "cut": "cut off here",
     "failed": "failed here",
 }
 
 
 def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
-    """How an answer ended, if it did not end well."""
+    """How an answer ended, if it did not end well; that a person stopped it is told by a note of its own."""
     words = ENDS.get(item.state)
     if words is None:
         return []

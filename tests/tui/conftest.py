@@ -1,0 +1,32 @@
+"""One app for all tests of a module that share it, a new session for each; and one demo model without delays."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.demo.running import model_at
+from tests.tui.app_running import MATH, SMALL, Running, fast, running
+
+
+@pytest.fixture(scope="session")
+def model_url() -> Iterator[str]:
+    """The base URL of a demo model that answers without delays."""
+    with model_at("--pace", "0") as (_, port):
+        yield f"http://127.0.0.1:{port}/v1"
+
+
+@pytest.fixture(scope="module")
+async def shared_app(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> AsyncIterator[Running]:
+    """The app with the demo model as a configured provider, and the server `math`."""
+    async with running(tmp_path_factory.mktemp("app"), config=fast(model_url) + MATH, size=SMALL) as app:
+        await app.until_ready()
+        yield app
+
+
+@pytest.fixture
+async def app(shared_app: Running) -> Running:
+    """The shared app on its main screen, with a new session, an empty prompt, both panes, and nothing at work."""
+    await shared_app.renew()
+    return shared_app
