@@ -362,6 +362,12 @@ def test_a_tree_keeps_its_figures_in_columns_and_cuts_labels() -> None:
     assert "from you" in lines[1]
 
 
+def test_figures_stand_in_their_columns_behind_wide_characters_too() -> None:
+    entries = [Entry(key=str(size), label="天" * size, figures=("8",)) for size in range(1, 30)]
+    for width in (20, 21):
+        assert {cell_len(line) for line in drawn(TreePage("parts", entries, flipped=set()), width)} == {width}
+
+
 def test_what_is_open_stays_open_when_the_tree_is_made_anew() -> None:
     flipped: set[str] = set()
     entries = [Entry(key="a", label="a", children=(Entry(key="b", label="b"),))]

@@ -182,7 +182,7 @@ class TreePage(Page):
         pieces: list[Piece] = [(head, "fold"), (words, entry.style)]
         if words != label:
             pieces.append(("…", "note"))
-        left = room - min(room, cell_len(label))
+        left = max(0, room - sum(cell_len(text) for text, _ in pieces[1:]))
         note = f"  {entry.note}" if entry.note and left > 6 else ""
         pieces.append((padded(note, left), "note"))
         return [*pieces, *right]
