@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 from collections.abc import Generator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from tests.cli.desk import KEY, Desk, desk, server
 from tests.cli.program import Programs
-from tests.cli.provider import asks, text
+from tests.cli.provider import asks, hangs, text
 from tests.llm.peer import head
 from tests.llm.streams import DONE, chunk, event
 from tui_host.errors import JSON
@@ -211,3 +212,21 @@ def test_a_session_that_is_not_there_is_one_object_too(plain: Desk) -> None:
     assert isinstance(error, dict)
     assert error["where"] == "nope"
     assert ended.err == "tui-host: nope: there is no such session (look at `tui-host sessions list`)\n"
+
+
+def test_a_session_that_another_process_writes_is_live_and_is_left_alone(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, hangs(head()), text("later")) as place:
+        running = place.start("ask", "--json", "first")
+        running.until(place.provider.is_asked, "a request")
+        running.until(lambda: b"first" in place.files(), "the session on the disk")
+        assert [session["live"] for session in place.listed()] == [True]
+        second = place.ask("--json", "second", "--session", "last")
+        assert (second.code, second.json["stop"]) == (1, "error")
+        assert "another process has this session open" in second.err
+        deleted = place.run("sessions", "delete", "last")
+        assert (deleted.code, deleted.out) == (1, b"")
+        assert "another process writes this session" in deleted.err
+        running.signal(signal.SIGTERM)
+        session = running.wait().json["session"]
+        # Its process has ended: others may go on with it.
+        assert place.ask("third", "--session", str(session)).out == b"later\n"

@@ -35,6 +35,11 @@ class DemoModel:
         self._url = ""
         self._alive = False
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process runs and can be asked."""
+        return self._alive
+
     async def url(self, group: TaskGroup) -> str:
         """The base URL of its OpenAI dialect; starts the process in `group` if it does not run.
 

@@ -207,6 +207,9 @@ class Host:
             return provider
         assert self._demo is not None  # noqa: S101 - turns run only while the host is open
         assert self._group is not None  # noqa: S101
+        for session in map(self.sessions.__getitem__, () if self._demo.is_alive else self._turns):
+            if session.model.provider == name and session.activity.waits == "model":
+                session.wait_for("demo model")
         return replace(provider, base_url=Template(text=await self._demo.url(self._group), literal=True))
 
     # Sessions and turns.

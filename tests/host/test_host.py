@@ -1,0 +1,277 @@
+"""The host with real parts: turns from start to end, sessions that come back, and what becomes of it when something fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.cli.desk import server
+from tests.cli.provider import hangs, provider, text
+from tests.llm.peer import head
+from tests.llm.streams import chunk
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.store import Store
+from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
+from tui_host.chat.session import Session
+from tui_host.errors import StoreError, TuiHostError
+from tui_host.host.host import Host
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.schema import ModelRef, Settings
+
+PATIENCE = 20
+DEMO = ModelRef(provider="demo", model="openai")
+
+
+def configured(folder: Path, url: str = "http://127.0.0.1:9/v1", servers: str = "", **environment: str) -> Settings:
+    """Settings with the provider `mine` at a URL."""
+    off = "" if servers else '[servers.off]\ncommand = "true"\nenabled = false\n'
+    (folder / "config.toml").write_text(f'model = "mine/m"\n[providers.mine]\nbase_url = "{url}"\n{servers}{off}')
+    variables = {"HOME": str(folder), "PATH": os.environ["PATH"], **environment}
+    return load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), variables)
+
+
+@asynccontextmanager
+async def serving(settings: Settings, *, record: bool = True) -> AsyncGenerator[Host]:
+    """A host that is ready; at the end it has ended, and without a fault."""
+    host = Host(settings, record=record)
+    with anyio.fail_after(2 * PATIENCE):
+        async with anyio.create_task_group() as group:
+            group.start_soon(host.serve)
+            try:
+                await host.ready()
+                yield host
+            finally:
+                host.stop()
+    assert host.fault is None
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not is_so():
+            await anyio.sleep(0.005)
+
+
+async def asked(host: Host, session: Session, words: str) -> None:
+    """Send it, and wait for the turn's end."""
+    host.send(session, words)
+    await until(lambda: not session.busy)
+
+
+def answers(session: Session) -> list[str]:
+    return [item.text for item in session.conversation.items if isinstance(item, AnswerItem)]
+
+
+async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_path: Path) -> None:
+    with provider(text("early")) as peer:
+        host = Host(configured(tmp_path, peer.url))
+        session = host.new_session()
+        host.send(session, "good morning")
+        assert session.busy
+        host.send(session, "again")  # nothing happens while a turn is at work
+        async with anyio.create_task_group() as group:
+            group.start_soon(host.serve)
+            await until(lambda: not session.busy)
+            host.stop()
+    result = host.result(session)
+    assert result is not None
+    assert (result.answer, result.stop) == ("early", "done")
+    assert len(peer.requests) == 1
+    assert [item.text for item in session.conversation.items if isinstance(item, UserItem)] == ["good morning"]
+
+
+async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(tmp_path: Path) -> None:
+    with provider(hangs(head() + chunk({"content": "slow"}))) as slow, provider(text("quick"), text("more")) as quick:
+        settings = configured(tmp_path, slow.url)
+        (tmp_path / "providers.d").mkdir()
+        (tmp_path / "providers.d" / "quick.toml").write_text(f'base_url = "{quick.url}"\n')
+        settings = load(Overrides(config=settings.config_file, data_dir=settings.data_dir), settings.environment)
+        async with serving(settings) as host:
+            first, second = host.new_session(), host.new_session(model=ModelRef(provider="quick", model="m"))
+            host.send(first, "one")
+            await until(slow.is_asked)
+            await asked(host, second, "two")
+            assert first.busy
+            assert host.result(first) is None
+            await until(lambda: answers(first) == ["slow"])
+            assert host.stop_turn(first)
+            await until(lambda: not first.busy)
+            assert not host.stop_turn(first)
+            await asked(host, second, "three")
+            ended = host.result(first)
+            assert ended is not None
+            assert (ended.stop, ended.answer) == ("stopped", "slow")
+            assert answers(second) == ["quick", "more"]
+            assert await anyio.to_thread.run_sync(slow.closed.wait, PATIENCE)
+
+
+async def test_a_turn_that_failed_is_sent_again_with_the_same_words(tmp_path: Path) -> None:
+    with provider(head("500 Oops", kind="application/json") + b"{}", text("now")) as peer:
+        async with serving(configured(tmp_path, peer.url)) as host:
+            session = host.new_session()
+            host.again(session)  # there is nothing to send again
+            assert not session.busy
+            await asked(host, session, "please")
+            host.again(session)
+            await until(lambda: not session.busy)
+            assert answers(session) == ["now"]
+            assert peer.messages(0) == peer.messages(1) == [{"role": "user", "content": "please"}]
+            assert session.turn == 1
+
+
+async def test_a_session_comes_back_whole_in_another_host(tmp_path: Path) -> None:
+    with provider(text("Ann, ", "I see"), text("Ann")) as peer:
+        settings = configured(tmp_path, peer.url)
+        async with serving(settings) as host:
+            before = host.new_session()
+            await asked(host, before, "I am Ann\nreally")
+            assert host.open_session(before.id) is before
+        async with serving(settings) as host:
+            again = host.open_session("last")
+            assert again is not before
+            assert (again.id, again.title, again.turn, again.model) == (before.id, "I am Ann", 1, before.model)
+            assert again.conversation.items == before.conversation.items
+            assert again.messages == before.messages
+            await asked(host, again, "who am I?")
+            assert (answers(again), again.turn) == (["Ann, I see", "Ann"], 2)
+            assert [message["content"] for message in peer.messages(1)] == [
+                "I am Ann\nreally",
+                "Ann, I see",
+                "who am I?",
+            ]
+            with pytest.raises(TuiHostError, match="there is no such session"):
+                host.open_session("nope")
+
+
+async def test_a_new_session_is_on_no_list_before_its_first_turn(tmp_path: Path) -> None:
+    async with serving(configured(tmp_path)) as host:
+        host.new_session()
+        assert host.store is not None
+        assert host.store.sessions.list() == []
+
+
+async def test_without_a_record_nothing_is_opened_and_nothing_can_be_gone_on_with(tmp_path: Path) -> None:
+    with provider(text("gone")) as peer:
+        async with serving(configured(tmp_path, peer.url), record=False) as host:
+            session = host.new_session()
+            await asked(host, session, "hello")
+            assert answers(session) == ["gone"]
+            with pytest.raises(StoreError, match="nothing is kept here"):
+                host.open_session(session.id)
+    assert not (tmp_path / "data").exists()
+
+
+async def test_a_database_that_cannot_be_opened_is_the_hosts_fault_and_no_exception(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "tui-host.db").mkdir()
+    host = Host(configured(tmp_path))
+    with anyio.fail_after(PATIENCE):
+        await host.serve()
+        with pytest.raises(StoreError) as caught:
+            await host.ready()
+    assert caught.value is host.fault
+
+
+async def test_stopping_ends_a_turn_at_work_and_keeps_what_came(tmp_path: Path) -> None:
+    with provider(hangs(head() + chunk({"content": "half an answer"})), text("whole")) as peer:
+        settings = configured(tmp_path, peer.url, server("good", "good"))
+        async with serving(settings) as host:
+            session = host.new_session()
+            host.send(session, "hello")
+            await until(lambda: answers(session) == ["half an answer"])
+        assert not session.busy
+        async with serving(settings) as host:
+            again = host.open_session(session.id)
+            assert [item.state for item in again.conversation.items if isinstance(item, AnswerItem)] == ["stopped"]
+            await asked(host, again, "go on")
+            assert answers(again) == ["half an answer", "whole"]
+
+
+async def test_a_host_that_is_cancelled_still_writes_what_it_has_recorded(tmp_path: Path) -> None:
+    with provider(hangs(head() + chunk({"content": "half"}))) as peer:
+        host = Host(configured(tmp_path, peer.url))
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as group:
+                group.start_soon(host.serve)
+                await host.ready()
+                session = host.new_session()
+                host.send(session, "remember me")
+                await until(lambda: answers(session) == ["half"])
+                group.cancel_scope.cancel()
+    store = Store.open_to_read(tmp_path / "data" / "tui-host.db")
+    lines = b"".join(EXPORTS["jsonl"](store, store.find_session("last"))).splitlines()[1:]
+    store.close()
+    kinds = [json.loads(line)["kind"] for line in lines]
+    assert kinds[:3] == ["request", "response", "chunk"]
+    assert kinds[-1] in {"end", "error"}
+
+
+async def test_a_provider_that_is_not_configured_any_more_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    async with serving(configured(tmp_path)) as host:
+        session = host.new_session(model=ModelRef(provider="gone", model="m"))
+        await asked(host, session, "hello")
+        [note] = [item for item in session.conversation.items if isinstance(item, NoteItem)]
+        assert (note.kind, note.what) == ("error", "there is no provider gone")
+        assert "--model" in note.remedy
+
+
+async def test_the_demo_model_is_started_when_it_is_used_once_and_again_when_it_was_lost(tmp_path: Path) -> None:
+    async with serving(configured(tmp_path)) as host:
+        first, second = host.new_session(model=DEMO), host.new_session(model=DEMO)
+        host.send(first, "hello")
+        host.send(second, "hello")
+        await until(lambda: first.activity.waits == "demo model")
+        await until(lambda: not first.busy and not second.busy)
+        assert all("no AI" in answer for answer in (*answers(first), *answers(second)))
+        [pid] = demo_models()
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: demo_models() == [])
+        await asked(host, first, "hello again")
+        while (result := host.result(first)) is not None and result.stop != "done":
+            await asked(host, first, "hello again")  # the host has not heard yet that it is gone
+        assert len(demo_models()) == 1
+    assert demo_models() == []
+
+
+def demo_models() -> list[int]:
+    """The demo models that this process has started and that run."""
+    found: list[int] = []
+    for pid in (pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"demo-model" in command:
+            found.append(int(pid))
+    return found
+
+
+async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(tmp_path: Path) -> None:
+    with provider(text("still here")) as peer:
+        async with serving(configured(tmp_path, peer.url, PYTHONHOME=str(tmp_path / "nowhere"))) as host:
+            session = host.new_session(model=DEMO)
+            await asked(host, session, "hello")
+            result = host.result(session)
+            assert result is not None
+            assert result.error is not None
+            assert (result.stop, result.error.what) == ("error", "the demo model did not start")
+            other = host.new_session()
+            await asked(host, other, "hello")
+            assert answers(other) == ["still here"]
+
+
+async def test_secrets_are_taken_out_of_what_a_front_prints(tmp_path: Path) -> None:
+    settings = configured(
+        tmp_path,
+        servers='[servers.x]\ncommand = "true"\nenabled = false\nenv = { T = "${MY_TOKEN}" }\n',
+        MY_TOKEN="tok-12345678",  # noqa: S106 - one that opens nothing
+    )
+    async with serving(settings) as host:
+        assert host.redacted("it is tok-12345678.") == "it is ⟨secret:MY_TOKEN⟩."
+        assert host.redacted_json('["tok-12345678"]') == '["⟨secret:MY_TOKEN⟩"]'
