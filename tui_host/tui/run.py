@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError
-from tui_host.host.host import Host
-from tui_host.tui.app import TuiHost
-from tui_host.tui.ending import leave_output, watched
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
+    from tui_host.tui.app import TuiHost
 
 PLACELESS = frozenset({"", "dumb", "unknown"})
 """Values of TERM that mean a terminal which cannot place text."""
@@ -33,6 +33,9 @@ def run_app(settings: Settings) -> int:
         raise SettingsError(
             "this terminal cannot place text", where="TERM", remedy="set TERM, or use tui-host ask TEXT"
         )
+    from tui_host.tui.ending import leave_output
+
+    _write_utf8()
     app = asyncio.run(_run(settings))
     error = app.crash or app.host.fault
     code = app.return_code or 0
@@ -42,7 +45,17 @@ def run_app(settings: Settings) -> int:
     return code
 
 
+def _write_utf8() -> None:
+    r"""Terminals read UTF-8, also where the locale names nothing or something older; Python would draw `\u2500` then."""
+    if isinstance(sys.__stderr__, io.TextIOWrapper):
+        sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
+
+
 async def _run(settings: Settings) -> TuiHost:
+    from tui_host.host.host import Host
+    from tui_host.tui.app import TuiHost
+    from tui_host.tui.ending import watched
+
     app = TuiHost(Host(settings))
     async with watched(app, app.noted), around(app):
         await app.run_async()

@@ -1,0 +1,237 @@
+"""The program on a pseudo-terminal of its own, as a person's shell would start it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.system.screen import Screen
+
+ROOT = Path(__file__).parents[2]
+NO_SERVERS = '[servers.off]\ncommand = "true"\nenabled = false\n'
+"""Without it the bundled servers are there, each of which costs a second of a core."""
+BOUND_SECONDS = 20.0
+"""How long a condition may take on a machine that does much else."""
+# The terminal becomes the controlling one, as in a shell: only then is its end a SIGHUP. The process id stays.
+_TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+class Terminal:
+    """A pseudo-terminal with the program on it.
+
+    Attributes:
+        process: The program.
+        screen: What it drew.
+        written: Every byte that it wrote.
+        family: Its descendants.
+        started: When it was, on the monotonic clock.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], size: tuple[int, int], *, is_controlling: bool
+    ) -> None:
+        self.screen = Screen(*size)
+        self.written = bytearray()
+        self._master, self._slave = pty.openpty()
+        self._set_size(*size)
+        self.attributes = termios.tcgetattr(self._slave)
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *command] if is_controlling else command,
+            stdin=self._slave,
+            stdout=self._slave,
+            stderr=self._slave,
+            start_new_session=True,
+            env=dict(environment),
+            cwd=ROOT,
+        )
+        self.family = Family(self.process.pid)
+        self._is_open = True
+
+    # Doing.
+
+    def type(self, keys: str) -> None:
+        """Send what a terminal sends for these keys."""
+        os.write(self._master, keys.encode())
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Change the window."""
+        self.screen.resize(columns, lines)
+        self._set_size(columns, lines)
+
+    def signal(self, number: int) -> None:
+        """Send it to the program alone."""
+        self.process.send_signal(number)
+
+    def hang_up(self) -> None:
+        """Close the window: both ends of ours; the kernel sends SIGHUP."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self._slave)
+            os.close(self._master)
+
+    # Knowing.
+
+    def read(self, seconds: float = 0.0) -> bool:
+        """Take in what is there, waiting so long for the first byte of it; whether there was any."""
+        if not self._is_open or not select.select([self._master], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self._master, 1 << 16)
+        except OSError as error:
+            if error.errno != errno.EIO:  # Linux's word for the end of the other side
+                raise
+            return False
+        self.written += data
+        self.screen.feed(data)
+        return bool(data)
+
+    def until(self, is_so: Callable[[], object], seconds: float = BOUND_SECONDS) -> None:
+        """Read on until it is so; the screen stands in the complaint if it does not come."""
+        end = time.monotonic() + seconds
+        while True:
+            while self.read():
+                pass
+            if is_so():
+                return
+            if time.monotonic() > end:
+                raise AssertionError(f"it did not come to this; on the screen:\n{self.screen.text}")
+            if not self.read(0.02) and not self._is_open:
+                time.sleep(0.02)
+
+    def until_shown(self, *words: str) -> None:
+        """Read on until all of this stands on the screen."""
+        self.until(lambda: all(word in self.screen.text for word in words))
+
+    def ended(self, seconds: float = BOUND_SECONDS) -> int:
+        """Read to the program's end; its exit code, negative for a signal."""
+        self.until(lambda: self.process.poll() is not None, seconds)
+        return self.process.returncode
+
+    def is_restored(self) -> bool:
+        """Whether the next program finds the terminal as ours found it: modes, keyboard, line discipline."""
+        modes = self.screen.modes == {7, 25} and self.screen.keyboard == 0 and not self.screen.unfinished
+        return modes and termios.tcgetattr(self._slave) == self.attributes
+
+    def close(self) -> None:
+        """End what is left."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.hang_up()
+
+    def _set_size(self, columns: int, lines: int) -> None:
+        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+
+def environment_of(home: Path, **more: str) -> dict[str, str]:
+    """What a login shell would give a program, with a home of its own."""
+    return {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "TEXTUAL_ANIMATIONS": "none",
+        "PYTHONPATH": str(ROOT),
+        **more,
+    }
+
+
+@contextmanager
+def program(
+    folder: Path,
+    *command: str,
+    config: str = NO_SERVERS,
+    size: tuple[int, int] = (140, 45),
+    environment: Mapping[str, str] | None = None,
+    is_controlling: bool = True,
+) -> Generator[Terminal]:
+    """The app with its data in this folder; whatever of it is left at the end of the block is ended.
+
+    Args:
+        folder: Home, data and configuration.
+        command: What Python runs; without it the module `tui_host`.
+        config: The text of `config.toml`.
+        size: Columns and lines.
+        environment: In addition to a login shell's.
+        is_controlling: Whether the kernel tells the program when the terminal is gone.
+    """
+    file = folder / "config.toml"
+    file.write_text(config)
+    words = ("--config", str(file), "--data-dir", str(folder / "data"))
+    python = (sys.executable, *(command or ("-m", "tui_host")))
+    terminal = Terminal(
+        (*python, *words), environment_of(folder, **(environment or {})), size, is_controlling=is_controlling
+    )
+    try:
+        yield terminal
+    finally:
+        terminal.family.look()
+        terminal.close()
+        terminal.family.kill()
+
+
+def server(name: str, script: Path, *words: str) -> str:
+    """The configuration of a server that is a script of the standard library alone."""
+    return (
+        f"[servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(['-S', str(script), *words])}\n"
+    )
+
+
+class Family:
+    """A process's descendants, remembered also when their parent has gone. Linux's /proc, or `ps`."""
+
+    def __init__(self, pid: int) -> None:
+        self._root = pid
+        self._known: dict[int, str] = {}
+
+    def look(self) -> dict[int, str]:
+        """Learn of those that are there now; all that were ever seen and still are, with their command lines."""
+        table = _table()
+        parents = {self._root, *self.living()}
+        while new := {pid for pid, (parent, _) in table.items() if parent in parents and pid not in parents}:
+            parents |= new
+        for pid in parents - {self._root}:
+            if pid in table:
+                self._known.setdefault(pid, table[pid][1])
+        return {pid: words for pid, words in self._known.items() if pid in table}
+
+    def living(self) -> set[int]:
+        """Those that are still there."""
+        table = _table()
+        return {pid for pid, words in self._known.items() if pid in table and table[pid][1] == words}
+
+    def kill(self) -> None:
+        """End those that are left."""
+        for pid in self.living():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def _table() -> dict[int, tuple[int, str]]:
+    """Parent and command, with the time of its start, of every process that is no zombie, by its id."""
+    columns = "pid=,ppid=,stat=,lstart=,args="
+    run = subprocess.run(["ps", "-A", "-o", columns], capture_output=True, text=True, check=True)  # noqa: S607
+    table: dict[int, tuple[int, str]] = {}
+    for row in run.stdout.splitlines():
+        pid, parent, state, words = row.split(maxsplit=3)
+        if not state.startswith("Z"):
+            table[int(pid)] = (int(parent), words)
+    return table

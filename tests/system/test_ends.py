@@ -1,0 +1,111 @@
+"""Every way out: the exit code, and the terminal as it was."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.system.terminal import ROOT, Terminal, program
+
+FAULTY = str(ROOT / "tests/system/faulty.py")
+CANARY = "sk-canary-4711-0815"
+CONFIGURED = """
+[servers.off]
+command = "true"
+enabled = false
+[providers.mine]
+dialect = "openai"
+base_url = "http://127.0.0.1:1/v1"
+api_key = "${CANARY}"
+"""
+
+
+def after_the_screen(terminal: Terminal) -> str:
+    """What was told once the alternate screen had been left, without what puts modes back."""
+    rest = bytes(terminal.written).rpartition(b"\x1b[?1049l")[2].decode()
+    for piece in rest.split("\x1b")[1:]:
+        _, _, rest = piece.partition("l" if "l" in piece else "h")
+    return rest
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
+    ids=["term", "hup", "int"],
+)
+def test_a_signal_ends_it_with_its_code_and_puts_the_terminal_back(tmp_path: Path, number: int, code: int) -> None:
+    with program(tmp_path) as terminal:
+        # The modes are set before anything is painted: from that moment on nothing may end the program without undoing them.
+        terminal.until(lambda: 1049 in terminal.screen.modes)
+        terminal.signal(number)
+        assert terminal.ended() == code
+        assert terminal.is_restored()
+        assert after_the_screen(terminal) == ""
+
+
+def test_a_terminal_that_goes_without_a_signal_ends_it_with_129(tmp_path: Path) -> None:
+    with program(tmp_path, is_controlling=False) as terminal:
+        terminal.until_shown("Ask anything")
+        terminal.hang_up()
+        assert terminal.ended() == 129
+
+
+def test_a_terminal_that_reads_nothing_keeps_nothing_from_its_end(tmp_path: Path) -> None:
+    with program(tmp_path, FAULTY, "none", size=(250, 80)) as terminal:
+        terminal.until_shown("Ask anything")
+        for number in range(40):  # each resize paints the whole screen: more than the kernel holds for a reader
+            terminal.resize(250 - number % 2, 80)
+            time.sleep(0.01)
+        terminal.signal(signal.SIGTERM)
+        assert terminal.process.wait(20) == 143  # nobody reads
+
+
+@pytest.mark.parametrize("kind", ["handler", "host"])
+def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_path: Path, kind: str) -> None:
+    with program(tmp_path, FAULTY, kind, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
+        assert terminal.ended() == 1
+        assert terminal.is_restored()
+        (log,) = (tmp_path / "data").glob("crash-*.log")
+        line = f"tui-host: a mistake of tui-host's own (ZeroDivisionError) (see {log})\r\n"
+        assert after_the_screen(terminal) == line
+        assert CANARY.encode() not in terminal.written
+        assert b"EVIL" not in terminal.written
+        assert log.stat().st_mode & 0o777 == 0o600
+        text = log.read_text()
+        assert "in fail" in text
+        assert "⟨secret:CANARY⟩ [red]␛]52;c;EVIL␛\\[/nope]" in text
+        assert CANARY not in text
+
+
+def test_a_mistake_in_a_thread_is_told_and_ends_nothing(tmp_path: Path) -> None:
+    with program(tmp_path, FAULTY, "thread", config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
+        terminal.until_shown("a mistake of tui-host's own", "crash-")
+        terminal.type("\x11")
+        assert terminal.ended() == 0
+        assert terminal.is_restored()
+        (log,) = (tmp_path / "data").glob("crash-*.log")
+        assert CANARY not in log.read_text()
+        assert CANARY.encode() not in terminal.written
+
+
+def test_a_loop_that_turns_no_more_does_not_keep_a_signal_from_ending_it(tmp_path: Path) -> None:
+    stands = tmp_path / "stands"
+    with program(tmp_path, FAULTY, "loop", environment={"STANDS": str(stands)}) as terminal:
+        terminal.until(stands.exists)
+        terminal.signal(signal.SIGTERM)
+        assert terminal.ended() == 143
+        assert terminal.is_restored()
+
+
+def test_a_host_that_cannot_open_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    with program(tmp_path) as terminal:
+        assert terminal.ended() in {1, 2}
+        assert terminal.is_restored()
+        told = after_the_screen(terminal) or bytes(terminal.written).decode()
+        assert told.startswith("tui-host: ")
+        assert str(tmp_path / "data") in told
+        assert told.count("\n") == 1

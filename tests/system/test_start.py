@@ -1,0 +1,105 @@
+"""The program's start on a terminal: what it loads, what it shows, where it refuses."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.system.terminal import NO_SERVERS, ROOT, environment_of, program
+
+OURS_AND_TEXTUALS = {"__main__", "tui_host", "textual", "rich", "platformdirs", "typing_extensions"}
+"""Textual itself brings the last three. `pygments` and `markdown_it` come when the first text needs them."""
+
+
+def test_nothing_but_textual_and_the_standard_library_is_loaded_before_the_first_frame(tmp_path: Path) -> None:
+    script, modules = str(ROOT / "tests/system/seen_at_first_frame.py"), tmp_path / "modules"
+    with program(tmp_path, script, environment={"MODULES": str(modules)}) as terminal:
+        terminal.until_shown(
+            "Ask anything", "what is (6 × 5 + 7) / 2?", "Paris", "订单 1042", "f1 help", "LLM 0", "MCP 0"
+        )
+        loaded = {name.partition(".")[0] for name in modules.read_text().split()}
+        assert loaded - set(sys.stdlib_module_names) == OURS_AND_TEXTUALS
+        terminal.type("\x11")
+        assert terminal.ended() == 0
+        assert terminal.is_restored()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"TERM": "xterm", "NO_COLOR": "1"},
+        {"TERM": "linux", "LC_ALL": "C", "LANG": "", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ],
+    ids=["xterm, no colour", "linux, no locale"],
+)
+def test_it_starts_on_plain_terminals(tmp_path: Path, more: dict[str, str]) -> None:
+    with program(tmp_path, environment=more, size=(80, 24)) as terminal:
+        terminal.until_shown("Ask anything", "Paris", "订单 1042", "╰──")
+        terminal.type("\x11")
+        assert terminal.ended() == 0
+        assert terminal.is_restored()
+        if "NO_COLOR" in more:
+            colors = {each for each in terminal.screen.sequences if each.startswith("csi:") and each.endswith("m")}
+            assert all(is_grey(each) for each in colors)
+
+
+def is_grey(sequence: str) -> bool:
+    """Whether a style uses no colour: the palette's grey ramp, and true colours whose parts are equal."""
+    words = sequence.removeprefix("csi:").removesuffix("m").split(";")
+    while words:
+        word = words.pop(0)
+        if word in {"38", "48"}:
+            kind = words.pop(0)
+            if kind == "5" and not (232 <= (number := int(words.pop(0))) <= 255 or number in {0, 7, 8, 15, 16, 231}):
+                return False
+            if kind == "2" and len({words.pop(0) for _ in range(3)}) > 1:
+                return False
+        elif 31 <= int(word or 0) <= 36 or 41 <= int(word or 0) <= 46:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+def test_without_a_terminal_it_says_so_in_one_line_and_draws_nothing(tmp_path: Path, stream: int) -> None:
+    master, slave = pty.openpty()
+    (tmp_path / "config.toml").write_text(NO_SERVERS)
+    out, into = os.pipe()
+    ends = [into if number == stream else slave for number in range(3)]
+    if stream == 0:
+        ends[0] = subprocess.DEVNULL
+    command = [sys.executable, "-m", "tui_host", "--config", str(tmp_path / "config.toml"), "--data-dir", str(tmp_path)]
+    run = subprocess.run(
+        command, stdin=ends[0], stdout=ends[1], stderr=ends[2], env=environment_of(tmp_path), cwd=ROOT, check=False
+    )
+    os.close(into)
+    os.close(slave)
+    with os.fdopen(out, "rb") as file:
+        piped = file.read()
+    os.set_blocking(master, False)
+    try:
+        drawn = os.read(master, 1 << 16)
+    except OSError:
+        drawn = b""
+    os.close(master)
+    assert run.returncode == 2
+    told, silent = (piped, drawn) if stream == 2 else (drawn, piped)
+    assert (
+        told.replace(b"\r", b"") == b"tui-host: tui-host: the app needs a terminal (without one: tui-host ask TEXT)\n"
+    )
+    assert silent == b""
+
+
+@pytest.mark.parametrize("name", ["dumb", ""])
+def test_a_terminal_that_cannot_place_text_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    with program(tmp_path, environment={"TERM": name}) as terminal:
+        assert terminal.ended() == 2
+        assert terminal.is_restored()
+        assert (
+            terminal.written
+            == b"tui-host: TERM: this terminal cannot place text (set TERM, or use tui-host ask TEXT)\r\n"
+        )
