@@ -9,19 +9,20 @@ import anyio
 import anyio.lowlevel
 
 from tui_host.chat import wording
+from tui_host.chat.asking import asking
 from tui_host.chat.calls import Calls, Outcome
 from tui_host.chat.conversation import NoteItem, SummaryItem
-from tui_host.chat.history import host_says, mended, untold
+from tui_host.chat.history import host_says, untold
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.dialects import dialect
-from tui_host.llm.messages import Ask, ToolSpec, Usage
-from tui_host.llm.names import NameRule, NameTable
+from tui_host.llm.messages import Usage
 from tui_host.llm.protocols import protocol
 
 if TYPE_CHECKING:
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
+    from tui_host.llm.names import NameTable
     from tui_host.settings.schema import Provider
 
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
@@ -101,26 +102,21 @@ class Turn:
         await self._wait_for_servers()  # last: what is said of them then holds for the request
         limit = services.settings.limits.steps
         for number in range(1, limit + 1):
-            table, tools = self._offered(dialect(provider.dialect).name_rule)
-            history = mended(session.messages)
-            prepared = self._protocol.prepare(history, tools)
-            ask = Ask(
-                model=session.model.model,
-                messages=prepared.messages,
-                tools=prepared.tools,
-                stop_sequences=prepared.stop_sequences,
-            )
+            rule = dialect(provider.dialect).name_rule
+            asked = asking(session, services.pool.tools(), rule, self._protocol)
             session.step += 1
             self.result.steps = number
             self.result.answer = None
-            step = self._step = Step(services, session, session.step, table)
-            answered = await step.run(provider, ask, told=untold(history), reader=self._protocol.reader(tools))
+            step = self._step = Step(services, session, session.step, asked.table)
+            answered = await step.run(
+                provider, asked.ask, told=untold(asked.history), reader=self._protocol.reader(asked.tools)
+            )
             self.result.usage.append(answered.fold.usage)
             self.result.answer = self._answer(step)
             self._step = None
             if self._ended(step):
                 return
-            await self._run_calls(step, table)
+            await self._run_calls(step, asked.table)
         self.result.stop = "limit"
         session.say(host_says(wording.limit_of(limit), turn=session.turn))
         self._note(f"stopped after {limit} steps", remedy="say «go on» to go on; limits.steps in the configuration")
@@ -225,22 +221,6 @@ class Turn:
         name = self._session.model.provider
         self._session.wait_for("model", name)
         return await self._services.provider(name)
-
-    def _offered(self, rule: NameRule) -> tuple[NameTable, tuple[ToolSpec, ...]]:
-        """The tools of all servers that are ready now; one that became ready joins at the next step."""
-        tools = self._services.pool.tools()
-        table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
-        specs = tuple(
-            ToolSpec(
-                name=table.name(tool.server, tool.name),
-                description=tool.description,
-                schema=tool.schema,
-                server=tool.server,
-                tool=tool.name,
-            )
-            for tool in tools
-        )
-        return table, specs
 
     def _fail(self, error: TuiHostError) -> None:
         self.result.stop = "error"

@@ -20,6 +20,7 @@ from tui_host.settings.secrets import secrets_of
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
+    from tui_host.capture.record import Draft
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.store import Store
     from tui_host.chat.services import Services
@@ -259,6 +260,28 @@ class Host:
             return
         session.begin_turn(text)
         self._begin(session)
+
+    async def coming(self, session: Session, text: str) -> Draft:
+        """The request with which a turn would begin if this text were sent now, as it would be recorded. Nothing is sent.
+
+        The demo model's process is started for it, if that is who would be asked: its address is part of the request.
+
+        Raises:
+            TuiHostError: The host could not open, or such a request cannot be sent.
+        """
+        from tui_host.capture.record import Place
+        from tui_host.chat.asking import asking
+        from tui_host.llm.dialects import dialect
+        from tui_host.llm.protocols import protocol
+
+        await self.ready()
+        if self._client is None or self.pool is None or self.recorder is None or self._group is None:
+            raise ModelError("the program is ending", remedy="start it again")
+        provider = await self._provider(session.model.provider)
+        rule = dialect(provider.dialect).name_rule
+        asked = asking(session, self.pool.tools(), rule, protocol(session.protocol), unsent=text)
+        place = Place(session=session.id, turn=session.turn + 1, step=1)
+        return self.recorder.redactor.draft(await self._client.coming(provider, asked.ask, place=place))
 
     def again(self, session: Session) -> None:
         """Send the last turn's request again, after it failed."""

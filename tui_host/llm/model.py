@@ -16,9 +16,9 @@ import httpx
 
 from tui_host.capture import codings
 from tui_host.capture.context import current_place
-from tui_host.capture.http import Observer
+from tui_host.capture.http import Observer, header_pairs
 from tui_host.capture.httpx_tap import BEGAN, RecordingTransport, exchange_of
-from tui_host.capture.record import NOWHERE, Place
+from tui_host.capture.record import NOWHERE, Draft, Head, Place
 from tui_host.capture.recording import Recording
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
@@ -103,19 +103,10 @@ class ModelClient:
             ModelError: It did not get there.
         """
         client = await self._client(provider, outgoing)
-        seconds = provider.timeout or None
-        timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
         request: httpx.Request | None = None
         token = current_place.set(place)
         try:
-            request = client.build_request(
-                outgoing.method,
-                outgoing.url,
-                headers=outgoing.headers,
-                content=outgoing.body,
-                timeout=timeout,
-                extensions={BEGAN: began},
-            )
+            request = _built(client, provider, outgoing, began)
             return await client.send(request, stream=True)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             fault = fault_of(provider, outgoing, error, 0)
@@ -123,6 +114,23 @@ class ModelClient:
             raise fault from error
         finally:
             current_place.reset(token)
+
+    async def coming(self, provider: Provider, ask: Ask, *, place: Place) -> Draft:
+        """What `stream` would send for this, as it would be recorded, before any secret is taken out. Nothing is sent.
+
+        Raises:
+            ModelError: It cannot be sent.
+        """
+        outgoing = model_request(provider, ask, self._environment)
+        client = await self._client(provider, outgoing)
+        try:
+            request = _built(client, provider, outgoing, None)
+        except httpx.InvalidURL as error:
+            raise fault_of(provider, outgoing, error, 0) from error
+        head = Head(method=request.method, url=str(request.url), headers=header_pairs(request.headers.raw))
+        return Draft(
+            wire="llm", kind="request", peer=provider.name, direction="out", place=place, head=head, data=outgoing.body
+        )
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -159,6 +167,20 @@ class ModelClient:
     def environment(self) -> Mapping[str, str]:
         """The snapshot in the settings."""
         return self._environment
+
+
+def _built(
+    client: httpx.AsyncClient, provider: Provider, outgoing: Outgoing, began: Callable[[str], None] | None
+) -> httpx.Request:
+    seconds = provider.timeout or None
+    return client.build_request(
+        outgoing.method,
+        outgoing.url,
+        headers=outgoing.headers,
+        content=outgoing.body,
+        timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
+        extensions={BEGAN: began},
+    )
 
 
 class Stream:
