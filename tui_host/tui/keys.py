@@ -57,6 +57,13 @@ ACTIONS = (
     ),
     Action(name="new", key="ctrl+n", shown="ctrl+n", action="new", help="A new session"),
     Action(
+        name="request",
+        key="ctrl+o",
+        shown="ctrl+o",
+        action="request",
+        help="The coming request, byte for byte, before it is sent",
+    ),
+    Action(
         name="again", key="ctrl+r", shown="ctrl+r", action="again", help="Send the last request again, after it failed"
     ),
     Action(
@@ -175,12 +182,23 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key(names="vertical_line", shown="|", help="as in the list"),
         Key(names="z", shown="z", help="as in the list"),
     ),
+    "Request": (
+        *_MOVES,
+        Key(
+            names="left,right,h,l,1,2,3,4,5",
+            shown="left right, h l",
+            help="the tab before and after; 1 to 5 too",
+            brief="tabs",
+        ),
+        *_DETAILS,
+    ),
     "Servers": (
         Key(names="up,down,k,j", shown="up down, k j", help="choose a server", brief="choose"),
         Key(names="r", shown="r", help="connect, or connect again", brief="reconnect"),
         Key(names="s", shown="s", help="stop it: disconnect, and end its process", brief="stop"),
         Key(names="enter,tab,shift+tab", shown="enter, tab", help="into what is known of it, and back", brief="read"),
         *_DETAILS,
+        *_MOVES[1:],
     ),
     "Model": (
         Key(names="", shown="letters", help="filter the list, or type a whole PROVIDER/MODEL", brief="filter"),

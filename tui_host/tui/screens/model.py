@@ -126,6 +126,8 @@ class ModelScreen(ChoiceScreen):
                 for name in server.models
                 if name not in names
             ]
+        if all(ref != self._session.model for ref, _ in known):
+            known.insert(0, (self._session.model, "chosen by name"))
         lines = [self._model(ref, origin) for ref, origin in known]
         bare = [(name, f"{origin}; type its model's name") for name, origin in nameless(self._host)]
         bare += [

@@ -17,7 +17,7 @@ from tui_host.tui.screens.page import LOW, PageScreen
 from tui_host.tui.screens.servers_detail import Frames, failure_of, notes_of, parts_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details_tree import TreePage
-from tui_host.tui.widgets.details_view import PageView
+from tui_host.tui.widgets.details_view import PageLines
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
@@ -55,12 +55,12 @@ class ServersScreen(PageScreen):
         & > .page-body { layout: horizontal; }
         & ChoiceList { width: 32; }
         & .-wide ChoiceList { width: 44; }
-        & PageView { width: 1fr; border-left: solid $panel; }
+        & PageLines { width: 1fr; border-left: solid $panel; }
         & .-below { layout: vertical; }
         & .-low ChoiceList { max-height: 50%; }
         & .-below ChoiceList { width: 1fr; height: auto; max-height: 40%; }
-        & .-below PageView { width: 1fr; height: 1fr; border-left: none; border-top: solid $panel; }
-        & .-below.-low PageView { border-top: none; }
+        & .-below PageLines { width: 1fr; height: 1fr; border-left: none; border-top: solid $panel; }
+        & .-below.-low PageLines { border-top: none; }
     }
     """
 
@@ -75,7 +75,7 @@ class ServersScreen(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        return [Container(ChoiceList(glyphs=self.glyphs, least=14), PageView(glyphs=self.glyphs), classes="page-body")]
+        return [Container(ChoiceList(glyphs=self.glyphs, least=14), PageLines(glyphs=self.glyphs), classes="page-body")]
 
     def on_mount(self) -> None:
         """Look for the first time."""
@@ -125,7 +125,7 @@ class ServersScreen(PageScreen):
 
     def _show(self) -> None:
         """Tell what is known of the chosen server, where it is not told yet; costs a look at two numbers otherwise."""
-        status, view = self.current, self.query_one(PageView)
+        status, view = self.current, self.query_one(PageLines)
         if status is None or view.view_width <= 0:
             return
         frames = self._frames.of(status)
@@ -152,7 +152,7 @@ class ServersScreen(PageScreen):
     def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
         """Go from the server to what is known of it."""
         if isinstance(event.view, ChoiceList):
-            self.query_one(PageView).focus()
+            self.query_one(PageLines).focus()
 
     def action_reconnect(self) -> None:
         """A new connection."""

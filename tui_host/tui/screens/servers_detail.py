@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tui_host.capture.frames import FrameHead, frame_head
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.tui.widgets.details_page import masked
@@ -210,15 +211,22 @@ def _frames(status: ServerStatus, flow: Flow) -> Entry:
 def _frame(record: Record, start_ns: int) -> Entry:
     draft = record.draft
     arrow = "-->" if draft.direction == "out" else "<--"
-    said = masked(decode(draft.data[:_LABEL]), draft.redacted).rstrip()
-    fault = f"malformed: {draft.malformed}  " if draft.malformed else ""
+    head = _head(draft.data)
+    name = head.method or (head.kind if head.answers else "frame")
+    number = f" #{head.id}" if head.id else ""
+    words = f"malformed: {draft.malformed}" if draft.malformed else head.words
     return Entry(
         key=f"{record.seq}",
-        label=f"{arrow} {fault}{said}",
+        label=f"{arrow} {name}{number}  {masked(words, draft.redacted)}",
         figures=(f"+{(record.mono_ns - start_ns) / 1e9:.2f} s", short_size(len(draft.data))),
         text=lambda: masked(decode(draft.data), draft.redacted),
         style="failed" if draft.malformed else "",
     )
+
+
+@lru_cache(maxsize=512)
+def _head(data: bytes) -> FrameHead:
+    return frame_head(data)
 
 
 def _json(value: JSON) -> str:

@@ -58,10 +58,17 @@ class SessionsScreen(ChoiceScreen):
         self._host = host
         self._listed: Sequence[Found] = ()
         self._asked = 0
+        self._is_behind = False
 
     async def on_mount(self) -> None:
         """List all."""
         await self._search()
+
+    def look(self) -> None:
+        """List all once the host has opened what is kept."""
+        if self._is_behind and self._host.recorder is not None:
+            self._is_behind = False
+            self.call_later(self._search)
 
     async def on_input_changed(self) -> None:
         """Search for what is typed."""
@@ -80,7 +87,10 @@ class SessionsScreen(ChoiceScreen):
             if asked != self._asked:
                 return  # more was typed meanwhile
             self._listed = listed
-        if store is None:
+        self._is_behind = self._host.recorder is None
+        if self._is_behind:
+            empty = "The sessions are being opened."
+        elif store is None:
             empty = "Nothing is kept here, so there is no earlier session."
         elif words:
             empty = "No session has all of these words in its title or messages. Fewer words find more."

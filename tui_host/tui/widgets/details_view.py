@@ -27,32 +27,13 @@ SLICE = 0.006
 """Seconds in one tick for more lines."""
 
 
-class PageView(PieceView):
+class PageLines(PieceView):
     """A page, drawn where it is seen. Text is scrolled; a tree has a current line that opens and closes."""
 
     HAS_CURSOR = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "tab(-1)", "Tab", show=False),
-        Binding("right,l", "tab(1)", "Tab", show=False),
-        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
         Binding("space,plus,minus", "fold", "Open or close", show=False),
-        Binding("vertical_line", "split", "Split"),
-        Binding("z", "zoom", "Full screen"),
     ]
-
-    class TabAsked(Message):
-        """Another tab is wanted: the next or the one before (`step`), or the one at a place."""
-
-        def __init__(self, *, step: int = 0, place: int | None = None) -> None:
-            super().__init__()
-            self.step = step
-            self.place = place
-
-    class SplitAsked(Message):
-        """The details are wanted the other way."""
-
-    class ZoomAsked(Message):
-        """The whole screen is wanted for it."""
 
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)
@@ -185,14 +166,6 @@ class PageView(PieceView):
         if self._page.has_cursor:
             super().move_cursor(number)
 
-    def action_tab(self, step: int) -> None:
-        """Ask for the next tab or the one before."""
-        self.post_message(self.TabAsked(step=step))
-
-    def action_tab_at(self, place: int) -> None:
-        """Ask for a tab by its place."""
-        self.post_message(self.TabAsked(place=place))
-
     def action_fold(self) -> None:
         """Open or close what the current line stands for."""
         if self.cursor is not None and self._page.toggle(self.cursor):
@@ -202,6 +175,40 @@ class PageView(PieceView):
         """Open or close it by `enter` or a click."""
         message.stop()
         self.action_fold()
+
+
+class PageView(PageLines):
+    """A page that is one of several tabs, in a detail of the inspector."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "tab(-1)", "Tab", show=False),
+        Binding("right,l", "tab(1)", "Tab", show=False),
+        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
+        Binding("vertical_line", "split", "Split"),
+        Binding("z", "zoom", "Full screen"),
+    ]
+
+    class TabAsked(Message):
+        """Another tab is wanted: the next or the one before (`step`), or the one at a place."""
+
+        def __init__(self, *, step: int = 0, place: int | None = None) -> None:
+            super().__init__()
+            self.step = step
+            self.place = place
+
+    class SplitAsked(Message):
+        """The details are wanted the other way."""
+
+    class ZoomAsked(Message):
+        """The whole screen is wanted for it."""
+
+    def action_tab(self, step: int) -> None:
+        """Ask for the next tab or the one before."""
+        self.post_message(self.TabAsked(step=step))
+
+    def action_tab_at(self, place: int) -> None:
+        """Ask for a tab by its place."""
+        self.post_message(self.TabAsked(place=place))
 
     def action_split(self) -> None:
         """Ask for the details the other way."""

@@ -44,8 +44,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "line(-1)", "Up", show=False),
         Binding("down,j", "line(1)", "Down", show=False),
-        Binding("left,h", "aside(-8)", "Left", show=False),
-        Binding("right,l", "aside(8)", "Right", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "first", "First", show=False),
@@ -111,10 +109,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """A line, from 0 on; called only for lines on the screen, and again only after it was said to have changed."""
         raise NotImplementedError
 
-    def line_width(self) -> int:
-        """Cells of the widest line, for views that scroll sideways; 0 where lines are wrapped or cut."""
-        return 0
-
     def decorate(self, number: int, strip: Strip) -> Strip:
         """A line as it looks just now: by default the cursor's tint. Called at each paint; keep it cheap."""
         return self.tinted(strip, "line-view--cursor") if number == self.cursor else strip
@@ -166,7 +160,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Lines were added at the end, or taken from it."""
         before = self.virtual_size.height
         count = self.line_count()
-        self.virtual_size = Size(self.line_width(), count)
+        self.virtual_size = Size(0, count)
         if count > before:
             self.refresh_lines(before, count - before)
         elif count < before:
@@ -191,7 +185,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def redraw(self) -> None:
         """Everything looks different now, how many lines there are included."""
         self._strips.clear()
-        self.virtual_size = Size(self.line_width(), self.line_count())
+        self.virtual_size = Size(0, self.line_count())
         self.refresh()
         self._hold_tail()
 
@@ -330,10 +324,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if self.HAS_CURSOR:
             self.move_cursor(self.line_count() - 1)
         self.to_tail()
-
-    def action_aside(self, cells: int) -> None:
-        """Scroll sideways."""
-        self.scroll_to(x=self.scroll_offset.x + cells, animate=False)
 
     def _scroll_by(self, lines: int) -> None:
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, force=True)

@@ -1,0 +1,316 @@
+"""The screens over the main view, in the real app: servers, model, sessions, help; servers as real processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from textual.binding import BindingsMap
+from textual.widget import Widget
+from textual.widgets import Input
+
+from tests.tui.app_running import MATH, PATIENT, SMALL, Running, fast, running
+from tui_host.settings.save import STATE_FILE
+from tui_host.tui.keys import ACTIONS, PLACES
+from tui_host.tui.screens.help import HelpScreen, HelpView
+from tui_host.tui.screens.model import ModelScreen
+from tui_host.tui.screens.page import KeyLine, PageScreen
+from tui_host.tui.screens.servers import ServersScreen
+from tui_host.tui.screens.sessions import SessionsScreen
+from tui_host.tui.widgets.approval import Approval
+from tui_host.tui.widgets.choices import ChoiceList
+from tui_host.tui.widgets.details_view import PageLines, PageView
+from tui_host.tui.widgets.ladder import LadderView
+from tui_host.tui.widgets.lines import LineView
+
+pytestmark = pytest.mark.timeout(180)
+
+SECRET = "sk-nobody-may-see-this-4711"  # noqa: S105 - made up
+LATE_SERVER = """\
+import pathlib, runpy, sys
+if not pathlib.Path(sys.argv[1]).exists():
+    print("the database password is missing", file=sys.stderr)
+    print("数据库连接失败", file=sys.stderr)
+    sys.exit(3)
+sys.argv = ["servers", "orders"]
+runpy.run_module("tui_host.demo.servers", run_name="__main__")
+"""
+
+
+def config(folder: Path, model_url: str) -> str:
+    """A model with a secret beside the demo's, and servers that are ready, late, missing, refused and off."""
+    (folder / "late.py").write_text(LATE_SERVER, encoding="utf-8")
+    arguments = json.dumps([str(folder / "late.py"), str(folder / "password")])
+    return f"""{fast(model_url)}
+[providers.mine]
+base_url = "{model_url}"
+api_key = "${{MINE_KEY}}"
+models = ["alpha", "中文模型"]
+[providers.bare]
+base_url = "{model_url}"
+{MATH}
+[servers.late]
+command = {json.dumps(sys.executable)}
+args = {arguments}
+[servers.missing]
+command = "there-is-no-such-command"
+[servers.refused]
+url = "http://127.0.0.1:9/mcp"
+[servers.off]
+command = "never-started"
+enabled = false
+"""
+
+
+@pytest.fixture(scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> AsyncIterator[Running]:
+    folder = tmp_path_factory.mktemp("screens")
+    environment = {"MINE_KEY": SECRET}
+    async with running(folder, config=config(folder, model_url), size=SMALL, environment=environment) as app:
+        await app.until(lambda: states(app) == ["ready", "failed", "failed", "failed", "disabled"])
+        yield app
+
+
+@pytest.fixture
+async def app(shared: Running) -> AsyncIterator[Running]:
+    await shared.renew()
+    yield shared
+    await shared.pilot.resize_terminal(*SMALL)
+
+
+def states(app: Running) -> list[str]:
+    return [status.state for status in app.host.pool.statuses()] if app.host.pool is not None else []
+
+
+def shown(app: Running) -> PageScreen:
+    screen = app.app.screen
+    assert isinstance(screen, PageScreen)
+    return screen
+
+
+async def opened(app: Running, key: str) -> PageScreen:
+    """Open a screen and wait until it is laid out."""
+    await app.press(key)
+    await app.until(lambda: isinstance(app.app.screen, PageScreen) and app.app.screen.query(KeyLine))
+    await app.pilot.pause()
+    return shown(app)
+
+
+async def choose_server(app: Running, name: str) -> None:
+    await app.press("home")
+    await app.until(lambda: current(app) == "math")
+    while current(app) != name:
+        before = current(app)
+        await app.press("down")
+        await app.until(lambda before=before: current(app) != before)
+    await app.until(lambda: shown(app).query_one(PageLines).page.source[0] == name)
+
+
+def current(app: Running) -> str:
+    screen = shown(app)
+    assert isinstance(screen, ServersScreen)
+    return screen.current.name if screen.current is not None else ""
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file, or take it away."""
+    if text:
+        path.write_text(text, encoding="utf-8")
+    else:
+        path.unlink()
+
+
+async def open_lines(app: Running, label: str) -> None:
+    """Open the entry of the details whose line begins so."""
+    view = shown(app).query_one(PageLines)
+    view.focus()
+    number = next(n for n in range(view.line_count()) if label in view.draw(n).text)
+    view.move_cursor(number)
+    await app.press("enter")
+
+
+# Servers.
+
+
+async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> None:
+    await opened(app, "f3")
+    await app.until_shown("Servers   1 ready   3 failed   1 disabled", "> ● math", "✗ late", "○ off")
+    for fact in ("protocol      2026-07-28 (stateless), stdio", "capabilities  tools", "tools (4)", " tok", "stderr"):
+        assert fact in app.text
+    await open_lines(app, "multiply")
+    await app.until_shown("Multiply two numbers", '"required"', "input schema", "the server says: ")
+    await open_lines(app, "tools (4)")  # closes it
+    await open_lines(app, "frames")
+    await app.until_shown("--> tools/list #2", "<-- result #2  4 tools", "--> server/discover #1")
+    await open_lines(app, "--> tools/list")
+    await app.until_shown('"method": "tools/list"')
+
+
+async def test_a_failed_server_tells_why_and_comes_back_by_a_key(app: Running, tmp_path: Path) -> None:
+    await opened(app, "f3")
+    await choose_server(app, "missing")
+    await app.until_shown("failed: there-is-no-such-command was not found", "r connects again")
+    await choose_server(app, "refused")
+    await app.until_shown("failed: connection refused", "0 in")
+    await choose_server(app, "off")
+    await app.until_shown("disabled", "r connects it")
+    await choose_server(app, "late")
+    await app.until_shown("failed: exited (3)", "the database password is missing", "数据库连接失败")
+    status = next(status for status in app.host.pool.statuses() if status.name == "late") if app.host.pool else None
+    assert status is not None
+    password = Path(status.command.split()[-1].strip("'\""))
+    put(password, "now it is there")
+    await app.press("r")
+    await app.until(lambda: states(app)[1] == "ready")
+    await app.until_shown("Servers   2 ready   2 failed", "get_order", "list_orders")
+    await app.press("s")
+    await app.until_shown("1 stopped", "r connects it")
+    put(password, "")
+    await app.press("r")
+    await app.until(lambda: states(app)[1] == "failed")
+    await app.until_shown("the database password is missing")
+
+
+# Model and tool protocol.
+
+
+async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_key_nowhere(app: Running) -> None:
+    await opened(app, "f4")
+    await app.until_shown(
+        "now fast/openai · native", "● fast/openai", "○ mine/alpha", "bare/", "Tool protocol", "● native"
+    )
+    await app.type("alpha")
+    await app.until_shown("> ○ mine/alpha")
+    await app.press("enter")
+    await app.until_shown("mine/alpha · native")
+    await app.send("hello")
+    await app.until_idle()
+    assert json.loads(app.bodies("llm", "out")[-1])["model"] == "alpha"
+    state = (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
+    assert 'model = "mine/alpha"' in state
+    request = next(
+        row for row in reversed(app.inspector_source.ladder.rows) if row.kind == "request" and row.peer == "mine"
+    )
+    app.inspector.ladder.focus()
+    app.inspector.ladder.select(request.number)
+    await app.press("enter", "3")
+    await app.until_shown("[Headers]", f"••• MINE_KEY ({len(SECRET)})")
+    for tab in ("1", "2", "4"):
+        await app.press(tab)
+        await app.pilot.pause()
+        assert SECRET not in app.text
+    assert SECRET not in app.inspector.current_source()[1]
+
+
+async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app: Running) -> None:
+    await opened(app, "f4")
+    await app.type("bare")
+    await app.until_shown("type its model's name")
+    await app.press("enter")
+    await app.until(lambda: shown(app).query_one(Input).value == "bare/")
+    await app.type("gpt-9")
+    await app.until_shown("bare/gpt-9", "as typed")
+    await app.press("enter")
+    await app.until_shown("bare/gpt-9 · native")
+    await opened(app, "f4")
+    await app.type("nobody/x")
+    await app.until_shown("No model here is called so.")
+    await app.press("enter")
+    await app.until_shown("write PROVIDER/MODEL, with a provider that is configured")
+    assert str(app.session.model) == "bare/gpt-9"
+
+
+# Sessions.
+
+
+async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp_path: Path, model_url: str) -> None:
+    async with running(tmp_path, config=fast(model_url) + MATH, size=SMALL) as app:
+        await opened(app, "f5")
+        await app.until_shown("No session yet.", "ask something")
+        await app.press("escape")
+        await app.send("你好，请计算 6 × 5")
+        await app.decide("y")
+        await app.until_idle()
+        await app.press("ctrl+n")
+        await app.send("list tools")
+        await app.until_idle()
+        requests, frames = app.bodies("llm", "out"), app.bodies("mcp", "out")
+    off = f'{fast(model_url)}{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
+    async with running(tmp_path, config=off, size=SMALL) as app:
+        await app.until(lambda: app.host.store is not None)
+        await opened(app, "f5")
+        await app.until_shown("Sessions   2", "> 2", "list tools", "你好，请计算", "1 turn")
+        await app.type("6 × 5")
+        await app.until_shown("Sessions   1 found")
+        await app.type(" and words that nobody said")
+        await app.until_shown("No session has all of these words")
+        shown(app).query_one(Input).value = "计算"
+        await app.until_shown("Sessions   1 found", "> 2")
+        await app.press("enter")
+        await app.until(lambda: app.app.screen is app.main)
+        await app.until_shown("你好，请计算", "math.multiply", "30", "approved once, by you", "tools/call")
+        rows = app.inspector_source.ladder.rows
+        source = app.inspector_source
+        asked = [source.body(row) for row in rows if row.kind == "request" and row.lane == "llm"]
+        assert asked == requests[:2]
+        called = [source.body(row) for row in rows if row.method == "tools/call" and row.outward]
+        assert called == [frame for frame in frames if b'"tools/call"' in frame]
+        await app.send("and now?")
+        await app.until_idle()
+        told = json.loads(app.bodies("llm", "out")[-1])["messages"]
+        assert told[: len(json.loads(requests[1])["messages"])] == json.loads(requests[1])["messages"]
+
+
+# Help, and what holds on every screen.
+
+
+async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app: Running) -> None:
+    await opened(app, "f3")
+    await opened(app, "f1")
+    await app.until_shown("Servers (where you were)", "connect, or connect again")
+    view = shown(app).query_one(HelpView)
+    text = "\n".join(view.draw(number).text for number in range(view.line_count()))
+    for place, keys in PLACES.items():
+        assert place in text
+        assert all(f"  {key.shown}" in text for key in keys)
+    assert all(f"  {action.shown}  " in text for action in ACTIONS if action.shown)
+    await app.press("f1")
+    await app.until(lambda: isinstance(app.app.screen, ServersScreen))
+    await app.press("escape")
+    await app.until(lambda: app.app.screen is app.main)
+    await app.press("question_mark")
+    await app.until_shown("Prompt (where you were)")
+
+
+def keys_of(part: type[Widget]) -> set[str]:
+    """The keys that do something on a part of the screen, save Textual's own; `enter` where there is a line to open."""
+    bound = {
+        key
+        for kind in part.__mro__
+        if issubclass(kind, LineView | PageScreen | Approval)
+        for key in BindingsMap(kind.__dict__.get("BINDINGS", [])).key_to_bindings
+    }
+    opens = issubclass(part, LineView) and part.HAS_CURSOR
+    return bound | ({"enter"} if opens else set())
+
+
+@pytest.mark.parametrize(
+    ("place", "parts", "beside"),
+    [
+        ("Inspector, list", (LadderView,), ""),
+        ("Inspector, details", (PageView,), ""),
+        ("Servers", (ServersScreen, ChoiceList, PageLines), "tab shift+tab"),
+        ("Model", (ModelScreen,), "enter"),
+        ("Sessions", (SessionsScreen,), "enter"),
+        ("Approval", (Approval,), "tab"),
+        ("Help", (HelpScreen, HelpView), ""),
+    ],
+)
+def test_help_lists_exactly_the_keys_that_are_bound(place: str, parts: tuple[type[Widget], ...], beside: str) -> None:
+    listed = {name for key in PLACES[place] for name in key.names.split(",") if name}
+    bound = set[str]().union(*(keys_of(part) for part in parts))
+    leaves = {"escape"} if issubclass(parts[0], PageScreen) else set[str]()
+    assert listed | leaves == bound | set(beside.split())
