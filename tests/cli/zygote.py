@@ -7,6 +7,7 @@ can hide.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import importlib
@@ -17,7 +18,9 @@ import signal
 import socket
 import sys
 import termios
+import threading
 import time
+import traceback
 from fcntl import ioctl
 from pathlib import Path
 from typing import NoReturn, TypedDict
@@ -81,10 +84,31 @@ def become(request: Request, descriptors: list[int]) -> NoReturn:
     )
     sys.argv = ["tui-host", *request["words"]]
 
+    end(run())
+
+
+def run() -> int:
+    """The program itself, from its words to its exit code."""
     import tui_host.__main__
 
-    tui_host.__main__.main()
-    raise AssertionError("the program ends by SystemExit")
+    try:
+        tui_host.__main__.main()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
+    except BaseException:  # noqa: BLE001 - as the interpreter does, which ends here too
+        traceback.print_exc()
+    return 1
+
+
+def end(code: int) -> NoReturn:
+    """End as the interpreter does, but for clearing away what was imported, which is most of what it would take."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public name for it
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def wait_for(program: int, link: socket.socket, seconds: float) -> NoReturn:
