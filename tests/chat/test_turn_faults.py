@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.chat.conftest import Make
 from tests.llm.peer import head, peer
 from tests.llm.streams import DONE, calls, chunk, event, fragment
 from tui_host.chat.calls import text_of
-from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, NoteItem, SummaryItem
 from tui_host.chat.policy import Decision, Policy, Question
 from tui_host.chat.wording import output_text, result_of, shortened
 from tui_host.errors import ServerError
@@ -128,7 +129,8 @@ BAD: list[tuple[list[bytes], str]] = [
     (asks(("math__add", '"a"')), "the arguments are not a JSON object"),
     (asks(("math__ad", SUM)), "there is no tool math__ad (there is math__add"),
     (asks(("", SUM)), "there is no tool "),
-    (asks(("math__add", SUM), finish="length"), "the arguments were cut before their end"),
+    (asks(("math__add", SUM), finish="content_filter"), "the arguments were cut before their end"),
+    (asks(("math__add", SUM), finish="length"), "the arguments were cut at the token limit"),
 ]
 
 
@@ -274,6 +276,17 @@ async def test_a_decision_to_send_something_else_is_no_approval_of_what_was_aske
         at = bench(url=there.url, approver=Answers(answer))
         await at.ask("go")
     assert at.pool.sent == []
+
+
+def test_a_session_goes_on_with_the_number_of_its_last_step() -> None:
+    def summary(turn: int, steps: int) -> SummaryItem:
+        return SummaryItem(turn=turn, steps=steps, calls=0, seconds=1.0)
+
+    items = [AnswerItem(turn=1, step=9), summary(1, 9), AnswerItem(turn=2, step=1), summary(2, 2), summary(2, 1)]
+    session = replace(session_of(Policy(())), turn=2, conversation=Conversation(items))
+    assert session.step == 3
+    session.begin_turn("more")
+    assert session.step == 0
 
 
 def test_a_draft_lives_until_it_is_sent() -> None:

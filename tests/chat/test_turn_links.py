@@ -179,12 +179,12 @@ async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_
     config.write_text('[servers.math]\nbundled = "math"\n[limits]\nconnect_wait = 60\n')
     settings = load(Overrides(config=config, data_dir=tmp_path), dict(os.environ))
     host = Host(settings, allow_all=True)
+    session = host.new_session()
     records: Sequence[Record] = ()
     with anyio.fail_after(50):
         async with anyio.create_task_group() as group:
             group.start_soon(host.serve)
             await host.ready()
-            session = host.new_session()
             host.send(session, TWO)
             while session.busy:
                 await anyio.sleep(0.01)

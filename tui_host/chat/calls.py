@@ -91,9 +91,14 @@ class Calls:
         self._tools: dict[tuple[str, str], Tool] = {(tool.server, tool.name): tool for tool in services.pool.tools()}
         self.outcomes: list[Outcome] = []
 
-    async def run(self, calls: Sequence[FoldedCall]) -> None:
-        """Take each call to its end, in the order asked; see `results`, which tells the truth after a cancellation too."""
-        self.outcomes = [self._read(folded.call, complete=folded.complete) for folded in calls]
+    async def run(self, calls: Sequence[FoldedCall], *, cut: str) -> None:
+        """Take each call to its end, in the order asked; see `results`, which tells the truth after a cancellation too.
+
+        Args:
+            calls: What was asked for.
+            cut: Where the arguments of a call that is not complete were cut.
+        """
+        self.outcomes = [self._read(folded.call, cut="" if folded.complete else cut) for folded in calls]
         asked: list[tuple[Outcome, CallRequest]] = []
         async with anyio.create_task_group() as group:
             self._session.wait_for("tools")
@@ -123,7 +128,7 @@ class Calls:
                 results.append(outcome.result)
         return results
 
-    def _read(self, call: ToolCall, *, complete: bool) -> Outcome:
+    def _read(self, call: ToolCall, *, cut: str) -> Outcome:
         """Find the tool and read the arguments; what cannot be run gets its result here."""
         found = self._table.find(call.name)
         server, name = found or ("", call.name)
@@ -134,7 +139,7 @@ class Calls:
             call=call, number=self._session.conversation.add(item), server=server, tool=name, asked=call.arguments
         )
         try:
-            tool = self._runnable(call, self._tools.get((server, name)) if found else None, complete=complete)
+            tool = self._runnable(call, self._tools.get((server, name)) if found else None, cut=cut)
             value = read_arguments(call.arguments)
         except TuiHostError as error:
             self._invalid(outcome, error)
@@ -144,9 +149,9 @@ class Calls:
         outcome.request = CallRequest(call=call.id, tool=tool, arguments=canonical(value), changed=changed)
         return outcome
 
-    def _runnable(self, call: ToolCall, tool: Tool | None, *, complete: bool) -> Tool:
-        if not complete:
-            raise TuiHostError("the arguments were cut before their end")
+    def _runnable(self, call: ToolCall, tool: Tool | None, *, cut: str) -> Tool:
+        if cut:
+            raise TuiHostError(f"the arguments were cut {cut}")
         if tool is None:
             near = self._table.nearest(call.name)
             raise TuiHostError(f"there is no tool {call.name}", remedy=f"there is {', '.join(near)}" if near else "")
@@ -276,8 +281,8 @@ class Calls:
 
     def _left_open(self, outcome: Outcome, running: str, waiting: str) -> None:
         """The turn ended before this call had its result."""
-        outcome.is_error = True
         if outcome.began:
+            outcome.is_error = True
             outcome.result = wording.error_of(outcome.call, running)
             self._show(outcome, state="failed", words="stopped while it ran; it may have had its effect")
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, UserItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem
 from tui_host.chat.policy import Policy, Question
 from tui_host.llm.messages import Message, Text
 from tui_host.settings.schema import ModelRef
@@ -88,9 +88,13 @@ class Session:
 
     def __post_init__(self) -> None:
         """Let each change of an item be kept; go on with the numbers of what was said before."""
+        steps = 0
         for item in self.conversation.items:
-            if isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
+            if isinstance(item, SummaryItem) and item.turn == self.turn:
+                steps += item.steps  # one without a word or a call left no other item
+            elif isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
                 self.step = max(self.step, item.step)
+        self.step = max(self.step, steps)
         self.conversation = Conversation(self.conversation.items, keep=self._keep_item)
 
     def _keep_item(self, number: int, item: Item) -> None:

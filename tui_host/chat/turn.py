@@ -162,7 +162,8 @@ class Turn:
 
     async def _run_calls(self, step: Step, table: NameTable) -> None:
         self._calls = Calls(self._services, self._session, step=step.number, table=table, stop=self.stop)
-        await self._calls.run(step.answered.fold.calls)
+        fold = step.answered.fold
+        await self._calls.run(fold.calls, cut="at the token limit" if fold.stop == "length" else "before their end")
         self._close_calls()
         # A decision that stopped the turn ends it here, before the next step is begun.
         await anyio.lowlevel.checkpoint()
