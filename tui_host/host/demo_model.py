@@ -14,6 +14,7 @@ import anyio
 
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON, ModelError
+from tui_host.settings.secrets import listed_environment
 
 if TYPE_CHECKING:
     from anyio.abc import Process, TaskGroup, TaskStatus
@@ -53,14 +54,15 @@ class DemoModel:
 
     async def _live(self, *, task_status: TaskStatus[str]) -> None:
         """Own the process from start to end. It ends by itself when the pipe to its standard input is closed."""
-        command = [sys.executable, "-m", "tui_host", "demo-model", "--lifeline"]
+        # -P: nothing of our modules' names where we happen to stand is run in their place.
+        command = [sys.executable, "-P", "-m", "tui_host", "demo-model", "--lifeline"]
         process = await anyio.open_process(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env=dict(self._environment),
+            env=listed_environment(self._environment),
         )
         url = ""
         try:

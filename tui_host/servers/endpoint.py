@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import tui_host
 from tui_host.capture.process import Command
 from tui_host.errors import SettingsError
 from tui_host.settings.schema import ServerSpec, Template
@@ -58,9 +57,8 @@ def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoi
 
 
 def _bundled(spec: ServerSpec, environment: Mapping[str, str]) -> Command:
-    argv = [sys.executable, "-m", "tui_host.demo.servers", str(spec.bundled)]
+    # -P: nothing of our modules' names where we happen to stand is run in their place.
+    argv = [sys.executable, "-P", "-m", "tui_host.demo.servers", str(spec.bundled)]
     if spec.transport != "stdio":
         argv += ["--http", "--lifeline"]
-    # In its own folder, so that nothing of that name where we happen to stand is run in its place.
-    home = Path(tui_host.__file__).parent.parent
-    return Command(argv=tuple(argv), environment=child_environment(spec, environment), cwd=home)
+    return Command(argv=tuple(argv), environment=child_environment(spec, environment), cwd=None)

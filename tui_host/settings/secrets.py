@@ -222,13 +222,18 @@ def secrets_of(settings: Settings) -> tuple[Secret, ...]:
     return tuple(found)
 
 
+def listed_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What every child may have of an environment: no credential is in it."""
+    return {name: environment[name] for name in CHILD_VARIABLES if name in environment}
+
+
 def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a stdio server: the Contract's list as far as it exists, and the server's own `env`.
 
     Raises:
         SettingsError: A variable that its `env` refers to is not set.
     """
-    found = {name: environment[name] for name in CHILD_VARIABLES if name in environment}
+    found = listed_environment(environment)
     for name, template in spec.env.items():
         found[name] = resolve(template, environment, where=f"servers.{spec.name}.env.{name}").text
     return found
