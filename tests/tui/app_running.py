@@ -32,6 +32,14 @@ SMALL = (112, 36)
 PATIENT = "[limits]\nconnect_wait = 60\n"
 """Servers are waited for, however busy the machine is."""
 MATH = f'{PATIENT}[servers.math]\nbundled = "math"\n'
+BROKEN = """
+[providers.closed]
+base_url = "http://127.0.0.1:9/v1"
+[providers.keyless]
+base_url = "http://127.0.0.1:9/v1"
+api_key = "${NOBODY_SET_THIS}"
+"""
+"""Providers that cannot answer."""
 
 
 def fast(url: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.demo.running import model_at
-from tests.tui.app_running import MATH, SMALL, Running, fast, running
+from tests.tui.app_running import BROKEN, MATH, SMALL, Running, fast, running
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def model_url() -> Iterator[str]:
 @pytest.fixture(scope="module")
 async def shared_app(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> AsyncIterator[Running]:
     """The app with the demo model as a configured provider, and the server `math`."""
-    async with running(tmp_path_factory.mktemp("app"), config=fast(model_url) + MATH, size=SMALL) as app:
+    async with running(tmp_path_factory.mktemp("app"), config=fast(model_url) + BROKEN + MATH, size=SMALL) as app:
         await app.until_ready()
         yield app
 

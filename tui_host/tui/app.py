@@ -28,6 +28,7 @@ from tui_host.tui.markdown.parser import load
 from tui_host.tui.screens.help import HelpScreen, place_of
 from tui_host.tui.screens.main import MainScreen
 from tui_host.tui.screens.model import ModelScreen
+from tui_host.tui.screens.request import RequestScreen
 from tui_host.tui.screens.servers import ServersScreen
 from tui_host.tui.screens.sessions import SessionsScreen
 
@@ -201,6 +202,12 @@ class TuiHost(App[int]):
         """Choose the model."""
         self._open(lambda: ModelScreen(self.host, self.session))
 
+    def action_request(self) -> None:
+        """The coming request."""
+        if self.main is not None:
+            unsent, source = self.main.unsent, self.main.source
+            self._open(lambda: RequestScreen(self.host, self.session, unsent, source))
+
     def action_sessions(self) -> None:
         """Earlier sessions."""
         self._open(lambda: SessionsScreen(self.host))
@@ -216,8 +223,14 @@ class TuiHost(App[int]):
         if not isinstance(self.screen, type(screen)):
             self.push_screen(screen)
 
+    def _to_main(self) -> None:
+        """Leave the screens over the main one, where what is asked for can be seen."""
+        while self.main is not None and self.screen is not self.main and len(self.screen_stack) > 2:
+            self.pop_screen()
+
     def action_new(self) -> None:
         """A new session."""
+        self._to_main()
         if self.session.turn:
             self.show_session(self.host.new_session(model=self.session.model))
         elif self.main is not None:
@@ -247,6 +260,7 @@ class TuiHost(App[int]):
 
     def action_inspector(self) -> None:
         """Chat and inspector, inspector alone, chat alone."""
+        self._to_main()
         if self.main is not None:
             self.main.next_arrangement()
 

@@ -148,7 +148,9 @@ class MainScreen(Screen[None]):
         if self._source is not None:
             self._source.look()
             self.query_one(Inspector).sync()
-        self.query_one(Transcript).sync()
+        transcript = self.query_one(Transcript)
+        transcript.sync()
+        self._prompt.quick = {} if self._session.turn else transcript.questions
         self._look_at_questions()
         if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:
             self.keep_draft()
@@ -177,6 +179,11 @@ class MainScreen(Screen[None]):
         """What is written is kept, though not at each letter."""
         if event.text_area is self._prompt:
             self._draft_is_new = True
+
+    @property
+    def unsent(self) -> str:
+        """What `enter` would send now."""
+        return self._prompt.whole_text().strip()
 
     def keep_draft(self) -> None:
         """Put what stands in the prompt on the disk, if it is not there."""
@@ -246,13 +253,8 @@ class MainScreen(Screen[None]):
             self._approval.look_again()
 
     def swallow(self, event: events.Event) -> bool:
-        """Whether a key or click came too early to decide, or was taken as the number of a question to try."""
-        if self._approval is not None:
-            return self._approval.swallow(event)
-        if not isinstance(event, events.Key) or event.character is None or self._session.turn:
-            return False
-        prompt = self._prompt
-        return prompt.has_focus and not prompt.text and self.query_one(Transcript).pick(event.character)
+        """Whether a key or click came too early to decide."""
+        return self._approval is not None and self._approval.swallow(event)
 
     def note(self, event: events.Event) -> None:
         """A key or click on another screen: a question here is not answered by the next one."""

@@ -1,0 +1,217 @@
+"""The keys that people rely on, each in the real app, and what they do to what was written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from textual import events
+
+from tests.tui.app_running import Running
+from tui_host.chat.conversation import NoteItem, UserItem
+from tui_host.settings.schema import ModelRef
+from tui_host.tui.keys import ACTIONS
+from tui_host.tui.screens.help import HelpScreen
+from tui_host.tui.screens.model import ModelScreen
+from tui_host.tui.screens.request import RequestScreen
+from tui_host.tui.screens.servers import ServersScreen
+from tui_host.tui.screens.sessions import SessionsScreen
+from tui_host.tui.widgets.details import Detail
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def said(app: Running) -> list[str]:
+    return [item.text for item in app.session.conversation.items if isinstance(item, UserItem)]
+
+
+async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(app: Running) -> None:
+    screens = {
+        "f1": HelpScreen,
+        "f3": ServersScreen,
+        "f4": ModelScreen,
+        "f5": SessionsScreen,
+        "ctrl+o": RequestScreen,
+    }
+    for key, screen in screens.items():
+        await app.press(key)
+        assert isinstance(app.app.screen, screen)
+        await app.press(key if key != "f5" else "escape")
+        assert app.app.screen is app.main
+        assert app.focused is app.prompt
+    await app.press("?")
+    assert isinstance(app.app.screen, HelpScreen)
+    await app.press("escape")
+    assert app.prompt.text == ""
+    await app.press("a", "?", "escape")
+    assert app.prompt.text == "a?"
+    assert app.app.screen is app.main
+    await app.press("ctrl+p")
+    await app.until_shown("Search for commands")
+    await app.press("escape")
+    await app.until(lambda: app.app.screen is app.main)
+
+
+async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Running) -> None:
+    seen: list[object] = []
+    for _ in range(3):
+        await app.press("f2")
+        seen.append((app.main.arrangement, app.prompt.region.width > 0, app.inspector.region.width > 0))
+    assert seen == [("inspector", False, True), ("chat", True, False), ("both", True, True)]
+    assert app.focused is app.prompt
+    stops: list[object] = []
+    for _ in range(4):
+        await app.press("tab")
+        stops.append(app.focused)
+    selected, _ = app.inspector.details
+    assert stops == [app.transcript, app.inspector.ladder, selected.view, app.prompt]
+    await app.press("shift+tab", "shift+tab")
+    assert app.focused is app.inspector.ladder
+    was = app.inspector.arrangement
+    await app.press("|")
+    await app.press("|")
+    assert app.inspector.arrangement == was
+    await app.press("z")
+    assert app.main.arrangement == "inspector"
+    await app.press("z")
+    assert app.main.arrangement == "both"
+
+
+async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> None:
+    app.write("你好 good day\nby hand")
+    await app.press("ctrl+o")
+    screen = app.app.screen
+    assert isinstance(screen, RequestScreen)
+    await app.until_shown("Nothing is sent from here", "POST http://127.0.0.1", "chat/completions")
+    detail = screen.query_one(Detail)
+    assert detail.row is not None
+    shown = screen.source
+    assert shown is not None
+    coming = shown.records_of(detail.row)[0].draft
+    await app.press("3")
+    await app.until_shown("Content-Length", "User-Agent")
+    await app.press("2")
+    await app.until_shown("by hand")
+    await app.press("escape", "enter")
+    await app.until_idle()
+    row = next(row for row in app.inspector_source.ladder.rows if row.kind == "request" and row.lane == "llm")
+    sent = app.inspector_source.records_of(row)[0].draft
+    assert sent.data == coming.data
+    assert sent.head == coming.head
+    # The one after it is compared with the one before, and an empty prompt has one too.
+    await app.press("ctrl+o")
+    await app.until_shown("The prompt is empty", "since the request before")
+    await app.press("escape")
+
+
+async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(app: Running) -> None:
+    await app.type("/")
+    await app.until_shown("/help")
+    await app.type("ser")
+    await app.until_shown("> /servers")
+    await app.press("tab", "enter")
+    assert isinstance(app.app.screen, ServersScreen)
+    await app.press("escape")
+    await app.type("/inspektor")
+    await app.press("enter")
+    await app.until_shown("there is no such command; there is /help")
+    assert app.prompt.text == "/inspektor"
+    assert not app.session.turn
+    names = [command.title.split(" ")[0] for command in app.app.get_system_commands(app.app.screen)]
+    assert names == [action.name for action in ACTIONS if action.name != "palette"]
+
+
+async def test_history_new_lines_pastes_and_drafts_lose_nothing(app: Running) -> None:
+    await app.send("help")
+    await app.until_idle()
+    await app.type("one")
+    await app.press("ctrl+j")
+    await app.type("two")
+    assert app.prompt.text == "one\ntwo"
+    await app.press("up", "up")
+    assert app.prompt.text == "help"
+    await app.press("down", "down")
+    assert app.prompt.text == "one\ntwo"
+    lines = "\n".join(f"line {number} \x1b[31m" for number in range(3_000))
+    app.app.post_message(events.Paste(lines))
+    await app.until_shown("[pasted 46,889 characters")
+    assert len(said(app)) == 1
+    session, draft = app.session, app.prompt.whole_text()
+    await app.press("ctrl+n")
+    assert app.session is not session
+    assert (app.prompt.text, session.draft) == ("", draft)
+    app.app.show_session(session)
+    await app.until(lambda: app.prompt.whole_text() == draft)
+    assert "[pasted" in app.prompt.text
+    store = app.host.store
+    assert store is not None
+    await app.until(lambda: store.sessions.draft(session.id) == draft)
+
+
+async def test_nothing_is_sent_into_a_turn_at_work_and_nothing_is_lost(app: Running) -> None:
+    await app.send('call math.add {"a": 1, "b": 2}')
+    await app.until_asked()
+    await app.press("tab", "f2")
+    await app.until_shown("1 call to decide (f2)")
+    await app.press("f2", "f2")
+    await app.decide("n")
+    await app.until_idle()
+    await app.send("error hang")
+    await app.until_shown("waiting for fast/openai")
+    await app.send("and this is for later")
+    await app.until_shown("A turn is at work")
+    assert app.prompt.text == "and this is for later"
+    await app.press("ctrl+r")
+    await app.press("escape")
+    await app.until_idle()
+    await app.press("escape", "enter")
+    await app.until_idle()
+    assert said(app)[-1] == "and this is for later"
+    assert app.prompt.text == ""
+
+
+async def test_another_session_is_one_key_away_while_a_question_waits(app: Running) -> None:
+    first = app.session
+    await app.send('call math.add {"a": 1, "b": 2}')
+    await app.until_asked()
+    await app.press("ctrl+n")
+    assert app.session is not first
+    assert app.approval is None
+    assert not app.main.query_one("#talk").disabled
+    await app.until_shown("1 other session waiting for you (f5)")
+    await app.send("help")
+    await app.until_idle()
+    assert first.open_questions()
+    app.app.show_session(first)
+    await app.decide("y")
+    await app.until_idle()
+    await app.until_shown("approved once, by you")
+
+
+async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_again(app: Running) -> None:
+    await app.press("ctrl+r")
+    await app.until_shown("there is nothing to try again")
+    await app.send("error 429 once")
+    await app.until_idle()
+    await app.until_shown("429", "ctrl+r tries again")
+    card = next(item for item in app.session.conversation.items if isinstance(item, NoteItem))
+    assert card.kind == "error"
+    body = json.loads(app.inspector_source.body(app.inspector_source.ladder.rows[-1]))
+    assert body["error"]["message"] in card.what
+    await app.press("ctrl+r")
+    await app.until_shown("This time there is no error")
+    await app.until_idle()
+    await app.send("error stream")
+    await app.until_idle()
+    await app.until_shown("The server had an error in mid-stream", "ctrl+r tries again")
+    app.session.model = ModelRef(provider="closed", model="any")
+    await app.send("is anybody there?")
+    await app.until_idle()
+    await app.until_shown("ctrl+r tries again")
+    card = [item for item in app.session.conversation.items if isinstance(item, NoteItem)][-1]
+    assert "refused" in card.what
+    assert "127.0.0.1:9" in f"{card.what} {card.where}"
+    assert said(app)[-1] == "is anybody there?"
+    app.session.model = ModelRef(provider="keyless", model="any")
+    await app.press("ctrl+r")
+    await app.until_shown("NOBODY_SET_THIS")

@@ -1,0 +1,153 @@
+"""The coming request: exactly what would be sent if the prompt were, before it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+from typing_extensions import override
+
+from tui_host.capture.ladder import Ladder
+from tui_host.capture.visible import line
+from tui_host.errors import TuiHostError
+from tui_host.tui.screens.page import PageScreen
+from tui_host.tui.widgets.details import Detail
+
+if TYPE_CHECKING:
+    from tui_host.capture.record import Draft, Record
+    from tui_host.capture.rows import Row
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+    from tui_host.llm.dialects.dialect import Dialect
+    from tui_host.tui.source import SessionSource
+
+COMING = "coming"
+"""The capture that it stands in: none that is kept."""
+
+
+class ComingSource:
+    """One request that was not sent, after the last one that was: what the details need to show both.
+
+    Attributes:
+        ladder: Its row, after that of the request before it.
+        live: Nothing more comes.
+    """
+
+    live = False
+
+    def __init__(self, draft: Draft, wires: SessionSource | None) -> None:
+        from tui_host.capture.record import Record
+
+        self.ladder = Ladder()
+        self._wires = wires
+        before = None if wires is None else _last_request(wires)
+        if before is not None:
+            self.ladder.feed([before])
+        mono_ns = before.mono_ns if before is not None else 0
+        self._coming = Record(capture=COMING, seq=1, time_ns=0, mono_ns=mono_ns, draft=draft)
+        self._records = [self._coming] if before is None else [before, self._coming]
+        self.ladder.feed([self._coming])
+
+    @property
+    def row(self) -> Row:
+        """The row of the coming request."""
+        return self.ladder.rows[len(self.ladder.rows) - 1]
+
+    def record(self, key: tuple[str, int]) -> Record | None:
+        """One of the two."""
+        return next((record for record in self._records if record.key == key), None)
+
+    def records_of(self, row: Row) -> Sequence[Record]:
+        """The row's own."""
+        return [record for record in self._records if record.key == (row.capture, row.seq)]
+
+    def body(self, row: Row) -> bytes:
+        """The row's bytes."""
+        return b"".join(record.draft.data for record in self.records_of(row))
+
+    def started_mono_ns(self, row: Row) -> int:
+        """It has not begun."""
+        return row.mono_ns
+
+    def dialect(self, row: Row) -> Dialect | None:
+        """As in the inspector."""
+        return None if self._wires is None else self._wires.dialect(row)
+
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        """As in the inspector."""
+        return {} if self._wires is None else self._wires.names(row)
+
+
+def _last_request(wires: SessionSource) -> Record | None:
+    for number in range(len(wires.ladder.rows) - 1, -1, -1):
+        row = wires.ladder.rows[number]
+        if row.kind == "request" and row.lane == "llm":
+            return wires.record((row.capture, row.seq))
+    return None
+
+
+class RequestScreen(PageScreen):
+    """Parts, bytes and headers of the request that comes next.
+
+    Attributes:
+        source: What is shown, None while it is made.
+    """
+
+    HEADING = "The coming request"
+    PLACE = "Request"
+    AUTO_FOCUS: ClassVar[str | None] = "PageView"
+    DEFAULT_CSS = """
+    RequestScreen { & > #request-note { height: auto; padding: 0 1; color: $text-muted; } }
+    """
+
+    def __init__(self, host: Host, session: Session, unsent: str, wires: SessionSource | None) -> None:
+        super().__init__()
+        self._host = host
+        self._session = session
+        self._unsent = unsent
+        self._wires = wires
+        self.source: ComingSource | None = None
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        return [
+            Static(id="request-note", markup=False),
+            Detail(glyphs=self.glyphs, empty="Nothing yet.", id="request-detail"),
+        ]
+
+    def on_mount(self) -> None:
+        """Make the request; the demo model may have to be started for it."""
+        if self._session.busy:
+            self._note(
+                "A turn is at work: its next request is made when its calls have their results. Look again then."
+            )
+            return
+        self._note(
+            "As it would go out if you sent what stands in the prompt now. Nothing is sent from here."
+            if self._unsent
+            else "The prompt is empty: this is what goes before your next message. Nothing is sent from here."
+        )
+        self.run_worker(self._make())
+
+    async def _make(self) -> None:
+        try:
+            draft = await self._host.coming(self._session, self._unsent)
+        except TuiHostError as error:
+            self._note(f"There can be no request: {error}")
+            return
+        url = draft.head.url if draft.head is not None and draft.head.url is not None else ""
+        self.say(f"The coming request   POST {line(url, 200)}   {len(draft.data):,} bytes")
+        self.source = source = ComingSource(draft, self._wires)
+        detail = self.query_one(Detail)
+        detail.show(source, source.row)
+        detail.sync(now=True)
+
+    def _note(self, words: str) -> None:
+        self.query_one("#request-note", Static).update(Content(line(words, 1000)))
+
+    def look(self) -> None:
+        """Go on with a long page."""
+        self.query_one(Detail).sync()
