@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 from textual.binding import BindingsMap
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tests.tui.app_running import MATH, PATIENT, SMALL, Running, fast, running
+from tests.tui.app_running import MATH, SMALL, Running, fast, running
+from tui_host.host.host import Host
+from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.tui.keys import ACTIONS, PLACES
 from tui_host.tui.screens.help import HelpScreen, HelpView
@@ -226,21 +230,34 @@ async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app:
 # Sessions.
 
 
+async def kept(folder: Path, text: str, *texts: str) -> dict[str, list[bytes]]:
+    """Sessions of an earlier run, one for each text: what the first one sent to the model and to the servers."""
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+    host = Host(load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), os.environ), allow_all=True)
+    sent: dict[str, list[bytes]] = {}
+    async with anyio.create_task_group() as group:
+        group.start_soon(host.serve)
+        await host.ready()
+        for said in texts:
+            session = host.new_session()
+            host.send(session, said)
+            with anyio.fail_after(30):
+                while session.busy:
+                    await anyio.sleep(0.02)
+        store = host.store
+        assert store is not None
+        first = next(iter(host.sessions))
+        for record, _ in store.session_records(first):
+            if record.draft.direction == "out" and record.draft.kind in {"request", "frame"}:
+                sent.setdefault(record.draft.wire, []).append(record.draft.data)
+        host.stop()
+    return sent
+
+
 async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp_path: Path, model_url: str) -> None:
-    async with running(tmp_path, config=fast(model_url) + MATH, size=SMALL) as app:
-        await opened(app, "f5")
-        await app.until_shown("No session yet.", "ask something")
-        await app.press("escape")
-        await app.send("你好，请计算 6 × 5")
-        await app.decide("y")
-        await app.until_idle()
-        await app.press("ctrl+n")
-        await app.send("list tools")
-        await app.until_idle()
-        requests, frames = app.bodies("llm", "out"), app.bodies("mcp", "out")
-    off = f'{fast(model_url)}{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
+    sent = await kept(tmp_path, fast(model_url) + MATH, "你好，请计算 6 × 5", "list tools")
+    off = f'{fast(model_url)}[servers.math]\nbundled = "math"\nenabled = false\n'
     async with running(tmp_path, config=off, size=SMALL) as app:
-        await app.until(lambda: app.host.store is not None)
         await opened(app, "f5")
         await app.until_shown("Sessions   2", "> 2", "list tools", "你好，请计算", "1 turn")
         await app.type("6 × 5")
@@ -251,17 +268,17 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         await app.until_shown("Sessions   1 found", "> 2")
         await app.press("enter")
         await app.until(lambda: app.app.screen is app.main)
-        await app.until_shown("你好，请计算", "math.multiply", "30", "approved once, by you", "tools/call")
-        rows = app.inspector_source.ladder.rows
+        await app.until_shown("你好，请计算", "math.multiply", "30", "tools/call")
         source = app.inspector_source
-        asked = [source.body(row) for row in rows if row.kind == "request" and row.lane == "llm"]
-        assert asked == requests[:2]
-        called = [source.body(row) for row in rows if row.method == "tools/call" and row.outward]
-        assert called == [frame for frame in frames if b'"tools/call"' in frame]
+        asked = [row for row in source.ladder.rows if row.kind == "request" and row.lane == "llm"]
+        assert [source.body(row) for row in asked] == sent["llm"]
+        called = [row for row in source.ladder.rows if row.method == "tools/call" and row.outward]
+        assert [source.body(row) for row in called] == [data for data in sent["mcp"] if b'"tools/call"' in data]
+        assert len(asked) == 2
         await app.send("and now?")
         await app.until_idle()
-        told = json.loads(app.bodies("llm", "out")[-1])["messages"]
-        assert told[: len(json.loads(requests[1])["messages"])] == json.loads(requests[1])["messages"]
+        before = json.loads(sent["llm"][-1])["messages"]
+        assert json.loads(app.bodies("llm", "out")[-1])["messages"][: len(before)] == before
 
 
 # Help, and what holds on every screen.
@@ -314,3 +331,15 @@ def test_help_lists_exactly_the_keys_that_are_bound(place: str, parts: tuple[typ
     bound = set[str]().union(*(keys_of(part) for part in parts))
     leaves = {"escape"} if issubclass(parts[0], PageScreen) else set[str]()
     assert listed | leaves == bound | set(beside.split())
+
+
+async def test_with_ascii_asked_for_no_screen_draws_anything_else(tmp_path: Path) -> None:
+    text = '[ui]\nascii = true\n[servers.off]\ncommand = "never-started"\nenabled = false\n'
+    async with running(tmp_path, config=text, size=(100, 30)) as app:
+        for key, words in (("f1", "Help"), ("f3", "o off"), ("f4", "* demo/openai"), ("f5", "No session yet.")):
+            await opened(app, key)
+            await app.until_shown(words)
+            assert app.text.isascii()
+        await app.press("f2")
+        await app.until_shown("Nothing on the wire yet.")
+        assert "│" not in app.text
