@@ -128,7 +128,9 @@ class Prompt(TextArea):
                 self._completion.close()
         elif not self.text and event.character in self.quick:
             self._take(event)
-            self.post_message(self.Sent(self.quick[event.character or ""]))
+            text = self.quick[event.character or ""]
+            self.remember(text)
+            self.post_message(self.Sent(text))
         elif not self.text and event.character == "?":
             self._take(event)
             self.post_message(self.Command("help"))

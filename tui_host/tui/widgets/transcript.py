@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -313,14 +313,14 @@ class Transcript(LineView):
         if inside == 0 or (isinstance(self._column.conversation[number], CallItem) and inside == 1):
             self.toggle(number)
 
-    def pick(self, key: str) -> bool:
-        """Choose a question of the empty chat by its key; False if there is none, or the chat is not empty."""
-        text = self._empty.question(key) if not len(self._column) else ""
-        if text:
-            self.post_message(self.Picked(text))
-        return bool(text)
+    @property
+    def questions(self) -> Mapping[str, str]:
+        """What is offered to be sent, by its key; nothing once the chat has begun."""
+        return {} if len(self._column) else dict(self._empty.questions)
 
     def on_key(self, event: events.Key) -> None:
         """The keys of the questions."""
-        if self.pick(event.key):
+        text = self.questions.get(event.key)
+        if text is not None:
             event.stop()
+            self.post_message(self.Picked(text))

@@ -24,10 +24,6 @@ class Empty:
     questions: tuple[tuple[str, str], ...] = ()
     lines: tuple[str, ...] = ()
 
-    def question(self, key: str) -> str:
-        """The question that a key stands for, empty if none."""
-        return next((text for own, text in self.questions if own == key), "")
-
     def rows(self, look: Look) -> list[tuple[Strip, str]]:
         """Its lines, each with the question that it belongs to, if it does."""
         rows = [(Strip([]), "")]

@@ -1,0 +1,79 @@
+"""Nothing outlives the program, however it ends. The seconds are the Contract's, doubled for a machine that does much else."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.system.terminal import ROOT, Terminal, program, server
+
+HOSTILE = ROOT / "tests/servers/hostile.py"
+STUBBORN = "".join(server(mode, HOSTILE, mode) for mode in ("deaf", "grandchild", "good"))
+"""One ignores the end of its input and SIGTERM, one has a child of its own that does."""
+
+
+def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with program(tmp_path, config="") as terminal:
+        terminal.until_shown("Ask anything")
+        first = time.monotonic() - terminal.started
+        terminal.until_shown("● math", "● weather", "● orders")
+        idle = memory(terminal)
+        terminal.type("write 500 words\r")
+        terminal.until(lambda: "receiving" in terminal.screen.text or "words" in terminal.screen.text)
+        for size in ((20, 5), (60, 20), (1, 1), (140, 45)):  # while it streams
+            terminal.resize(*size)
+            terminal.until(lambda: terminal.screen.sequences.count("csi:?1049h") == 1 and terminal.read(0.3))
+        terminal.until_shown("ctrl+q quit", "LLM 2")
+        running = terminal.family.look()
+        assert sum("tui_host.demo.servers" in words for words in running.values()) == 3
+        assert sum("demo-model" in words for words in running.values()) == 1
+        assert sum("guard_process" in words for words in running.values()) == 1
+        asked = time.monotonic()
+        terminal.type("\x11")
+        assert terminal.ended() == 0
+        took = time.monotonic() - asked
+        assert terminal.is_restored()
+        assert terminal.family.living() == set()
+        assert took < 4
+    with capsys.disabled():
+        print(f" [first frame {first:.2f} s, idle {idle} kB, quit {took:.2f} s]", end="")
+
+
+def hang_up(terminal: Terminal) -> None:
+    terminal.hang_up()
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (lambda terminal: terminal.type("\x11"), 0),
+        (hang_up, 129),
+        (lambda terminal: terminal.signal(signal.SIGKILL), -9),
+    ],
+    ids=["quit", "window closed", "killed"],
+)
+def test_servers_that_do_not_want_to_end_are_gone_within_six_seconds(
+    tmp_path: Path, end: Callable[[Terminal], None], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with program(tmp_path, config=STUBBORN) as terminal:
+        terminal.until_shown("● deaf", "● grandchild", "● good", "stderr  grandchild ")
+        family = terminal.family
+        assert len(family.look()) == 5  # with the guard and the grandchild
+        asked = time.monotonic()
+        end(terminal)
+        assert terminal.ended() == code
+        terminal.until(lambda: not family.living())
+        took = time.monotonic() - asked
+        assert took < 12
+    with capsys.disabled():
+        print(f" [{took:.2f} s]", end="")
+
+
+def memory(terminal: Terminal) -> int:
+    """The program's resident memory in kilobytes; 0 where /proc is not there."""
+    status = Path(f"/proc/{terminal.process.pid}/status")
+    return int(status.read_text().partition("VmRSS:")[2].split()[0]) if status.exists() else 0
