@@ -30,7 +30,7 @@ from tui_host.tui.widgets.approval import Approval
 
 FOLDER = Path(__file__).parent
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
-DARK, LIGHT = "textual-dark", "textual-light"
+DARK, LIGHT = "textual-dark", "catppuccin-latte"
 BIG, SMALL = (140, 45), (80, 24)
 SUM = "what is (6 × 5 + 7) / 2? use the tools"
 PATIENCE = 60
@@ -129,8 +129,7 @@ async def inspector(person: Person) -> None:
 
 async def servers(person: Person) -> None:
     """The servers."""
-    await person.whole_turn(SUM, 3)
-    await person.press("f3")
+    await person.press("f3", "tab", *["down"] * 7, "enter")
 
 
 async def sessions(person: Person) -> None:
@@ -143,8 +142,8 @@ async def sessions(person: Person) -> None:
 
 async def chinese(person: Person) -> None:
     """A conversation in Chinese."""
-    await person.whole_turn("订单 1042 到哪了？", 1)
     await person.whole_turn("东京和巴黎的天气怎么样？", 2)
+    await person.whole_turn("(6 × 5 + 7) / 2 等于多少？", 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

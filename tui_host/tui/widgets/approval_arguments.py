@@ -22,7 +22,7 @@ class Arguments(LineView, can_focus=False):
         height: 1;
         background: $surface;
         border-subtitle-color: $text-muted;
-        &.-framed { border: round $foreground 40%; border-subtitle-align: right; }
+        &.-framed { border: round $foreground 40%; border-subtitle-align: right; padding: 0 1; }
         &.-framed.-ascii { border: ascii $foreground 40%; }
     }
     """

@@ -1,0 +1,266 @@
+"""The real app on a host that stands still: fixed records, items, servers and clocks, so that each picture is always the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+from textual.pilot import Pilot
+from typing_extensions import override
+
+from tests.tui.inspector_wires import Wires, a_turn, connected
+from tests.tui.pictures import UPDATE, faint, golden, keep, picture_of, runs_of, text_of
+from tui_host.capture.record import Draft, Record
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store import Store
+from tui_host.chat.arguments import canonical
+from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem, UserItem
+from tui_host.chat.policy import CallRequest, Decision, Policy, Question
+from tui_host.chat.session import Session
+from tui_host.errors import JSON
+from tui_host.host.host import DEFAULT_MODEL, Host
+from tui_host.servers.catalog import ServerStatus, Tool
+from tui_host.servers.pool import Pool
+from tui_host.settings.load import Overrides, load
+from tui_host.tui.app import TuiHost
+
+PATIENCE = 20
+"""Seconds that a slow machine has to draw a picture."""
+LEAST = 3.0
+"""Contrast of the faintest words: placeholders, what is switched off, a theme's palest colours. Source: WCAG 2.2, 1.4.11."""
+MOMENT_NS = 1_700_000_000_000_000_000
+
+NUMBERS: JSON = {
+    "type": "object",
+    "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+    "required": ["a", "b"],
+}
+TOOLS = tuple(
+    Tool(
+        server="math",
+        name=name,
+        description=f"{name.capitalize()} two numbers.",
+        schema=NUMBERS,
+        annotations=(("readOnlyHint", True),),
+        fingerprint=f"print of {name}",
+        size=420,
+    )
+    for name in ("multiply", "add")
+)
+STATUSES = (
+    ServerStatus(
+        name="math",
+        state="ready",
+        command="bundled math",
+        protocol_version="2026-07-28",
+        era="stateless",
+        server_info="math 1.0.0",
+        instructions="Two numbers each. 数字可以是小数。",
+        capabilities={"tools": {"listChanged": False}},
+        tools=TOOLS,
+        frames_out=3,
+        frames_in=3,
+        stderr=("math server: ready",),
+    ),
+    ServerStatus(name="weather", state="connecting", detail="starting", command="uvx weather-server --units metric"),
+    ServerStatus(
+        name="docs",
+        state="failed",
+        detail="the program ended with exit code 1 before it answered",
+        command="npx -y docs-server",
+        stderr=("Error: DB_URL is not set", "    at main (index.js:12)"),
+        exit_code=1,
+    ),
+    ServerStatus(name="old", state="disabled", transport="http", command="https://old.example/mcp"),
+)
+
+
+class StillPool(Pool):
+    """Servers that are as they are."""
+
+    shown: tuple[ServerStatus, ...] = STATUSES
+
+    @override
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        return self.shown
+
+
+class StillClock:
+    """A clock that shows what it was set to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def wall_ns(self) -> int:
+        """As records of the inspector's tests have it."""
+        return MOMENT_NS + round(self.seconds * 1e9)
+
+    def mono_ns(self) -> int:
+        """The same."""
+        return 5_000_000_000 + round(self.seconds * 1e9)
+
+
+class RecordedWires(Wires):
+    """The inspector tests' turn, recorded by a real recorder."""
+
+    def __init__(self, recorder: Recorder, clock: StillClock) -> None:
+        super().__init__()
+        self.recorder, self.clock = recorder, clock
+
+    @override
+    def append(self, draft: Draft, at: float) -> Record:
+        self.clock.seconds = at
+        self.recorder.append(draft)
+        return super().append(draft, at)
+
+
+class Still:
+    """The app, and what happens in it."""
+
+    def __init__(self, app: TuiHost, wires: RecordedWires) -> None:
+        self.app, self.wires = app, wires
+        self.pilot: Pilot[int] | None = None
+
+    @property
+    def session(self) -> Session:
+        """The session on the screen."""
+        return self.app.session
+
+    # What happens.
+
+    def a_whole_turn(self) -> None:
+        """A question, one call, its answer; in the chat and on both wires."""
+        connected(self.wires)
+        a_turn(self.wires)
+        request = self.wires.ladder.rows[-1]
+        response = self.wires.response(
+            request, 3.97, b'data: {"choices":[{"index":0,"delta":{"content":"6 \xc3\x97 5 = **30**"}}]}\n\n'
+        )
+        self.wires.end(response, 4.2)
+        chat = self.session.conversation
+        self.session.turn = 1
+        chat.add(UserItem(turn=1, text="what's 6 × 5? use the tools"))
+        chat.add(a_call(state="done", words="approved once, by you, after 2.5 s", result="30", milliseconds=12.0))
+        text = "6 × 5 = **30**\n\n| step | tool |\n| --- | --- |\n| 1 | `math.multiply` |\n\n乘法的结果是 30。"
+        chat.add(AnswerItem(turn=1, step=2, text=text, state="done", seconds=0.3))
+        chat.add(SummaryItem(turn=1, steps=2, calls=1, seconds=3.2, tokens_in=612, tokens_out=85))
+
+    def a_question(self) -> None:
+        """Two calls wait for their decisions."""
+        connected(self.wires)
+        chat = self.session.conversation
+        self.session.turn = 1
+        chat.add(UserItem(turn=1, text="what's 6 × 5 and 30 + 7? use the tools"))
+        for number, (tool, arguments) in enumerate(zip(TOOLS, ({"a": 6, "b": 5}, {"a": 30, "b": 7}), strict=True)):
+            asked = canonical(dict(arguments))
+            chat.add(replace(a_call(state="waiting"), call=f"c{number}", tool=tool.name, asked=asked.decode()))
+            request = CallRequest(call=f"c{number}", tool=tool, arguments=asked)
+            self.session.questions.append(Question(request, answered=nobody_waits))
+
+    def a_failed_request(self) -> None:
+        """The provider refuses the key."""
+        connected(self.wires)
+        body = b'{"error":{"message":"Incorrect API key provided."}}'
+        request = self.wires.request(json.dumps({"model": "openai", "messages": []}).encode(), 1.0, exchange="x1")
+        self.wires.end(self.wires.response(request, 1.2, body, status=401), 1.3)
+        chat = self.session.conversation
+        self.session.turn = 1
+        chat.add(UserItem(turn=1, text="hello"))
+        chat.add(
+            NoteItem(
+                turn=1,
+                kind="error",
+                what="401 Incorrect API key provided.",
+                where="demo: POST https://api.example/v1/chat/completions",
+                remedy="set OPENAI_API_KEY, or choose another model with f4",
+                again=True,
+            )
+        )
+
+    # What is looked at.
+
+    async def press(self, *keys: str) -> None:
+        """Keys as a person presses them."""
+        assert self.pilot is not None
+        await self.pilot.press(*keys)
+
+    async def resize(self, columns: int, lines: int) -> None:
+        """Another size of the terminal."""
+        assert self.pilot is not None
+        await self.pilot.resize_terminal(columns, lines)
+
+    async def until_shown(self, *words: str) -> None:
+        """Wait until all of this stands on the screen."""
+        assert self.pilot is not None
+        with anyio.fail_after(PATIENCE):
+            while not all(word in text_of(runs_of(self.app)) for word in words):
+                await self.pilot.pause(0.02)
+
+    async def looks_like(self, name: str, *, colours: bool = False) -> None:
+        """Wait until the screen is like a golden picture, else tell the difference; all on it must be readable."""
+        assert self.pilot is not None
+        wanted = golden(name)
+        seen = self._seen(colours=colours)
+        steady = 0
+        with anyio.move_on_after(PATIENCE):
+            while (steady < 30) if UPDATE else (seen != wanted):
+                await self.pilot.pause(0.05)
+                before, seen = seen, self._seen(colours=colours)
+                steady = steady + 1 if seen == before else 0
+        if UPDATE:
+            keep(name, seen)
+        else:
+            assert seen == wanted, f"{name} looks different"
+        assert not self.faint, self.faint
+
+    def _seen(self, *, colours: bool) -> str:
+        lines = runs_of(self.app)
+        return picture_of(lines) if colours else text_of(lines)
+
+    @property
+    def faint(self) -> list[str]:
+        """What on the screen does not stand out from its background."""
+        return faint(runs_of(self.app), least=LEAST)
+
+
+def a_call(**more: str | float) -> CallItem:
+    """A call of `math.multiply`."""
+    known: dict[str, JSON] = {"asked": '{"a":6,"b":5}', "sent": '{"a":6,"b":5}', **more}
+    return CallItem(turn=1, step=1, call="s.1.1.1", server="math", tool="multiply", **known)  # pyright: ignore[reportArgumentType] - named by the tests here
+
+
+def nobody_waits(question: Question, decision: Decision) -> None:
+    """No turn is at work."""
+
+
+@asynccontextmanager
+async def still(
+    folder: Path, *, size: tuple[int, int], theme: str = "textual-dark", servers: Sequence[ServerStatus] = STATUSES
+) -> AsyncGenerator[Still]:
+    """The app, on a host that nobody runs."""
+    (folder / "config.toml").write_text(f'[ui]\ntheme = "{theme}"\n', encoding="utf-8")
+    settings = load(Overrides(config=folder / "config.toml", data_dir=folder), {})
+    host = Host(settings)
+    clock = StillClock()
+    host.store = Store.open(folder / "tui-host.db")
+    host.recorder = Recorder(host.store, Redactor(()), capture="c1", clock=clock)
+    pool = StillPool({}, host.recorder, {})
+    pool.shown = tuple(servers)
+    host.pool = pool
+    app = TuiHost(host)
+    app.session = Session(
+        id="s", source="chat", created_ns=MOMENT_NS, model=DEFAULT_MODEL, protocol="native", policy=Policy(())
+    )
+    here = Still(app, RecordedWires(host.recorder, clock))
+    try:
+        async with app.run_test(size=size) as pilot:
+            here.pilot = pilot
+            yield here
+    finally:
+        host.recorder.close()
+        host.store.close()
