@@ -195,6 +195,8 @@ class Host:
             if self.recorder is not None:
                 await asyncio.to_thread(self.recorder.close)
             if self.store is not None:
+                for session in self.sessions:
+                    self.store.sessions.release(session)
                 await asyncio.to_thread(self.store.close)
 
     async def _provider(self, name: str) -> Provider:

@@ -20,7 +20,7 @@ QUESTIONS = (
     "订单 1042 到哪了？",
 )
 HOW = "Each number sends its question. Nothing runs before you approve it."
-NONE_FOUND = "The demo model follows rules and is no AI. For a real one set OPENAI_API_KEY (or another provider's), or start Ollama; f4 chooses."
+NONE_FOUND = "The demo model follows rules and is no AI. For a real one set OPENAI_API_KEY (or another provider's), or start Ollama. f4 chooses the model."
 MOST = 4
 """Keys, and local servers, that are named; the model screen has them all."""
 
@@ -36,7 +36,7 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Empty:
     servers = [_server(server) for server in local]
     lines = [HOW]
     if keys or servers:
-        lines.append(f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}. f4 chooses.")
+        lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "f4 chooses the model."]
     elif settings.model is None or settings.model.provider == "demo":
         lines.append(NONE_FOUND)
     questions = tuple((str(number), words) for number, words in enumerate(QUESTIONS, start=1))

@@ -1,0 +1,148 @@
+"""What a person finds when the program was ended and is started again, and what it leaves behind; the embedded default."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from typing_extensions import override
+
+from tests.tui.app_running import SMALL, WIDE, fast, running
+from tui_host.chat.conversation import AnswerItem, CallItem
+from tui_host.tui.offers import QUESTIONS, offers
+
+pytestmark = pytest.mark.timeout(180)
+
+NO_SERVERS = '[servers.off]\nbundled = "math"\nenabled = false\n'
+
+
+def children() -> set[str]:
+    """The command lines of this process's children."""
+    found: set[str] = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == os.getpid() and fields[0] != "Z":
+                found.add((entry / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+async def test_the_embedded_default_works_without_configuration_and_leaves_no_child(tmp_path: Path) -> None:
+    before = children()
+    environment = {"DEEPSEEK_API_KEY": "sk-nobody-has-this-one"}
+    async with running(tmp_path, size=WIDE, environment=environment) as app:
+        await app.until_shown(*QUESTIONS[:2], "DEEPSEEK_API_KEY is set", "f4 chooses the model")
+        assert "sk-nobody" not in app.text
+        await app.until_ready()
+        await app.until_shown("demo/openai · native", "● math", "● weather", "● orders")
+        await app.press("2")
+        await app.until_asked()
+        await app.until_shown("Approve 2 calls?", "weather.get_forecast")
+        assert children() - before
+        # It is left in the middle of a turn.
+        await app.press("ctrl+q")
+        await app.until(lambda: not app.app.is_running)
+    assert children() == before
+    assert app.session.questions == []
+    async with running(tmp_path, size=SMALL) as again:
+        await again.until(lambda: again.host.pool is not None)
+        session = again.host.open_session("last")
+        again.app.show_session(session)
+        await again.until_shown("what is the weather in Paris and in Tokyo?", "not decided")
+        assert [item.state for item in session.conversation.items if isinstance(item, CallItem)] == ["rejected"] * 2
+        await again.until(lambda: again.inspector_source.ladder.rows)
+        rows = again.inspector_source.ladder.rows
+        await again.until(lambda: [row for row in rows if row.kind == "request" and row.turn == 1])
+
+
+async def test_drafts_come_back_whether_the_program_was_quit_or_killed(tmp_path: Path, model_url: str) -> None:
+    config = fast(model_url) + NO_SERVERS
+    async with running(tmp_path, config=config, size=SMALL) as app:
+        await app.until(lambda: app.host.pool is not None)
+        await app.send("help")
+        await app.until_idle()
+        first = app.session.id
+        app.write("half a thought")
+        await app.press("ctrl+n")
+        await app.type("quit at once after this")
+        await app.press("ctrl+q")
+        await app.until(lambda: not app.app.is_running)
+    async with running(tmp_path, config=config, size=SMALL) as app:
+        await app.until(lambda: app.prompt.text == "quit at once after this")
+        app.app.show_session(app.host.open_session(first))
+        assert app.prompt.text == "half a thought"
+        await app.until_shown("I am the demo model")
+        store, kept = app.host.store, app.session.id
+        assert store is not None
+        app.write("never sent, never quit")
+        await app.until(lambda: store.sessions.draft(kept) == "never sent, never quit")
+    async with running(tmp_path, config=config, size=SMALL) as app:
+        await app.until(lambda: app.host.pool is not None)
+        await app.until(lambda: app.prompt.text == "quit at once after this")
+        assert app.host.open_session(kept).draft == "never sent, never quit"
+
+
+async def test_an_answer_cut_by_the_end_of_the_program_says_so(tmp_path: Path) -> None:
+    async with running(tmp_path, config=NO_SERVERS, size=SMALL) as app:
+        await app.send("write 3000 words")
+        await app.until(lambda: "A host talks" in app.text)
+        await app.press("ctrl+q")
+        await app.until(lambda: not app.app.is_running)
+    async with running(tmp_path, config=NO_SERVERS, size=SMALL) as again:
+        await again.until(lambda: again.host.pool is not None)
+        session = again.host.open_session("last")
+        answer = next(item for item in session.conversation.items if isinstance(item, AnswerItem))
+        assert answer.state in {"stopped", "cut"}
+        assert "A host talks" in answer.text
+        again.app.show_session(session)
+        await again.until_shown("A host talks")
+
+
+class Models(BaseHTTPRequestHandler):
+    """A model server as its list of models shows it."""
+
+    def do_GET(self) -> None:
+        body = json.dumps({"object": "list", "data": [{"id": "llama\x1b[31m3", "object": "model"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    @override
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def models_at() -> Generator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Models)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+async def test_a_model_server_on_this_machine_is_offered_once_it_answered(tmp_path: Path) -> None:
+    from tui_host.llm.probe import local_servers
+
+    async with running(tmp_path, config=NO_SERVERS, size=SMALL) as app:
+        await app.until(lambda: app.host.pool is not None)
+        with models_at() as url:
+            found = await local_servers({"ollama": url})
+        app.main.offer(found)
+        await app.until_shown("Found: Ollama runs here with llama")
+        assert "\x1b" not in app.text
+        settings = app.host.settings
+    assert "set OPENAI_API_KEY" in offers(settings).lines[1]
