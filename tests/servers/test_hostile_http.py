@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from tests.servers.raw_http import Asked, Script, raw_http, well_behaved
-from tests.servers.running import hostile, remote, started
+from tests.servers.running import hostile, listening, remote, started
 from tui_host.errors import ServerError
 
 
@@ -77,6 +77,11 @@ async def rpc_error(asked: Asked) -> None:
     await asked.answer("400 Bad Request", json.dumps(value).encode(), Content_Type="application/json")
 
 
+async def rpc_error_of_the_same_code(asked: Asked) -> None:
+    value = {"jsonrpc": "2.0", "id": asked.frame["id"], "error": {"code": -32000, "message": "all rooms are taken"}}
+    await asked.answer("200 OK", json.dumps(value).encode(), Content_Type="application/json")
+
+
 async def no_json(asked: Asked) -> None:
     await asked.answer("200 OK", b'{"jsonrpc":"2.0",', Content_Type="application/json")
 
@@ -98,8 +103,8 @@ async def stream_without_answer(asked: Asked) -> None:
 
 
 FAULTS: list[tuple[Script, str]] = [
-    (dropped, "RemoteProtocolError|disconnected"),
-    (half_a_body, "peer closed connection"),
+    (dropped, "the answer was lost: Server disconnected .*; the tool may have run"),
+    (half_a_body, "the answer was lost: peer closed connection .*; the tool may have run"),
     (bad_gzip, "broken"),
     (gzip_bomb, "decodes to more than"),
     (login_page, "HTTP 200 OK: Sign in to .*Hotel WiFi"),
@@ -109,10 +114,11 @@ FAULTS: list[tuple[Script, str]] = [
     (nowhere, "HTTP 307"),
     (accepted, "202"),
     (rpc_error, "no such city"),
+    (rpc_error_of_the_same_code, "^raw: all rooms are taken$"),
     (no_json, "Failed to parse"),
     (many_parts, "parts or more"),
     (many_parts_in_an_event, "parts or more"),
-    (stream_without_answer, "without a response"),
+    (stream_without_answer, "the answer was lost: .* without a response; the tool may have run"),
 ]
 
 
@@ -137,6 +143,16 @@ async def test_a_refused_connection_is_one_line() -> None:
             assert "refused" in status.detail
             assert "\n" not in status.detail
             assert running.status("good").state == "ready"
+
+
+async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
+    with listening("http") as (url, process):
+        async with started(remote("gone", url)) as running:
+            process.kill()
+            process.wait()
+            with anyio.fail_after(10), pytest.raises(ServerError, match="refused; nothing was sent") as caught:
+                await running.call("gone")
+            assert not caught.value.sent
 
 
 async def test_a_server_that_is_no_mcp_server_is_told_by_its_own_words() -> None:

@@ -112,6 +112,14 @@ def _output(flight: Flight, wire: Wire) -> ToolOutput:
     return output
 
 
+def _is_lost(fault: BaseException) -> bool:
+    """Whether it stands for an answer that never came whole: made by the SDK, or by our gate, in its place."""
+    if not isinstance(fault, MCPError) or fault.code != mcp_types.CONNECTION_CLOSED:
+        return False
+    data: object = fault.error.data
+    return fault.error.message.startswith("SSE stream ") or (is_object(data) and data.get("tui-host") == "fault")
+
+
 def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
     fault = innermost(error)
     if flight.refusal:
@@ -128,4 +136,6 @@ def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
     what, remedy = reason_of(fault, answer=flight.answer)
     if not flight.is_sent:
         what = f"{what}; nothing was sent"
+    elif _is_lost(fault):
+        what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
     return ServerError(what, wire.server, remedy, sent=flight.is_sent)

@@ -31,6 +31,7 @@ NOTIFICATION_SECONDS = 15.0
 STREAM_SECONDS = 3600.0
 """A stream for the server's own messages may be silent for so long."""
 _UPSTREAM = -32000
+_BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 class HttpGate(httpx2.AsyncBaseTransport):
@@ -59,13 +60,25 @@ class HttpGate(httpx2.AsyncBaseTransport):
         if request.method == "POST":
             return await self._post(request)
         if request.method == "GET":
-            await self._gets.wait()
-            _be_patient(request)
+            return await self._get(request)
         return self._noted(await self._inner.handle_async_request(request), None)
 
     @override
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+    async def _get(self, request: httpx2.Request) -> httpx2.Response:
+        """Open a stream; one that goes on with a lost answer tells the call why it could not."""
+        await self._gets.wait()
+        _be_patient(request)
+        flight = current_flight.get() if "last-event-id" in request.headers else None
+        try:
+            response = self._noted(await self._inner.handle_async_request(request), flight)
+        except (httpx2.TransportError, OSError) as error:
+            if flight is not None:
+                flight.answer = HttpAnswer(status=0, words=fault_words(error))
+            raise
+        return response
 
     async def _post(self, request: httpx2.Request) -> httpx2.Response:
         body = b"".join([part async for part in _async(request.stream)])
@@ -109,6 +122,8 @@ class HttpGate(httpx2.AsyncBaseTransport):
         except (httpx2.TransportError, OSError, CodingError) as error:
             answer = HttpAnswer(status=0, words=fault_words(error))
             self._tell(answer, flight)
+            if flight is not None and isinstance(error, _BEFORE_SENDING):
+                flight.is_sent = False
             return _error(request, frame, 502, answer.words)
 
     def _noted(self, response: httpx2.Response, flight: Flight | None) -> httpx2.Response:
