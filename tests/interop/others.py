@@ -1,0 +1,133 @@
+"""Software that this project did not write: where it comes from, which version, how it is started.
+
+Everything is started on the loopback interface, from the registries' packages of exactly these versions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.interop.exported import object_of
+from tui_host.errors import JSON
+
+NPM = {
+    "@modelcontextprotocol/server-everything": "2026.8.31",
+    "@modelcontextprotocol/server-filesystem": "2026.8.31",
+    "@modelcontextprotocol/server-memory": "2026.8.31",
+    "@copilotkit/aimock": "1.43.0",
+}
+TIME = "mcp-server-time@2026.10.19"
+GIT = "mcp-server-git@2026.10.19"
+FETCH = "mcp-server-fetch@2026.10.24"
+SQLITE = "mcp-server-sqlite@2025.4.25"
+EVERYTHING = "@modelcontextprotocol/server-everything"
+
+FASTMCP = "fastmcp==2.14.7"
+FILESYSTEM = "@modelcontextprotocol/server-filesystem"
+MEMORY = "@modelcontextprotocol/server-memory"
+AIMOCK = "@copilotkit/aimock"
+
+HOME = os.environ.get("HOME", "/")
+"""The person's: package caches are there. What each test gets as its home is empty."""
+START_SECONDS = 60
+
+
+def uvx(package: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
+    """The command of a program of PyPI, as a person writes it."""
+    if shutil.which("uvx") is None:
+        pytest.skip("uvx is not installed")
+    return ["uvx", *options, package, *arguments]
+
+
+def npx(package: str) -> list[str]:
+    """The command of a program of npm, as a person writes it."""
+    if shutil.which("npx") is None:
+        pytest.skip("npx is not installed")
+    return ["npx", "-y", f"{package}@{NPM[package]}"]
+
+
+class Node:
+    """The npm packages, installed once into a folder of pytest's cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self._modules = folder / "node_modules"
+        if shutil.which("npm") is None:
+            pytest.skip("npm is not installed")
+        wanted = [f"{name}@{version}" for name, version in NPM.items() if self._version(name) != version]
+        if wanted:
+            command = ["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), *wanted]
+            subprocess.run(command, env={**os.environ, "HOME": HOME}, check=True, timeout=300)
+
+    def command(self, package: str, *arguments: str, program: str = "") -> list[str]:
+        """How a package's program is started, without npx before it."""
+        programs = object_of(self._read(package)["bin"])
+        place = programs[program] if program else next(iter(programs.values()))
+        return ["node", str(self._modules / package / str(place)), *arguments]
+
+    def _read(self, package: str) -> Mapping[str, JSON]:
+        return object_of(json.loads((self._modules / package / "package.json").read_text()))
+
+    def _version(self, package: str) -> JSON:
+        try:
+            return self._read(package)["version"]
+        except FileNotFoundError:
+            return None
+
+
+def free_port() -> int:
+    """A port that nobody has now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(command: Sequence[str], port: int, **environment: str) -> Generator[subprocess.Popen[bytes]]:
+    """A program that listens on a port, from when it does."""
+    with subprocess.Popen(
+        command, env={**os.environ, "HOME": HOME, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as process:
+        try:
+            end = time.monotonic() + START_SECONDS
+            while not _listens(port):
+                assert process.poll() is None, f"{command} ended ({process.returncode})"
+                assert time.monotonic() < end, f"{command} does not listen"
+                time.sleep(0.02)
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def everything_over_http(node: Node) -> Generator[int]:
+    """server-everything over streamable HTTP; its port."""
+    port = free_port()
+    with everything_at(node, port):
+        yield port
+
+
+@contextmanager
+def everything_at(node: Node, port: int) -> Generator[subprocess.Popen[bytes]]:
+    """The same at a port of one's own."""
+    command = node.command(EVERYTHING, "streamableHttp")
+    guard = Path(__file__).parent / "loopback.cjs"
+    with serving(command, port, PORT=str(port), NODE_OPTIONS=f"--require={guard}") as process:
+        yield process
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

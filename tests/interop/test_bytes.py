@@ -1,0 +1,185 @@
+"""A whole turn with servers of others: the export against what the model's and the servers' side received, byte by byte.
+
+Two turns of one session, so that two starts of each server are in it. The question asks for all calls at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from tests.interop.asking import PROGRAM, Answer, Program, http_server, provider, stdio_server
+from tests.interop.comparison import Figures, compare_exchanges, compare_pipes
+from tests.interop.exported import Line, array_of, chosen, object_of
+from tests.interop.others import (
+    EVERYTHING,
+    HOME,
+    TIME,
+    Node,
+    everything_over_http,
+    free_port,
+    serving,
+    uvx,
+)
+from tests.interop.relay import Relay
+from tui_host.errors import JSON
+
+pytestmark = pytest.mark.timeout(300)
+
+ASKED: dict[str, Mapping[str, JSON]] = {
+    "echo": {"message": "héllo ✓ \u202e\u0000 𝄞"},
+    "get-sum": {"a": 2, "b": 3.5},
+    "get-tiny-image": {},
+    "get-structured-content": {"location": "New York"},
+    "trigger-long-running-operation": {"duration": 1, "steps": 4},
+    "get-annotated-message": {"messageType": "error", "includeImage": True},
+    "get-resource-links": {"count": 3},
+    "get-resource-reference": {"resourceType": "Text", "resourceId": 1},
+    "gzip-file-as-resource": {"name": "a.gz", "data": "data:text/plain,héllo", "outputType": "resource"},
+}
+PEERS = {
+    "mine": "demo model, HTTP",
+    "everything": f"{EVERYTHING}, stdio",
+    "time": f"{TIME}, stdio",
+    "web": f"{EVERYTHING}, streamable HTTP",
+}
+AGAIN = """call time.get_current_time {"timezone":"Europe/Paris"}
+call everything.echo {"message":"again"}
+call web.echo {"message":"again"}"""
+REFUSED: Mapping[str, JSON] = {"a": "two", "b": 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """Two turns, and what both sides of the wires have of them."""
+
+    mode: str
+    answers: list[Answer]
+    lines: list[Line]
+    folder: Path
+    model: Relay
+    web: Relay
+
+
+@pytest.fixture(scope="module", params=["auto", "legacy"])
+def heard(request: pytest.FixtureRequest, node: Node, tmp_path_factory: pytest.TempPathFactory) -> Generator[Heard]:
+    folder = tmp_path_factory.mktemp("heard")
+    mode = str(request.param)
+    port = free_port()
+    with (
+        serving([*PROGRAM, "demo-model", "--port", str(port), "--pace", "0"], port),
+        everything_over_http(node) as web,
+        Relay(port) as model,
+        Relay(web) as servers,
+    ):
+        program = Program(
+            folder,
+            provider("mine", model.port, "openai"),
+            stdio_server("everything", node.command(EVERYTHING), tee=folder / "everything", mode=mode),
+            stdio_server("time", uvx(TIME), tee=folder / "time", mode=mode, env={"HOME": HOME}),
+            http_server("web", servers.port, mode=mode),
+        )
+        first = program.ask(question())
+        second = program.ask(AGAIN, "--session", first.session)
+        yield Heard(
+            mode=mode,
+            answers=[first, second],
+            lines=program.export(),
+            folder=folder,
+            model=model,
+            web=servers,
+        )
+
+
+def question() -> str:
+    """A call of each kind, asked for all at once."""
+    asked = [(server, tool, arguments) for server in ("everything", "web") for tool, arguments in ASKED.items()]
+    asked += [("everything", "get-sum", REFUSED), ("web", "get-sum", REFUSED)]
+    asked += [("time", "get_current_time", {"timezone": zone}) for zone in ("Asia/Tokyo", "Nowhere/Else")]
+    return "\n".join(
+        f"call {server}.{tool} {json.dumps(arguments, ensure_ascii=False)}" for server, tool, arguments in asked
+    )
+
+
+@pytest.mark.parametrize("peer", ["mine", "everything", "time", "web"])
+def test_the_peers_received_and_sent_what_is_exported(
+    heard: Heard, peer: str, tell: Callable[[str, Figures], None]
+) -> None:
+    tell(f"{PEERS[peer]}, {heard.mode}", compare(heard, peer))
+
+
+def test_each_call_says_what_its_frames_say(heard: Heard) -> None:
+    calls = [call for answer in heard.answers for call in answer.calls]
+    frames = [line for line in chosen(heard.lines, kind="frame") if line.call]
+    for server in ("everything", "web", "time"):
+        asked = [object_of(json.loads(line.data)) for line in chosen(frames, peer=server, direction="out")]
+        told = [object_of(json.loads(line.data)) for line in chosen(frames, peer=server, direction="in")]
+        sent = [(object_of(one["params"])["name"], object_of(one["params"])["arguments"]) for one in asked]
+        assert sent == [(call["tool"], call["sent"]) for call in calls if call["server"] == server]
+        results = {json.dumps(one["result"]) for one in told if "result" in one}
+        assert results == {json.dumps(call["result"]) for call in calls if call["server"] == server}
+
+
+def test_what_a_server_calls_an_error_is_one_and_nothing_else_is(heard: Heard) -> None:
+    assert [answer.whole["stop"] for answer in heard.answers] == ["done", "done"]
+    failed = [(call["server"], call["tool"], call["sent"]) for call in heard.answers[0].calls if call["is_error"]]
+    assert failed == [
+        ("everything", "get-sum", REFUSED),
+        ("web", "get-sum", REFUSED),
+        ("time", "get_current_time", {"timezone": "Nowhere/Else"}),
+    ]
+    assert not any(call["is_error"] for call in heard.answers[1].calls)
+
+
+def test_progress_belongs_to_its_call(heard: Heard) -> None:
+    for server in ("everything", "web"):
+        told = [
+            line for line in chosen(heard.lines, peer=server, kind="frame") if b'"notifications/progress"' in line.data
+        ]
+        assert [object_of(object_of(json.loads(line.data))["params"])["progress"] for line in told] == [1, 2, 3, 4]
+        asked = [
+            line
+            for line in heard.lines
+            if line.call and b"trigger-long-running-operation" in line.data and line.peer == server
+        ]
+        assert {line.call for line in told} == {asked[0].call}
+
+
+def test_nothing_that_they_sent_was_malformed(heard: Heard) -> None:
+    assert [line for line in heard.lines if line.malformed and line.wire != "stderr"] == []
+
+
+def test_the_model_is_told_every_result_in_the_next_request(heard: Heard) -> None:
+    requests = chosen(heard.lines, peer="mine", kind="request")
+    messages = [object_of(one) for one in array_of(object_of(json.loads(requests[1].data))["messages"])]
+    told = [str(one["content"]) for one in messages if one["role"] == "tool"]
+    assert len(told) == len(heard.answers[0].calls)
+    assert told[0] == "Echo: " + str(ASKED["echo"]["message"])
+
+
+@pytest.mark.parametrize("peer", ["everything", "web", "mine"])
+@pytest.mark.parametrize("kind", ["frame", "line", "request", "chunk"])
+def test_the_comparison_notices_one_bit_and_one_record_less(heard: Heard, peer: str, kind: str) -> None:
+    place = next((at for at, line in enumerate(heard.lines) if (line.peer, line.kind) == (peer, kind)), None)
+    if place is None:
+        return
+    line = heard.lines[place]
+    changed = replace(line, data=line.data[:-1] + bytes([line.data[-1] ^ 1]))
+    for others in ([changed], []):
+        with pytest.raises(AssertionError):
+            compare(replace(heard, lines=[*heard.lines[:place], *others, *heard.lines[place + 1 :]]), peer)
+
+
+def compare(heard: Heard, peer: str) -> Figures:
+    match peer:
+        case "mine":
+            return compare_exchanges(heard.lines, peer, heard.model)
+        case "web":
+            ended = ["DELETE"]  # the end of its session comes after the last record of ours
+            return compare_exchanges(heard.lines, peer, heard.web, after=ended)
+        case _:
+            return compare_pipes(heard.lines, peer, heard.folder / peer)

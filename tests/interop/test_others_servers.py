@@ -1,0 +1,198 @@
+"""More servers of others: all checked at once, one over HTTP that grows a tool in a turn, one that cannot start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.interop.asking import Program, http_server, stdio_server
+from tests.interop.comparison import Figures, compare_exchanges, compare_pipes
+from tests.interop.exported import array_of, chosen, object_of
+from tests.interop.families import until
+from tests.interop.others import (
+    EVERYTHING,
+    FASTMCP,
+    FETCH,
+    FILESYSTEM,
+    GIT,
+    HOME,
+    MEMORY,
+    SQLITE,
+    TIME,
+    Node,
+    everything_at,
+    everything_over_http,
+    free_port,
+    serving,
+    uvx,
+)
+from tests.interop.relay import Relay
+from tui_host.errors import JSON
+
+pytestmark = pytest.mark.timeout(300)
+
+GROWING = str(Path(__file__).parent / "growing.py")
+OFFERED = {
+    "everything": ("2025-11-25", 13),
+    "web": ("2025-11-25", 13),
+    "files": ("2025-11-25", 14),
+    "memory": ("2025-11-25", 9),
+    "time": ("2026-07-28", 2),
+    "fetch": ("2026-07-28", 1),
+    "git": ("2026-07-28", 12),
+    "sqlite": ("2025-11-25", 6),
+    "growing": ("2025-11-25", 1),
+}
+"""What each negotiates, and how many tools it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What `servers check --json` said of each server."""
+
+    code: int
+    servers: Mapping[str, Mapping[str, JSON]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("others")
+
+
+@pytest.fixture(scope="module")
+def program(node: Node, folder: Path) -> Generator[Program]:
+    """Ten servers; all but the last can start."""
+    person: JSON = {"HOME": HOME}
+
+    def tee(name: str) -> Path:
+        return folder / f"tee-{name}"
+
+    with everything_over_http(node) as web:
+        yield Program(
+            folder,
+            stdio_server("everything", node.command(EVERYTHING), tee=tee("everything")),
+            http_server("web", web),
+            stdio_server("files", node.command(FILESYSTEM, str(folder)), tee=tee("files")),
+            stdio_server(
+                "memory",
+                node.command(MEMORY),
+                tee=tee("memory"),
+                env={"MEMORY_FILE_PATH": str(folder / "memory.jsonl")},
+            ),
+            stdio_server("time", uvx(TIME), tee=tee("time"), env=person),
+            stdio_server("fetch", uvx(FETCH), tee=tee("fetch"), env=person),
+            stdio_server("git", uvx(GIT, "--repository", str(folder)), tee=tee("git"), env=person),
+            stdio_server(
+                "sqlite",
+                uvx(SQLITE, "--db-path", str(folder / "a.db"), options=["--with", "mcp<2"]),
+                tee=tee("sqlite"),
+                env=person,
+            ),
+            stdio_server(
+                "growing", uvx("python", GROWING, options=["--from", FASTMCP]), tee=tee("growing"), env=person
+            ),
+            stdio_server("broken", uvx(SQLITE, "--db-path", str(folder / "b.db")), env=person),
+        )
+
+
+@pytest.fixture(scope="module")
+def checked(program: Program) -> Checked:
+    done = program.run("servers", "check", "--json")
+    servers = [object_of(one) for one in array_of(object_of(json.loads(done.stdout))["servers"])]
+    return Checked(done.returncode, {str(one["name"]): one for one in servers})
+
+
+def test_all_that_can_start_are_ready_with_their_tools(checked: Checked) -> None:
+    found = {
+        name: (one["protocol"], len(array_of(one["tools"])))
+        for name, one in checked.servers.items()
+        if one["state"] == "ready"
+    }
+    assert found == OFFERED
+
+
+def test_one_that_cannot_start_is_told_with_its_exit_code_and_its_own_words(checked: Checked) -> None:
+    assert checked.code == 1
+    broken = checked.servers["broken"]
+    assert (broken["state"], broken["detail"]) == ("failed", "exited (1)")
+    assert "AttributeError" in str(array_of(broken["stderr"])[-1])
+
+
+QUESTION = """call files.list_allowed_directories {}
+call files.read_text_file {"path": "/etc/hostname"}
+call memory.create_entities {"entities": [{"name": "Zoë", "entityType": "person", "observations": ["✓"]}]}
+call git.git_status {"repo_path": "/nonexistent"}
+call sqlite.write_query {"query": "create table t (a)"}
+call sqlite.list_tables {}
+call fetch.fetch {"url": "http://127.0.0.1:9/"}
+call growing.grow {}
+call everything.trigger-long-running-operation {"duration": 3, "steps": 2}"""
+
+
+def test_a_turn_with_seven_of_them_is_exported_to_the_byte_and_a_new_tool_is_offered_at_the_next_step(
+    program: Program, folder: Path, checked: Checked, tell: Callable[[str, Figures], None]
+) -> None:
+    used = ["files", "memory", "git", "sqlite", "fetch", "growing", "everything"]
+    for name in used:
+        (checked_start,) = (folder / f"tee-{name}").iterdir()
+        checked_start.rename(folder / f"checked-{name}")
+    answer = program.ask(QUESTION)
+    assert (answer.whole["stop"], answer.whole["steps"]) == ("done", 2)
+    outcomes = [(call["server"], call["is_error"]) for call in answer.calls]
+    assert outcomes == [
+        ("files", False),
+        ("files", True),  # outside what it may read
+        ("memory", False),
+        ("git", True),
+        ("sqlite", False),
+        ("sqlite", False),
+        ("fetch", True),  # nobody listens there
+        ("growing", False),
+        ("everything", False),
+    ]
+    lines = program.export()
+    for name in used:
+        tell(f"{name}, stdio", compare_pipes(lines, name, folder / f"tee-{name}"))
+    bodies = [object_of(json.loads(line.data)) for line in chosen(lines, wire="llm", kind="request")]
+    offered = [
+        {str(object_of(object_of(tool)["function"])["name"]) for tool in array_of(one["tools"])} for one in bodies
+    ]
+    assert offered[1] - offered[0] == {"growing__late"}
+
+
+def test_a_fastmcp_server_over_http_received_and_sent_what_is_exported(
+    tmp_path: Path, tell: Callable[[str, Figures], None]
+) -> None:
+    port = free_port()
+    command = uvx("python", GROWING, str(port), options=["--from", FASTMCP])
+    with serving(command, port), Relay(port) as relay:
+        program = Program(tmp_path, http_server("growing", relay.port))
+        answer = program.ask("call growing.grow {}")
+        assert [call["is_error"] for call in answer.calls] == [False]
+        figures = compare_exchanges(program.export(), "growing", relay, after=["DELETE"])
+        tell(f"{FASTMCP}, streamable HTTP", figures)
+
+
+def test_a_server_over_http_that_is_killed_in_a_call_ends_it_with_the_cause(
+    node: Node, tmp_path: Path, tell: Callable[[str, Figures], None]
+) -> None:
+    port = free_port()
+    with everything_at(node, port) as server, Relay(port) as relay:
+        program = Program(tmp_path, http_server("web", relay.port))
+        process = program.start(
+            "ask", 'call web.trigger-long-running-operation {"duration":600,"steps":600}', "--json", "--yes"
+        )
+        until(lambda: any(b"notifications/progress" in kept.answered for kept in relay.connections), "progress", 120)
+        server.kill()
+        out, _ = process.communicate(timeout=120)
+        call = object_of(array_of(object_of(json.loads(out))["calls"])[0])
+        assert (call["decision"], call["is_error"], call["result"]) == ("approved", True, None)
+        lines = program.export()
+        told = object_of(json.loads(chosen(lines, wire="llm", kind="request")[1].data))
+        said = str(object_of(array_of(told["messages"])[-1])["content"])
+        print(said)
+        tell(f"{EVERYTHING}, streamable HTTP, killed in a call", compare_exchanges(lines, "web", relay))
