@@ -122,6 +122,14 @@ async def armed(pilot: Pilot[None], app: Asking) -> None:
     await pilot.pause()
 
 
+async def armed_or_writing(pilot: Pilot[None], app: Asking) -> None:
+    """Wait until keys decide again, or a field takes them."""
+    with anyio.fail_after(5):
+        while not (app.approval.is_armed or any(field.has_focus for field in app.query(Field))):
+            await anyio.sleep(0.02)
+    await pilot.pause()
+
+
 async def decide(pilot: Pilot[None], app: Asking, *keys: str) -> None:
     """Press keys, each once it would decide."""
     for key in keys:
@@ -216,6 +224,20 @@ async def test_what_was_typed_ahead_never_decides() -> None:
         assert asked.open
         await decide(pilot, app, "y")
         assert verdict(asked) == "approved"
+
+
+@pytest.mark.parametrize("burst", ["ry", "ey", "yy", "Ay", "AA", "dy", "nY"])
+async def test_keys_that_came_in_one_write_decide_once_at_the_most(burst: str) -> None:
+    first, second = question(), question("add")
+    app = Asking(first, second, quiet=0.2)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await armed(pilot, app)
+        for key in burst:
+            app.post_message(events.Key(key, key))
+        await pilot.pause()
+        await armed_or_writing(pilot, app)
+        expected = {"y": "approved", "n": "rejected"}.get(burst[0], "")
+        assert (verdict(first), verdict(second)) == (expected, "")
 
 
 async def test_each_question_has_a_quiet_period_of_its_own() -> None:

@@ -16,6 +16,7 @@ from textual.drivers._writer_thread import WriterThread
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.dom import DOMNode
 
 MOST_WAITING = 8
 """Writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
@@ -27,9 +28,10 @@ RESET = b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1
 """Undoes every mode that Textual's driver sets, in its order."""
 
 
-def writes_waiting(app: App[int]) -> int:
-    """How many writes wait for a terminal that does not read."""
-    writer = getattr(app._driver, "_writer_thread", None)
+def writes_waiting(node: DOMNode) -> int:
+    """How many writes of a node's app wait for a terminal that does not read."""
+    driver = getattr(node.app, "_driver", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    writer = getattr(driver, "_writer_thread", None)
     queue = getattr(writer, "_queue", None)
     return 0 if queue is None else int(queue.qsize())
 

@@ -19,6 +19,7 @@ from typing_extensions import override
 from tui_host.capture.visible import hidden, visible
 from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
+from tui_host.tui import textual_private
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets import approval_words as words
 from tui_host.tui.widgets.approval_arguments import Arguments
@@ -143,6 +144,8 @@ class Approval(Container, can_focus=True):
         """Whether an event came too early to decide, or means nothing here; for `App.on_event`, before all else."""
         if self._field is not None and self._field.has_focus:
             return False
+        if textual_private.writes_waiting(self) > 1:  # a terminal that does not read shows nobody what is asked
+            self._begin_quiet()
         swallowed = self._quiet.swallow(event, here=self.has_focus)
         self._tell_ready()
         return swallowed
@@ -195,6 +198,9 @@ class Approval(Container, can_focus=True):
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
+        if textual_private.writes_waiting(self):
+            self.set_timer(0.05, self._painted)
+            return
         self._note_seen()
         self._quiet.painted(time.monotonic())
         self._tell_ready()
@@ -450,6 +456,7 @@ class Approval(Container, can_focus=True):
 
     def _open(self, field: Field, text: str, message: str) -> None:
         self._asked_session = False
+        self._quiet.begin()  # the field has the focus only later: what was typed behind the key decides nothing
         field.open(text)
         self._message = message
         self.call_after_refresh(self._arrange)
