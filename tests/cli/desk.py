@@ -63,10 +63,22 @@ class Desk:
         return self.run("ask", *words, stdin=stdin)
 
     def start(
-        self, *words: object, terminal: bool = False, ignored: Sequence[signal.Signals] = (), seconds: float = 1.0
+        self,
+        *words: object,
+        terminal: bool = False,
+        ignored: Sequence[signal.Signals] = (),
+        seconds: float = 1.0,
+        file_limit: int = 0,
     ) -> Running:
-        given = (*words, *self.places)
-        return self.program.start(*given, terminal=terminal, ignored=ignored, seconds=seconds, env={"MY_KEY": KEY})
+        return self.program.start(
+            *words,
+            *self.places,
+            terminal=terminal,
+            ignored=ignored,
+            seconds=seconds,
+            file_limit=file_limit,
+            env={"MY_KEY": KEY},
+        )
 
     def files(self) -> bytes:
         """Every byte that was left on the disk."""

@@ -48,6 +48,12 @@ class Ended:
         return value
 
     @property
+    def told(self) -> str:
+        """Its standard error, but for what a busy machine lets it say: that it waits for servers."""
+        lines = self.err.splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("tui-host: waiting for "))
+
+    @property
     def text(self) -> str:
         return self.out.decode()
 
@@ -149,6 +155,7 @@ class Programs:
         env: Mapping[str, str] | None = None,
         ignored: Sequence[signal.Signals] = (),
         seconds: float = 1.0,
+        file_limit: int = 0,
     ) -> Running:
         """Start it.
 
@@ -160,6 +167,7 @@ class Programs:
             env: What it has in its environment besides the usual.
             ignored: Signals that are switched off for it.
             seconds: How long what it leaves behind may live on.
+            file_limit: Bytes that a file of its may have; 0 for any.
         """
         request = {
             "words": [str(word) for word in words],
@@ -168,6 +176,7 @@ class Programs:
             "terminal": terminal,
             "ignored": list(ignored),
             "seconds": seconds,
+            "file_limit": file_limit,
         }
         master: int | None = None
         err: Reader | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 from collections.abc import Generator
@@ -151,6 +152,23 @@ def test_a_turn_that_reaches_its_limit_says_so(program: Programs, tmp_path: Path
         assert found["usage"] == {"input": 20, "output": 10}
         assert len(place.provider.requests) == 2
         assert "2 steps" in ended.err
+
+
+def test_a_server_that_takes_too_long_is_gone_on_without_and_that_is_told(program: Programs, tmp_path: Path) -> None:
+    servers = server("mute", "no-initialize") + "[limits]\nconnect_wait = 0.1\n"
+    with desk(program, tmp_path, text("well"), servers=servers) as place:
+        ended = place.ask("hi")
+    assert (ended.code, ended.out) == (0, b"well\n")
+    assert ended.err == "tui-host: went on without mute: still connecting\n"
+
+
+def test_records_that_could_not_be_kept_are_told(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, text(*["word "] * 3000)) as place:
+        # What the database may grow to is less than what there is to keep.
+        running = place.start("ask", "--json", "hi", file_limit=90_000)
+        ended = running.wait()
+    assert (ended.code, ended.json["answer"]) == (0, "word " * 3000)
+    assert re.fullmatch(r"tui-host: [\d,]+ records are not kept: the database cannot be written: .*\n", ended.err)
 
 
 def test_nothing_is_left_on_the_disk_without_a_record(program: Programs, tmp_path: Path) -> None:

@@ -104,11 +104,13 @@ def test_what_the_app_saved_twice_is_told_and_the_persons_file_wins(program: Pro
     with desk(program, tmp_path, text("one")) as place:
         (tmp_path / "servers.d").mkdir()
         (tmp_path / "servers.d" / "off.toml").write_text('command = "false"\n')
-        ended = place.ask("hi")
-    assert (ended.code, ended.out) == (0, b"one\n")
-    assert ended.err.count("\n") == 1
-    assert "servers.off stands in" in ended.err
-    assert "config.toml wins" in ended.err
+        told = [place.ask("hi"), place.run("servers", "list"), place.run("sessions", "list")]
+    assert told[0].out == b"one\n"
+    for ended in told:
+        assert ended.code == 0
+        assert ended.err.count("\n") == 1
+        assert "servers.off stands in" in ended.err
+        assert "config.toml wins" in ended.err
 
 
 @pytest.mark.parametrize(

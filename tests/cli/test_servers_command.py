@@ -112,7 +112,7 @@ def test_check_as_json_says_it_exactly(as_json: Ended) -> None:
 def test_named_servers_alone_are_checked_also_those_that_are_not_enabled(place: Desk) -> None:
     ended = place.run("servers", "check", "odd", "good")
     lines = ended.text.splitlines()
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.told) == (0, "")
     assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == ["odd", "good"]
     assert "  tasks  (not offered: it runs only as a task, which is not supported yet)" in lines
     assert sum("it runs only as a task" in line for line in lines) == 1

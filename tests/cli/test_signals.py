@@ -49,7 +49,7 @@ def test_while_a_tool_hangs(program: Programs, tmp_path: Path, number: signal.Si
         running.until(called.exists, "the call")
         running.signal(number)
         ended = running.wait()
-    assert (ended.code, ended.left, ended.err) == (code, (), "")
+    assert (ended.code, ended.left, ended.told) == (code, (), "")
     assert (ended.json["stop"], ended.json["answer"]) == ("stopped", None)
     calls = ended.json["calls"]
     assert isinstance(calls, list)

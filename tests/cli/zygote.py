@@ -14,6 +14,7 @@ import importlib
 import io
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -50,6 +51,7 @@ class Request(TypedDict):
     terminal: bool
     ignored: list[int]
     seconds: float
+    file_limit: int
 
 
 def load() -> None:
@@ -68,6 +70,8 @@ def become(request: Request, descriptors: list[int]) -> NoReturn:
     if request["terminal"]:
         ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(request["folder"])
+    if request["file_limit"]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["file_limit"], request["file_limit"]))
     os.environ.clear()
     os.environ.update(request["environment"])
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):

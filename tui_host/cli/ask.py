@@ -129,7 +129,7 @@ class _Asking:
         host = self._host
         told = len(session.conversation)
         async with anyio.create_task_group() as group:
-            group.start_soon(told_while_connecting, host)
+            group.start_soon(told_while_connecting, host, lambda: session.activity.waits == "servers")
             host.send(session, text)
             interruption.then(lambda: host.stop_turn(session))
             while session.busy:

@@ -90,10 +90,10 @@ async def _watch(interruption: Interruption, *, task_status: TaskStatus[None]) -
             interruption.came(signal.Signals(number))
 
 
-async def told_while_connecting(host: Host) -> None:
+async def told_while_connecting(host: Host, is_waiting: Callable[[], bool]) -> None:
     """Say once on standard error which servers are waited for, if that takes longer than a moment."""
     await anyio.sleep(PATIENCE_SECONDS)
-    if host.pool is not None:
+    if host.pool is not None and is_waiting():
         waited = [status.name for status in host.pool.statuses() if status.state == "connecting"]
         if waited:
             diagnostics.tell(f"waiting for {', '.join(waited)} to connect")

@@ -48,6 +48,8 @@ def _chosen(specs: Mapping[str, ServerSpec], names: tuple[str, ...]) -> tuple[st
 
 
 def _list(settings: Settings, *, as_json: bool) -> None:
+    for notice in settings.notices:
+        diagnostics.tell(notice)
     if as_json:
         output.value(
             {
@@ -87,7 +89,7 @@ async def _settled(host: Host, interruption: Interruption, seconds: float) -> Se
     assert host.pool is not None  # noqa: S101 - there once the host is ready
     async with anyio.create_task_group() as group:
         interruption.then(group.cancel_scope.cancel)
-        group.start_soon(told_while_connecting, host)
+        group.start_soon(told_while_connecting, host, lambda: True)
         await host.pool.settled(seconds)
         group.cancel_scope.cancel()
     return host.pool.statuses()

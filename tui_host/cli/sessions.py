@@ -25,7 +25,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
     """Do the command's action."""
     path = settings.data_dir / "tui-host.db"
     with _opened(path, write=arguments.action == "delete") as store:
-        for notice in store.notices if store is not None else ():
+        for notice in (*settings.notices, *(store.notices if store is not None else ())):
             diagnostics.tell(notice)
         if arguments.action == "list":
             _list(store, as_json=arguments.json)
