@@ -307,6 +307,13 @@ async def test_another_machine_is_reached_through_the_proxy_of_the_environment()
     assert proxy.requests[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
 
 
+async def test_a_proxy_that_is_no_url_is_told_without_its_password() -> None:
+    proxy = {"http_proxy": "http://ann:pass[word]@proxy.example:port:80"}
+    error = await refused("http://model.example/v1", environment=proxy, allow_http=True)
+
+    assert (error.what, error.remedy) == ("the proxy's address is no URL", "correct the proxy in the environment")
+
+
 async def wait_for_the_end(there: Peer) -> None:
     with anyio.fail_after(5):
         await there.closed.wait()

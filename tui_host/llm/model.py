@@ -150,6 +150,9 @@ class ModelClient:
                 # Reading the system's certificates takes long enough to be felt.
                 context = await anyio.to_thread.run_sync(_context, way)
                 inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, proxy=way.proxy)
+            except httpx.InvalidURL as error:  # its words may hold a part of the password
+                what, remedy = "the proxy's address is no URL", "correct the proxy in the environment"
+                raise ModelError(what, where(provider, outgoing), remedy) from error
             except (OSError, ValueError, ImportError) as error:
                 what = "the proxy or the certificates cannot be used"
                 raise ModelError(
