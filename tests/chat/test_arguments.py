@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.chat.arguments import canonical, depth_of, pretty, read_arguments
+from tui_host.chat.arguments import canonical, pretty, read_arguments
 from tui_host.errors import TuiHostError
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -62,5 +62,6 @@ def test_what_two_readers_could_take_differently_is_refused(text: str, words: st
         read_arguments(text)
 
 
-def test_brackets_in_strings_are_no_depth() -> None:
-    assert depth_of('{"a":"[[[[\\"[["}') == 1
+def test_as_deep_as_is_allowed_is_read_and_brackets_in_strings_are_no_depth() -> None:
+    text = '{"a":"' + '[\\"' * 200 + '","b":' + "[" * 99 + '"' + "{" * 200 + '"' + "]" * 99 + ',"c":[[],{}]}'
+    assert set(read_arguments(text)) == {"a", "b", "c"}

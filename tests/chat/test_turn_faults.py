@@ -176,6 +176,41 @@ async def test_half_characters_and_control_characters_do_no_harm(bench: Make) ->
     assert b"b\xef\xbf\xbd\\u001b[0m" in there.bodies[1]
 
 
+async def test_a_tool_s_name_with_half_a_character_is_a_tool_that_there_is_not(bench: Make) -> None:
+    odd = b'data: {"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"x\\ud800y","arguments":"{}"}}]}}]}\n\n'
+    async with peer(in_turn([head(), odd, chunk({}, finish="tool_calls"), DONE], says("hi"))) as there:
+        at = bench(url=there.url, yes=True)
+        result = await at.ask("go")
+    assert (result.stop, result.answer, at.pool.sent) == ("done", "hi", [])
+    assert [item.state for item in at.items(CallItem)] == ["invalid"]
+
+
+DEEP = b"[" * 700 + b"]" * 700
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'{"choices":[{"delta":{"content":' + DEEP + b"}}]}",
+        b'{"choices":[{"delta":{"content":[{"type":"thinking","thinking":' + DEEP + b"}]}}]}",
+        b'{"error":' + DEEP + b"}",
+        b'{"error":{"message":' + DEEP + b"}}",
+        b'{"detail":' + DEEP + b"}",
+    ],
+    ids=["content", "thinking", "error", "message", "detail"],
+)
+async def test_json_that_nests_too_deeply_is_a_part_that_cannot_be_read(bench: Make, event: bytes) -> None:
+    refusal = [head("500 Oops", kind="application/json"), event]
+    async with peer(in_turn([head(), b"data: " + event + b"\n\n", *says("so")[1:]], refusal, says("hi"))) as there:
+        at = bench(url=there.url)
+        first = await at.ask("hello")
+        assert (first.stop, first.answer) == ("done", "so")
+        assert notes(at)[0].startswith("1 parts of the answer could not be read")
+        assert (await at.ask("and?")).stop == "error"
+        assert notes(at)[-1].startswith("500: ")
+        assert (await at.again()).answer == "hi"
+
+
 @pytest.mark.parametrize(
     ("actions", "sent", "verdict", "told"),
     [

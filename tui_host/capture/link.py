@@ -73,4 +73,5 @@ class Link:
             "tool": self.tool,
             "words": self.words,
         }
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        # Half a character, which a model may write in a name, becomes the escape that JSON has for it.
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 
+from tui_host.capture.depth import DEPTH, is_deeper
 from tui_host.errors import JSON, TuiHostError
 
 LIMIT = 4 << 20
-DEPTH = 100
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -32,19 +32,6 @@ def _finite(text: str) -> float:
     return value
 
 
-def depth_of(text: str) -> int:
-    """How deep brackets nest outside strings, so that no parser is asked to recurse further than it can."""
-    deepest = depth = 0
-    for match in re.finditer(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', text, re.DOTALL):
-        found = match[0]
-        if found in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif found in "]}":
-            depth -= 1
-    return deepest
-
-
 def read_arguments(text: str) -> dict[str, JSON]:
     """The arguments a model or a person wrote, as an object; nothing written is no arguments.
 
@@ -56,7 +43,7 @@ def read_arguments(text: str) -> dict[str, JSON]:
         return {}
     if len(text) > LIMIT:
         raise TuiHostError(f"the arguments are {len(text):,} characters long", remedy=f"at most {LIMIT:,}")
-    if depth_of(text) > DEPTH:
+    if is_deeper(text):
         raise TuiHostError(f"the arguments nest deeper than {DEPTH} levels")
     try:
         value: JSON = json.loads(

@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tui_host.capture.depth import DEPTH, is_deeper
 from tui_host.errors import JSON
 
 Kind: TypeAlias = Literal["object", "array", "string", "other"]
@@ -90,17 +91,20 @@ def read_json(data: bytes | str) -> JSON:
     """Parse JSON as tolerantly as it can be: control characters in strings, any number of digits.
 
     Raises:
-        ValueError: It is not JSON, or it is nested too deeply.
+        ValueError: It is not JSON, or it nests deeper than what reads it may go.
     """
-    try:
-        value: JSON = json.loads(data, strict=False, parse_int=_integer)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
+    if is_deeper(text):
+        raise ValueError(f"nested deeper than {DEPTH} levels")
+    value: JSON = _READER.decode(text)
     return value
 
 
 def _integer(text: str) -> int | str:
     return int(text) if len(text) < 400 else text
+
+
+_READER = json.JSONDecoder(strict=False, parse_int=_integer)
 
 
 def _after_space(text: str, position: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Literal
 
@@ -27,7 +26,6 @@ from tui_host.llm.messages import (
 from tui_host.llm.thinktags import ThinkTags
 
 _SHOWN = 500
-_PARSER = json.JSONDecoder(strict=False)
 _STOPS: Mapping[str, Stop] = {
     "length": "length",
     "max_tokens": "length",
@@ -153,8 +151,8 @@ class _Chunks:
             self._is_done = True
             return self.end(end)
         try:
-            value: JSON = _PARSER.decode(text)
-        except (ValueError, RecursionError) as error:
+            value = read_json(text)
+        except ValueError as error:
             self.has_other = True
             return [*found, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
         if not isinstance(value, dict):
