@@ -43,7 +43,7 @@ async def bad_gzip(asked: Asked) -> None:
 
 
 async def gzip_bomb(asked: Asked) -> None:
-    body = gzip.compress(b" " * 300_000_000, 1)
+    body = gzip.compress(b" " * 100_000_000, 1)
     await asked.answer("200 OK", body, Content_Type="application/json", Content_Encoding="gzip")
 
 
@@ -126,9 +126,9 @@ FAULTS: list[tuple[Script, str]] = [
 async def test_a_fault_in_one_call_is_told_and_the_next_call_works(fault: Script, words: str) -> None:
     async with raw_http(call=once(fault)) as server, started(remote("raw", server.url)) as running:
         assert running.status("raw").state == "ready", running.status("raw").detail
-        with anyio.fail_after(10), pytest.raises(ServerError, match=words):
+        with anyio.fail_after(20), pytest.raises(ServerError, match=words):
             await running.call("raw")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert (await running.call("raw")).content[0].text == "fine"
         assert not any(asked.path == "/steal" for asked in server.asked)
 
