@@ -153,6 +153,7 @@ async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
             with anyio.fail_after(10), pytest.raises(ServerError, match="refused; nothing was sent") as caught:
                 await running.call("gone")
             assert not caught.value.sent
+            assert running.status("gone").notices[-1] == "the last request failed: connection refused"
 
 
 async def test_a_server_that_is_no_mcp_server_is_told_by_its_own_words() -> None:
@@ -163,12 +164,22 @@ async def test_a_server_that_is_no_mcp_server_is_told_by_its_own_words() -> None
         assert running.status("raw").detail.startswith("HTTP 403 Forbidden: members only")
 
 
-async def test_a_forgotten_session_is_made_anew_once_and_the_call_is_not_repeated() -> None:
+FORGOTTEN = [
+    ("404 Not Found", b""),
+    (
+        "400 Bad Request",
+        b'{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("status", "body"), FORGOTTEN, ids=["404", "400"])
+async def test_a_forgotten_session_is_made_anew_once_and_the_call_is_not_repeated(status: str, body: bytes) -> None:
     async def forgotten(asked: Asked) -> None:
-        await asked.answer("404 Not Found")
+        await asked.answer(status, body, Content_Type="application/json")
 
     async with raw_http(call=once(forgotten)) as server, started(remote("raw", server.url)) as running:
-        with pytest.raises(ServerError, match="404"):
+        with pytest.raises(ServerError, match=status):
             await running.call("raw")
         await running.until(lambda: running.status("raw").state != "ready" or "#2" in running.status("raw").connection)
         await running.pool.settled(5)

@@ -30,7 +30,7 @@ from tui_host.servers.catalog import Progress, ServerStatus, State, ToolOutput
 from tui_host.servers.definitions import changes, read_tools
 from tui_host.servers.description import describe, identity
 from tui_host.servers.endpoint import Endpoint, resolve_endpoint
-from tui_host.servers.faults import reason_of
+from tui_host.servers.faults import reason_of, words_of_answer
 from tui_host.servers.flight import Flight
 from tui_host.servers.guard import Guard
 from tui_host.servers.listing import Fetch, read_pages
@@ -405,6 +405,8 @@ def _live_notices(wire: Wire) -> list[str]:
         told.append(f"it has not read its standard input for {time.monotonic() - child.unread_since:.0f} s")
     if child is not None and child.errors.unrecorded:
         told.append(f"{child.errors.unrecorded:,} bytes of its standard error came too fast to be recorded")
+    if wire.gate is not None and wire.gate.last is not None:
+        told.append(f"the last request failed: {words_of_answer(wire.gate.last)}")
     if counts.merged:
         told.append(f"{counts.merged:,} notifications came too fast; only the newest of each kind was acted upon")
     if counts.refused or wire.refused:

@@ -12,14 +12,13 @@ import time
 
 import anyio
 import httpx2
-from mcp_types import METHOD_NOT_FOUND
 from typing_extensions import override
 
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.bounded_events import BoundedEvents, too_many
 from tui_host.servers.flight import Flight, HttpAnswer, check_frame, current_flight
-from tui_host.servers.http_words import fault_words, first_words, rpc_error_code
+from tui_host.servers.http_words import fault_words, first_words, has_forgotten_session
 from tui_host.servers.structure import PARTS_LIMIT, is_object, parts_of
 
 BODY_LIMIT = 64 << 20
@@ -167,7 +166,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
         )
         self._tell(answer, flight)
         has_session = "mcp-session-id" in request.headers
-        if response.status_code == 404 and has_session and rpc_error_code(body) != METHOD_NOT_FOUND:
+        if has_session and has_forgotten_session(response.status_code, body):
             self.is_session_lost = True
         headers = {"content-type": response.headers.get("content-type", "")}
         return httpx2.Response(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import httpx2
+from mcp_types import METHOD_NOT_FOUND
 
 from tui_host.errors import JSON
 from tui_host.servers.structure import is_object
@@ -40,7 +41,19 @@ def first_words(body: bytes, limit: int = 200) -> str:
     return " ".join(text.split())[:limit]
 
 
-def rpc_error_code(body: bytes) -> int | None:
+def has_forgotten_session(status: int, body: bytes) -> bool:
+    """Whether the refusal of a request that named a session says that the server does not know it (any more).
+
+    The specification has 404 for that. Many servers answer 400 and say it in words, as the TypeScript SDK's examples do; a
+    restart is where people meet it. Source: MCP 2025-11-25, Transports, Session Management.
+    """
+    if status == 404:
+        return _rpc_error_code(body) != METHOD_NOT_FOUND
+    words = first_words(body).lower()
+    return status == 400 and ("session" in words or "not initialized" in words)
+
+
+def _rpc_error_code(body: bytes) -> int | None:
     """The code of the JSON-RPC error that a body is; None if it is none."""
     try:
         value: JSON = json.loads(body)
