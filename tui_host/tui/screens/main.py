@@ -133,7 +133,7 @@ class MainScreen(Screen[None]):
         self._prompt.remember(*(item.text for item in session.conversation.items if isinstance(item, UserItem)))
         self.query_one(Transcript).show(session.conversation)
         self.look()
-        if self._approval is None:
+        if self._approval is None and self._shows_chat:
             self._prompt.focus()
 
     def look(self) -> None:
@@ -304,8 +304,10 @@ class MainScreen(Screen[None]):
 
     def on_inspector_zoom_asked(self) -> None:
         """The whole screen for the inspector, and back."""
+        if self._is_narrow:
+            self.next_arrangement()
+            return
         self._wanted = "both" if self._wanted == "inspector" else "inspector"
-        self._side = "chat" if self._side == "inspector" else "inspector"
         self._arrange()
 
     def next_arrangement(self) -> None:

@@ -124,8 +124,9 @@ class Approval(Container, can_focus=True):
         )
 
     def on_mount(self) -> None:
-        """Take the focus, and ask the first question."""
-        self.focus()
+        """Take the focus, where it can be seen, and ask the first question."""
+        if all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
+            self.focus()
         self._ask(self._next())
 
     # What the app calls.

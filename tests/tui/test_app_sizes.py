@@ -1,0 +1,88 @@
+"""The main view at the sizes that people have: what gives way, and that a question is never out of sight without a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.tui.app_running import NARROW, SMALL, USUAL, WIDE, Running
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture
+async def resized(app: Running) -> AsyncIterator[Running]:
+    yield app
+    await resize(app, SMALL)
+
+
+async def resize(app: Running, size: tuple[int, int]) -> None:
+    await app.pilot.resize_terminal(*size)
+    await app.until(lambda: app.main.size.width == size[0])
+    await app.pilot.pause()
+
+
+async def test_the_header_says_less_where_there_is_less_room(resized: Running) -> None:
+    app = resized
+    await app.send("help")
+    await app.until_idle()
+    await resize(app, WIDE)
+    await app.until(lambda: app.lines[0].rstrip().endswith("help"))
+    assert app.lines[0].startswith(" tui-host  fast/openai · native   ● math")
+    assert re.search(r"turn 1 · \d+→\d+ tok · [\d.]+ m?s   help", app.lines[0])
+    await resize(app, USUAL)
+    await app.until(lambda: app.lines[0].startswith(" tui-host  fast/openai · native   ● math"))
+    assert "turn 1" in app.lines[0]
+    await resize(app, NARROW)
+    await app.until(lambda: "fast/openai · native" in app.lines[0])
+    assert "●" in app.lines[0]
+    assert "turn 1" in app.lines[0]
+    assert "ctrl+q quit" in app.lines[-1]
+    assert "f1 help" in app.lines[-1]
+
+
+async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_question_is_told(resized: Running) -> None:
+    app = resized
+    await resize(app, USUAL)
+    assert app.main.arrangement == "chat"
+    await app.press("f2")
+    assert app.main.arrangement == "inspector"
+    assert app.prompt.region.width == 0
+    await app.press("z")
+    assert app.main.arrangement == "chat"
+    app.host.send(app.session, 'call math.add {"a": 1, "b": 2}')
+    await app.press("f2")
+    await app.until_shown("1 call to decide (f2)")
+    assert app.approval is not None
+    await app.press_at_once("y")
+    assert app.session.open_questions()
+    await app.press("escape")  # back to what lies on top, wherever one was
+    await app.until(lambda: app.main.arrangement == "chat")
+    await app.until_asked()
+    assert app.focused is app.approval
+    await resize(app, NARROW)
+    await app.until_shown("Approve 1 call?", '"b": 2', "all shown", "y once", "esc no, and stop the turn")
+    await app.decide("y")
+    await app.until_idle()
+    assert app.focused is app.prompt
+    await app.until_shown("approved once, by you")
+    await resize(app, WIDE)
+    await app.until(lambda: app.main.arrangement == "both")
+    assert app.inspector.region.width > app.transcript.region.width
+
+
+async def test_what_is_waited_for_is_named(resized: Running) -> None:
+    app = resized
+    await app.send("error hang")
+    await app.until_shown("waiting for fast/openai", "escape stops")
+    await app.press("escape")
+    await app.until_idle()
+    await app.send('call math.add {"a": 1, "b": 2}')
+    await app.until_asked()
+    waiting = str(app.main.query_one("#waiting").render())
+    assert "waiting for you: 1 call to decide" in waiting
+    await app.decide("n")
+    await app.until_idle()
+    assert str(app.main.query_one("#waiting").render()).strip() == ""
