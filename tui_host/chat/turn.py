@@ -68,6 +68,7 @@ class Turn:
         self._scope = anyio.CancelScope()
         self._step: Step | None = None  # while its answer is not in the history
         self._calls: Calls | None = None  # while their results are not in the history
+        self._began = services.clock()
         self.result = TurnResult(turn=session.turn)
 
     def stop(self) -> None:
@@ -77,8 +78,8 @@ class Turn:
         self._scope.cancel()
 
     async def run(self) -> TurnResult:
-        """Take the turn that `Session.begin_turn` began to its end. Never raises for what models and servers do."""
-        began = self._services.clock()
+        """Take the turn that `Session.begin_turn` began to its end. Only a defect raises; then `broke` is to be called."""
+        self._began = self._services.clock()
         session = self._session
         try:
             with self._scope:
@@ -87,13 +88,24 @@ class Turn:
                 self._stopped()
         except TuiHostError as error:
             self._fail(error)
-        except BaseException:  # the program ends, or has a defect: the history stays one that can be gone on with
+        except Exception:  # a defect: the history stays one that can be gone on with
+            self._keep(wording.FAILED, wording.FAILED_BEFORE, state="cut")
+            raise
+        except BaseException:  # the program ends
             self._keep(wording.ENDED, wording.ENDED_BEFORE, state="cut")
             raise
         finally:
             session.wait_for("")
-        self._summarise(began)
-        session.save()
+        return self._over()
+
+    def broke(self, error: TuiHostError) -> TurnResult:
+        """Tell of the defect that `run` raised, as how the turn ended."""
+        self._fail(error)
+        return self._over()
+
+    def _over(self) -> TurnResult:
+        self._summarise(self._began)
+        self._session.save()
         return self.result
 
     async def _loop(self) -> None:

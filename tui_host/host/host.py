@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tui_host.capture.record import Draft
     from tui_host.capture.recorder import Recorder
+    from tui_host.capture.redact import Redactor
     from tui_host.capture.store import Store
     from tui_host.chat.services import Services
     from tui_host.chat.turn import Turn, TurnResult
@@ -131,7 +132,6 @@ class Host:
 
     async def _open(self) -> None:
         from tui_host.capture.recorder import Recorder
-        from tui_host.capture.redact import Redactor
         from tui_host.capture.store import Store
         from tui_host.chat.services import Services
         from tui_host.host.demo_model import DemoModel
@@ -139,13 +139,12 @@ class Host:
         from tui_host.servers.pool import Pool
 
         settings = self.settings
-        redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(settings))
         if self._record:
             self.store = await asyncio.to_thread(Store.open, settings.data_dir / "tui-host.db")
             self.notices.extend(self.store.notices)
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
-        self.recorder = Recorder(self.store, redactor, capture=capture, kind=kind)
+        self.recorder = Recorder(self.store, self._redactor(), capture=capture, kind=kind)
         self.pool = Pool(settings.servers, self.recorder, settings.environment)
         self._client = ModelClient(self.recorder, settings.environment)
         self._demo = DemoModel(self.recorder, settings.environment)
@@ -310,8 +309,20 @@ class Host:
     async def _turn(self, session: Session, turn: Turn) -> None:
         try:
             self._results[session.id] = await turn.run()
+        except Exception as error:  # noqa: BLE001 - the one boundary: a defect met in a turn ends that turn and nothing else
+            self._results[session.id] = turn.broke(self._defect(error))
         finally:
             self._turns.pop(session.id, None)
+
+    def _defect(self, error: Exception) -> TuiHostError:
+        """A mistake of ours in words; how it came about goes to a log, unless nothing is to be kept."""
+        from tui_host.host.crash import innermost, place_in, write_crash
+
+        remedy = "report it, and try again"
+        if self._record:
+            remedy = f"{write_crash(error, self.settings.data_dir, self.redacted).remedy}; {remedy}"
+        fault = innermost(error)
+        return TuiHostError(f"a defect in tui-host ended this turn ({type(fault).__name__})", place_in(fault), remedy)
 
     def stop_turn(self, session: Session) -> bool:
         """End the turn at work; False if there is none."""
@@ -323,11 +334,19 @@ class Host:
 
     def redacted(self, text: str) -> str:
         """A text for a person or a pipe, without the secrets known by value."""
-        return text if self.recorder is None else self.recorder.redactor.text(text)
+        return self._redactor().text(text)
 
     def redacted_json(self, text: str) -> str:
         """JSON without the secrets known by value; still JSON."""
-        return text if self.recorder is None else self.recorder.redactor.json_text(text)
+        return self._redactor().json_text(text)
+
+    def _redactor(self) -> Redactor:
+        """The recorder's; before there is one, one that knows the same secrets."""
+        from tui_host.capture.redact import Redactor
+
+        if self.recorder is not None:
+            return self.recorder.redactor
+        return Redactor((secret.name, secret.reveal()) for secret in secrets_of(self.settings))
 
     def result(self, session: Session) -> TurnResult | None:
         """How the session's last turn of this process ended, None while it is at work."""

@@ -17,8 +17,8 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import NoteItem, SummaryItem
+from tui_host.host.crash import write_crash
 from tui_host.tui import textual_private
-from tui_host.tui.crash import redactor_of, write_crash
 from tui_host.tui.ending import HANGUP, is_terminal_gone
 from tui_host.tui.filters import Clean
 from tui_host.tui.foreign import tool_name
@@ -338,13 +338,13 @@ class TuiHost(App[int]):
     def crashed(self, error: BaseException) -> None:
         """A mistake of ours, wherever it was made: write it down and end; the first one is told."""
         if self.crash is None:
-            self.crash = write_crash(error, self.host.settings.data_dir, redactor_of(self.host))
+            self.crash = write_crash(error, self.host.settings.data_dir, self.host.redacted)
         self.exit(return_code=1)
 
     def noted(self, error: BaseException) -> None:
         """A mistake of ours that ends nothing but what it happened in; the first one is told."""
         told = self._note
-        self._note = write_crash(error, self.host.settings.data_dir, redactor_of(self.host))
+        self._note = write_crash(error, self.host.settings.data_dir, self.host.redacted)
         if told is None and self.is_running:
             self.notify(str(self._note), severity="error", markup=False)
 

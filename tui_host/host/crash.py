@@ -15,8 +15,6 @@ from tui_host.settings.save import write_private
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_host.host.host import Host
-
 
 def write_crash(error: BaseException, folder: Path, redact: Callable[[str], str]) -> TuiHostError:
     """Write where it happened; returns what the person is told. Never raises.
@@ -37,6 +35,22 @@ def write_crash(error: BaseException, folder: Path, redact: Callable[[str], str]
     return TuiHostError(what, remedy=f"see {path}")
 
 
+def innermost(error: BaseException) -> BaseException:
+    """The mistake itself, out of the groups that task groups wrap around it."""
+    parts: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only a group has them
+    return innermost(parts[0]) if parts else error
+
+
+def place_in(error: BaseException) -> str:
+    """File and line of ours that are nearest to where it was raised, empty if there are none."""
+    package = Path(__file__).resolve().parent.parent
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        file = Path(frame.filename)
+        if file.is_relative_to(package):
+            return f"{file.relative_to(package.parent)}:{frame.lineno}"
+    return ""
+
+
 def _free(path: Path) -> Path:
     """The path, or the next one of its kind that nothing has yet."""
     number = 1
@@ -45,13 +59,3 @@ def _free(path: Path) -> Path:
         number += 1
         found = path.with_stem(f"{path.stem}-{number}")
     return found
-
-
-def redactor_of(host: Host) -> Callable[[str], str]:
-    """What takes this host's secrets out of a text; also before the host has opened."""
-    if host.recorder is not None:
-        return host.recorder.redactor.text
-    from tui_host.capture.redact import Redactor
-    from tui_host.settings.secrets import secrets_of
-
-    return Redactor((secret.name, secret.reveal()) for secret in secrets_of(host.settings)).text
