@@ -114,6 +114,7 @@ class ServersScreen(PageScreen):
             words=status.name,
             mark=mark_of(status.state, self.glyphs),
             style=_STYLES.get(status.state, "note"),
+            mark_style="string" if status.state == "ready" else "",
             right=(status.state, tools),
         )
 

@@ -33,6 +33,7 @@ class Choice:
         words: What it is; foreign text as it came.
         mark: One cell in front of it.
         style: Of the mark and the words.
+        mark_style: Of the mark, where it has one of its own.
         before: Columns between mark and words, our own words, each filled up by the caller.
         note: Behind the words.
         right: Figures at the line's right end; the last ones give way where it is narrow.
@@ -42,6 +43,7 @@ class Choice:
     words: str
     mark: str = ""
     style: str = ""
+    mark_style: str = ""
     before: str = ""
     note: str = ""
     right: tuple[str, ...] = ()
@@ -125,7 +127,10 @@ class ChoiceList(PieceView):
         if choice.heading:
             return self.strip_of([(cut(choice.words, width, more), "heading")])
         before = choice.before if width - cell_len(choice.before) >= _LEAST else ""
-        left: list[Piece] = [(f" {choice.mark} " if choice.mark else " ", choice.style), (before, "note")]
+        left: list[Piece] = [
+            (f" {choice.mark} " if choice.mark else " ", choice.mark_style or choice.style),
+            (before, "note"),
+        ]
         words = line(choice.words, _READ)
         taken = sum(cell_len(text) for text, _ in left)
         figures = "".join(

@@ -65,7 +65,7 @@ class PageLines(PieceView):
             self.scroll_to(y=0, animate=False, force=True)
         if not page.has_cursor or not len(page):
             self.cursor = None
-        elif cursor is not None:
+        elif cursor is not None and cursor >= 0:  # below 0 are notes above a tree that had no entry yet
             self.cursor = page.line_at(cursor)
         else:
             self.cursor = page.line_at(0)
