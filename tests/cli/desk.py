@@ -91,7 +91,12 @@ class Desk:
 
 @contextmanager
 def desk(
-    program: Programs, folder: Path, *answers: Answer, servers: str = NO_SERVER, more: str = ""
+    program: Programs,
+    folder: Path,
+    *answers: Answer,
+    servers: str = NO_SERVER,
+    more: str = "",
+    connect_wait: float = 60,
 ) -> Generator[Desk]:
     """A desk in this folder.
 
@@ -101,8 +106,11 @@ def desk(
         answers: What the provider says, one after the other.
         servers: The tables of the servers.
         more: What else stands in the configuration.
+        connect_wait: Seconds that servers are waited for; many, for a machine that is busy.
     """
     with provider(*answers) as found:
         own = f'[providers.mine]\nbase_url = "{found.url}"\napi_key = "${{MY_KEY}}"\n'
-        (folder / "config.toml").write_text(f'model = "mine/m"\n{own}{servers}{more}')
+        (folder / "config.toml").write_text(
+            f'model = "mine/m"\n{own}{servers}{more}[limits]\nconnect_wait = {connect_wait}\n'
+        )
         yield Desk(program=program, provider=found, folder=folder)

@@ -155,8 +155,8 @@ def test_a_turn_that_reaches_its_limit_says_so(program: Programs, tmp_path: Path
 
 
 def test_a_server_that_takes_too_long_is_gone_on_without_and_that_is_told(program: Programs, tmp_path: Path) -> None:
-    servers = server("mute", "no-initialize") + "[limits]\nconnect_wait = 0.1\n"
-    with desk(program, tmp_path, text("well"), servers=servers) as place:
+    servers = server("mute", "no-initialize")
+    with desk(program, tmp_path, text("well"), servers=servers, connect_wait=0.1) as place:
         ended = place.ask("hi")
     assert (ended.code, ended.out) == (0, b"well\n")
     assert ended.err == "tui-host: went on without mute: still connecting\n"

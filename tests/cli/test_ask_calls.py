@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.cli.desk import Desk, desk, loud, rule, server
 from tests.cli.program import Ended, Programs
-from tests.cli.provider import Answer, asks, text
+from tests.cli.provider import asks, text
 from tui_host.errors import JSON
 
 ENTRY = ["server", "tool", "asked", "sent", "decision", "by", "reason", "result", "is_error", "ms"]
@@ -117,27 +118,25 @@ def test_a_server_gets_the_listed_variables_and_its_own_alone(program: Programs,
     assert (given["OWN"], given["LANG"]) == ("its own", "zh_CN.UTF-8")
 
 
-def on_a_terminal(
-    program: Programs, folder: Path, answers: Sequence[Answer], keys: Sequence[str], servers: str
-) -> tuple[Ended, Desk]:
+def typed(place: Desk, *lines: str) -> Ended:
     """Ask on a terminal, and type a line at each question."""
-    with desk(program, folder, *answers, servers=servers) as place:
-        running = place.start("ask", "go", terminal=True)
-        running.type("y\n")  # typed before any question was there: it decides nothing
-        for number, line in enumerate(keys, start=1):
-            running.until(lambda n=number: running.out.data.count(b"no because: ") >= n, "a question")
-            running.type(line)
-        ended = running.wait()
+    running = place.start("ask", "go", terminal=True)
+    running.type("y\n")  # before any question is there: it decides nothing
+    for number, line in enumerate(lines, start=1):
+        running.until(lambda n=number: running.out.data.count(b"no because: ") >= n, "a question")
+        running.type(line)
+    ended = running.wait()
     assert ended.left == ()
-    return ended, place
+    return ended
 
 
 def test_on_a_terminal_each_call_is_asked_and_the_reason_is_told_to_the_model(
     program: Programs, tmp_path: Path
 ) -> None:
     wished = asks(("good__echo", '{"a":1}'), ("good__echo", '{"b":2}'), ("good__echo", '{"c":3}'))
-    keys = ("maybe\n", "y\n", "n it is  too late\n", "N\n")
-    ended, place = on_a_terminal(program, tmp_path, [wished, text("so be it")], keys, server("good", "good"))
+    with desk(program, tmp_path, wished, text("so be it"), servers=server("good", "good")) as place:
+        ended = typed(place, "maybe\n", "y\n", "n it is  too late\n", "N\n")
+        shown_later = place.run("sessions", "show", "last").text
     shown = ended.text.replace("\r\n", "\n")
     assert ended.code == 3
     assert 'Approve good.echo? (1 of 3)\n  | {\n  |   "a": 1\n  | }\n  the server says: The tool echo.\n' in shown
@@ -146,13 +145,13 @@ def test_on_a_terminal_each_call_is_asked_and_the_reason_is_told_to_the_model(
     assert first == '{"a":1}'
     assert "it is  too late" in second
     assert "not run" in third
-    shown_later = place.run("sessions", "show", "last").text
     assert "rejected by you" in shown_later
 
 
 def test_the_end_of_the_terminals_input_refuses_what_is_open(program: Programs, tmp_path: Path) -> None:
     wished = asks(("good__echo", '{"a":1}'), ("good__echo", '{"b":2}'))
-    ended, place = on_a_terminal(program, tmp_path, [wished, text("well")], ["y\n", "\x04"], server("good", "good"))
+    with desk(program, tmp_path, wished, text("well"), servers=server("good", "good")) as place:
+        ended = typed(place, "y\n", "\x04")
     assert ended.code == 3
     first, second = told(place)
     assert first == '{"a":1}'
@@ -161,21 +160,28 @@ def test_the_end_of_the_terminals_input_refuses_what_is_open(program: Programs, 
 
 def test_nothing_foreign_acts_on_a_terminal(program: Programs, tmp_path: Path) -> None:
     clears = "\x1b[2J\x1b]52;c;Y3VybA==\x07\u202e\x9b31m"
-    wished = asks(("loud__shout", json.dumps({"a": clears}, ensure_ascii=False)), words=clears)
-    ended, place = on_a_terminal(program, tmp_path, [wished, text("end ", clears)], ["y\n"], loud())
-    screens = [ended.out]
-    for words in (
-        ("servers", "check"),
-        ("sessions", "show", "last"),
-        ("sessions", "export", "last"),
-        ("sessions", "list", "--json"),
-    ):
-        running = program.start(*words, *place.places, terminal=True)
-        screens.append(running.wait().out)
-    for screen in screens:
-        assert ACTS.search(screen) is None, ACTS.search(screen)
-        assert b"Y3VybA==" in screen or screen is screens[-1]
-    assert json.loads(screens[-1])
+
+    def wish(link: socket.socket) -> None:
+        """Ask for both tools by the names that they were offered under."""
+        names: list[str] = re.findall(r'"name": ?"([^"]+)"', place.provider.bodies[0].decode())
+        arguments = json.dumps({"a": clears}, ensure_ascii=False)
+        link.sendall(asks(*((name, arguments) for name in names), words=clears))
+
+    with desk(program, tmp_path, wish, text("end ", clears), servers=loud()) as place:
+        ended = typed(place, "y\n", "y\n")
+        assert ended.text.count("Approve loud.") == 2
+        # What is for people is so in a pipe too, whose other end may be a terminal.
+        on_terminals = (("servers", "check"), ("sessions", "show", "last"), ("sessions", "export", "last"))
+        screens = [place.start(*words, terminal=True).wait().out for words in on_terminals]
+        screens += [place.run(*words).out for words in on_terminals[:2]]
+        screens.append(ended.out)
+        for screen in screens:
+            assert ACTS.search(screen) is None, ACTS.search(screen)
+            assert b"Y3VybA==" in screen
+        listed = place.start("sessions", "show", "last", "--json", terminal=True).wait().out
+        assert ACTS.search(listed) is None
+        said = [item.get("text") for item in json.loads(listed)["items"]]
+        assert said[-2] == f"end {clears}"  # nothing of it is lost
 
 
 def test_a_failing_providers_words_do_not_act_on_a_terminal_either(program: Programs, tmp_path: Path) -> None:
