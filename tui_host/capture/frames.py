@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from tui_host.capture.depth import is_deeper
 from tui_host.capture.skim import Path, skim
 from tui_host.capture.words import WORDS, clean, mapping, words_of_error, words_of_request, words_of_result
 from tui_host.errors import JSON
@@ -20,6 +21,8 @@ FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "ba
 WHOLE = 2 << 20
 """Bytes up to which a frame is parsed whole, if it has no more than `NODES` values."""
 NODES = 20_000
+LEVELS = 500
+"""How deep a frame may nest: what any version of Python reads, in whatever depth of calls it is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +67,10 @@ def frame_head(line: bytes) -> FrameHead:
         found = _of_skimmed(line)
         if found is not None:
             return found
+    if is_deeper(text, LEVELS):
+        return _malformed(line, "nested too deeply to be read")
     try:
         return _of_value(json.loads(text, parse_constant=_refuse))
-    except RecursionError:
-        return _malformed(line, "nested too deeply to be read")
     except json.JSONDecodeError as error:
         return _malformed(line, f"not JSON: {error.msg} at character {error.pos}" if text.strip() else "an empty line")
     except ValueError as error:
