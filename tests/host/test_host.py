@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -252,15 +254,21 @@ def demo_models() -> list[int]:
     return found
 
 
-async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["false", "no such program"])
+async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
     with provider(text("still here")) as peer:
-        async with serving(configured(tmp_path, peer.url, PYTHONHOME=str(tmp_path / "nowhere"))) as host:
-            session = host.new_session(model=DEMO)
-            await asked(host, session, "hello")
+        async with serving(configured(tmp_path, peer.url)) as host:
+            with monkeypatch.context() as patched:
+                patched.setattr(sys, "executable", shutil.which(program) or program)
+                session = host.new_session(model=DEMO)
+                await asked(host, session, "hello")
             result = host.result(session)
             assert result is not None
             assert result.error is not None
-            assert (result.stop, result.error.what) == ("error", "the demo model did not start")
+            assert (result.stop, result.error.where) == ("error", "demo")
+            assert result.error.what.startswith("the demo model did not start")
             other = host.new_session()
             await asked(host, other, "hello")
             assert answers(other) == ["still here"]

@@ -64,11 +64,8 @@ async def running(host: Host) -> AsyncGenerator[Interruption]:
                 try:
                     await host.ready()
                     yield interruption
-                except (
-                    TuiHostError,
-                    OSError,
-                ) as error:  # kept until the host has ended: raised in here it would cancel it
-                    fault = error
+                except (TuiHostError, OSError) as error:
+                    fault = error  # kept until the host has ended: raised in here it would cancel it
                 finally:
                     host.stop()
         finally:

@@ -56,14 +56,17 @@ class DemoModel:
         """Own the process from start to end. It ends by itself when the pipe to its standard input is closed."""
         # -P: nothing of our modules' names where we happen to stand is run in their place.
         command = [sys.executable, "-P", "-m", "tui_host", "demo-model", "--lifeline"]
-        process = await anyio.open_process(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env=listed_environment(self._environment),
-        )
+        try:
+            process = await anyio.open_process(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                env=listed_environment(self._environment),
+            )
+        except OSError as error:
+            raise _not_started(f": {error.strerror}") from error
         url = ""
         try:
             async with anyio.create_task_group() as group:
@@ -75,9 +78,7 @@ class DemoModel:
                     await process.wait()
                 group.cancel_scope.cancel()
             if not url:
-                raise ModelError(
-                    "the demo model did not start", where="demo", remedy="run `tui-host demo-model` to see why"
-                )
+                raise _not_started()
         finally:
             self._alive = False
             with anyio.CancelScope(shield=True):
@@ -104,6 +105,11 @@ class DemoModel:
             while True:
                 data = await process.stderr.receive(LINE_LIMIT)
                 self._recorder.append(Draft(wire="stderr", kind="line", peer="demo", direction="in", data=data))
+
+
+def _not_started(reason: str = "") -> ModelError:
+    what = f"the demo model did not start{reason}"
+    return ModelError(what, where="demo", remedy="run `tui-host demo-model` to see why")
 
 
 async def _end(process: Process) -> None:
