@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from tui_host.capture.redact import Redactor
 from tui_host.capture.store import Store
-from tui_host.chat.conversation import NoteItem
+from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session
 from tui_host.host.keeping import StoreKeeper, stored_session
@@ -34,3 +36,26 @@ def test_what_was_said_before_the_store_was_open_is_kept_too(tmp_path: Path) -> 
     assert again.messages == session.messages
     assert again.conversation.items == session.conversation.items
     store.close()
+
+
+def test_no_secret_is_shown_however_it_comes_in() -> None:
+    session = Session(
+        id="20260101-000000-aaaaa",
+        source="chat",
+        created_ns=1,
+        model=ModelRef(provider="demo", model="openai"),
+        protocol="native",
+        policy=Policy(()),
+        redact=Redactor([("TOKEN", "hunter2-hunter2")]).text,
+    )
+    shown = session.conversation
+    session.begin_turn("mine is hunter2-hunter2")
+    answer = shown.add(AnswerItem(turn=1, step=1))
+    shown.grow(answer, lambda: AnswerItem(turn=1, step=1, text="so hunter2-hunter2", thinking="hunter2-hunter2"))
+    call = shown.add(CallItem(turn=1, step=1, call="1", server="s", tool="t", asked='{"a":"hunter2-hunter2"}'))
+    shown.put(call, replace(shown[call], result="HUNTER hunter2-hunter2"), keep=False)
+    shown.add(NoteItem(turn=1, kind="error", what="401: hunter2-hunter2 is wrong"))
+
+    assert "hunter2-hunter2" not in repr(shown.items)
+    assert repr(shown.items).count("⟨secret:TOKEN⟩") == 6
+    assert shown[answer] is shown[answer]

@@ -22,15 +22,17 @@ from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.widgets.approval import Approval
+from tui_host.tui.widgets.approval_edit import misfits
 from tui_host.tui.widgets.approval_field import Field
 from tui_host.tui.widgets.approval_quiet import Quiet
-from tui_host.tui.widgets.approval_words import call_row, description_of, editable, hints_of, misfits
+from tui_host.tui.widgets.approval_words import call_row, description_of, editable, hints_of
 
 SCHEMA: JSON = {
     "type": "object",
     "properties": {"a": {"type": "number"}, "b": {"type": "number"}, "unit": {"enum": ["m", "km"]}},
     "required": ["a", "b"],
 }
+KEY = "hunter2-hunter2"
 HINTS = (("readOnlyHint", True),)
 
 
@@ -90,7 +92,13 @@ class Asking(App[None]):
     def ask(self) -> None:
         self.query_one("#talk").disabled = True
         self.query_one("#chat").mount(
-            Approval(self.questions, on_grant=self.granted.append, glyphs=self._glyphs, quiet_seconds=self._quiet)
+            Approval(
+                self.questions,
+                on_grant=self.granted.append,
+                redact=lambda text: text.replace(KEY, "⟨secret:KEY⟩"),
+                glyphs=self._glyphs,
+                quiet_seconds=self._quiet,
+            )
         )
 
     @property
@@ -319,12 +327,12 @@ async def test_arguments_whose_end_was_not_seen_are_first_shown_to_their_end() -
     async with app.run_test(size=(100, 30)) as pilot:
         await armed(pilot, app)
         assert "more lines: pagedown, end" in text(app)
-        await decide(pilot, app, "y")
+        app.post_message(events.Key("y", "y"))
+        app.post_message(events.Key("y", "y"))
+        await pilot.pause()
         assert asked.open
         assert "all shown" in text(app)
         assert "were not seen" in text(app)
-        await pilot.press("y")
-        assert asked.open
         await decide(pilot, app, "y")
         assert asked.decision is not None
         assert asked.decision.arguments == canonical(LONG)
@@ -579,3 +587,18 @@ def test_hints_are_a_claim_and_stand_where_there_is_room(
     assert call_row(tool, 80, "…", is_current=True).split("multiply")[1].strip() == claim
     assert call_row(tool, 16, "…", is_current=True) == "> math.multiply"
     assert description_of(request, hints_of(tool)).splitlines()[:-1] == ([claim] if claim else [])
+
+
+async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approved_holds_it() -> None:
+    asked = question(arguments={"a": KEY}, description=f"Send {KEY}.")
+    other = question("add", {"b": KEY})
+    app = Asking(asked, other)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await armed(pilot, app)
+        assert KEY not in text(app)
+        assert '"a": "⟨secret:KEY⟩"' in text(app)
+        assert "a secret of yours is in it" in text(app)
+        assert "Send ⟨secret:KEY⟩." in text(app)
+        await decide(pilot, app, "y")
+        assert asked.decision is not None
+        assert KEY in asked.decision.arguments.decode()

@@ -127,15 +127,36 @@ def item_from_json(value: Mapping[str, JSON]) -> Item | None:
         return None
 
 
+def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
+    """The item as it may be shown and kept; the same object where there is nothing to hide."""
+    changed: dict[str, str] = {}
+    for name in item.__slots__:
+        value: object = getattr(item, name)
+        if isinstance(value, str) and value and (redacted := redact(value)) != value:
+            changed[name] = redacted
+    return replace(item, **changed) if changed else item
+
+
 class Conversation:
     """The items of one session, with revisions, so that a view can ask what is new.
 
     Attributes:
         revision: Grows with every change.
+
+    Args:
+        keep: Told of each item that is to be kept.
+        redact: What every text passes on its way in, so that no secret is shown.
     """
 
-    def __init__(self, items: Sequence[Item] = (), *, keep: Callable[[int, Item], None] | None = None) -> None:
+    def __init__(
+        self,
+        items: Sequence[Item] = (),
+        *,
+        keep: Callable[[int, Item], None] | None = None,
+        redact: Callable[[str], str] = str,
+    ) -> None:
         self._items: list[Item] = list(items)
+        self._redact = redact
         self._changed: dict[int, int] = {}  # number -> revision, the latest change last
         self._keep = keep
         self._growing: dict[int, Callable[[], Item]] = {}
@@ -146,14 +167,14 @@ class Conversation:
 
     def __getitem__(self, number: int) -> Item:
         if number in self._growing:
-            self._items[number] = self._growing.pop(number)()
+            self._items[number] = without_secrets(self._growing.pop(number)(), self._redact)
         return self._items[number]
 
     @property
     def items(self) -> Sequence[Item]:
         """All items, oldest first."""
         for number in list(self._growing):
-            self._items[number] = self._growing.pop(number)()
+            self._items[number] = without_secrets(self._growing.pop(number)(), self._redact)
         return self._items
 
     def changed_since(self, revision: int) -> list[int]:
@@ -172,7 +193,7 @@ class Conversation:
 
     def add(self, item: Item) -> int:
         """Put an item at the end; returns its number, which never changes."""
-        self._items.append(item)
+        self._items.append(without_secrets(item, self._redact))
         self._touch(len(self._items) - 1)
         self._save(len(self._items) - 1)
         return len(self._items) - 1
@@ -180,7 +201,7 @@ class Conversation:
     def put(self, number: int, item: Item, *, keep: bool = True) -> None:
         """Replace an item. `keep=False` while it streams: the bytes are on disk already, as records."""
         self._growing.pop(number, None)
-        self._items[number] = item
+        self._items[number] = without_secrets(item, self._redact)
         self._touch(number)
         if keep:
             self._save(number)

@@ -67,6 +67,7 @@ class Session:
         conversation: What the chat shows.
         activity: What the turn at work waits for.
         questions: Calls that wait for the person.
+        redact: Takes secrets out of what is shown.
     """
 
     id: str
@@ -84,6 +85,7 @@ class Session:
     conversation: Conversation = field(default_factory=Conversation)
     activity: Activity = field(default_factory=Activity)
     questions: list[Question] = field(default_factory=list[Question])
+    redact: Callable[[str], str] = str
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
@@ -95,7 +97,7 @@ class Session:
             elif isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
                 self.step = max(self.step, item.step)
         self.step = max(self.step, steps)
-        self.conversation = Conversation(self.conversation.items, keep=self._keep_item)
+        self.conversation = Conversation(self.conversation.items, keep=self._keep_item, redact=self.redact)
 
     def _keep_item(self, number: int, item: Item) -> None:
         if self.keeper is not None:

@@ -225,6 +225,7 @@ class Host:
             model=model or self.settings.model or DEFAULT_MODEL,
             protocol=self.settings.protocol,
             policy=self._policy(),
+            redact=self.redacted,
         )
         self.sessions[session.id] = session
         self._keep(session)
@@ -243,7 +244,7 @@ class Host:
             raise StoreError("nothing is kept here", remedy="start without --no-record")
         info = self.store.find_session(name)
         if info.id not in self.sessions:
-            session = stored_session(self.store, info, self._policy())
+            session = stored_session(self.store, info, self._policy(), self.redacted)
             self.sessions[session.id] = session
             self._keep(session)
         return self.sessions[info.id]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tui_host.capture.sessions import SessionState
@@ -61,7 +61,7 @@ def _stored_item(text: str) -> Item:
     return item or NoteItem(turn=0, kind="note", what="something that this version cannot show")
 
 
-def stored_session(store: Store, info: SessionInfo, policy: Policy) -> Session:
+def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
     """A session of earlier, owned by this process from now on. Blocks on the disk.
 
     Raises:
@@ -78,6 +78,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy) -> Session:
         model=ModelRef(provider=provider, model=model),
         protocol=info.protocol,
         policy=policy,
+        redact=redact,
         keeper=StoreKeeper(store),
         title=info.title,
         draft=store.sessions.draft(info.id),

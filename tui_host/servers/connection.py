@@ -13,6 +13,7 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import anyio
@@ -85,22 +86,30 @@ class Connection:
         self._stopping = False
         self._halted = anyio.Event()
         self._news = anyio.Event()
+        self._shown = lru_cache(256)(recorder.redactor.text)  # the status is asked for at screen rate
 
     @property
     def status(self) -> ServerStatus:
-        """What is known now, counters and the last lines of standard error included."""
-        wire = self._wire
+        """What is known now, counters and the last lines of standard error included; no secret is in it."""
+        shown, status, wire = self._shown, self._status, self._wire
+        status = replace(
+            status,
+            detail=shown(status.detail),
+            server_info=shown(status.server_info),
+            instructions=shown(status.instructions),
+            notices=tuple(map(shown, status.notices)),
+        )
         if wire is None:
-            return self._status
+            return status
         counts, tap, child = wire.repair.counts, wire.tap, wire.child
         return replace(
-            self._status,
+            status,
             frames_out=counts.out if tap is None else tap.sent,
             frames_in=counts.into if tap is None else tap.received,
             malformed=counts.malformed if tap is None else tap.malformed,
-            stderr=() if child is None else child.errors.last(STDERR_LINES),
+            stderr=() if child is None else tuple(map(shown, child.errors.last(STDERR_LINES))),
             exit_code=None if child is None else child.process.exit_code,
-            notices=(*self._status.notices, *_live_notices(wire)),
+            notices=(*status.notices, *_live_notices(wire)),
         )
 
     async def run(self) -> None:

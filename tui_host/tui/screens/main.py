@@ -224,7 +224,7 @@ class MainScreen(Screen[None]):
 
     def _ask(self) -> None:
         self._asked = list(self._session.questions)
-        self._approval = Approval(self._asked, on_grant=self._granted, glyphs=self._glyphs)
+        self._approval = Approval(self._asked, on_grant=self._granted, redact=self._host.redacted, glyphs=self._glyphs)
         if self._shows_chat:
             self.set_focus(None)  # what is disabled hands its focus to the next one: that would be a detail
         self.query_one("#talk").disabled = True

@@ -16,13 +16,14 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
-from tui_host.capture.visible import hidden, visible
+from tui_host.capture.visible import visible
 from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets import approval_words as words
 from tui_host.tui.widgets.approval_arguments import Arguments
+from tui_host.tui.widgets.approval_edit import read_edit
 from tui_host.tui.widgets.approval_field import Field
 from tui_host.tui.widgets.approval_quiet import QUIET_SECONDS, Quiet
 from tui_host.tui.widgets.approval_room import Room, Wanted, share
@@ -84,6 +85,7 @@ class Approval(Container, can_focus=True):
         questions: Sequence[Question],
         *,
         on_grant: Callable[[Question], None],
+        redact: Callable[[str], str] = str,
         glyphs: Glyphs = UNICODE,
         quiet_seconds: float = QUIET_SECONDS,
         id: str | None = None,  # noqa: A002 - Textual's word
@@ -91,6 +93,7 @@ class Approval(Container, can_focus=True):
         super().__init__(id=id, classes="-ascii" if glyphs.more.isascii() else None)
         self._questions = list(questions)
         self._on_grant = on_grant
+        self._redact = redact
         self._glyphs = glyphs
         self._quiet = Quiet(quiet_seconds)
         self._current: Question | None = None
@@ -242,21 +245,11 @@ class Approval(Container, can_focus=True):
         count = "" if len(left) == 1 else f"  {place} of {len(left)}"
         self.border_title = Content(f"Approve {len(left)} call{'s' if len(left) != 1 else ''}?{count}")
         if self._shows_description:
-            self._arguments.show(words.description_of(question.request))
+            text = words.description_of(question.request)
         else:
-            self._arguments.show(words.arguments_text(self._arguments_of(question), raw=self._is_raw))
+            text = words.arguments_text(self._arguments_of(question), raw=self._is_raw)
+        self._arguments.show(self._redact(text))
         self._arrange()
-
-    def _notice(self, question: Question) -> str:
-        """What stands in the way of reading it as it seems: an edit, hidden characters."""
-        arguments = self._arguments_of(question)
-        notices: list[str] = []
-        if question.request.call in self._edits:
-            notices.append("edited: this is what will be sent")
-        count = hidden(arguments.decode())
-        if count:
-            notices.append(f"{count} hidden characters, shown as codes")
-        return "  ".join(notices)
 
     def _arrange(self) -> None:
         """Share the room out, and say everything at the width there is."""
@@ -266,12 +259,14 @@ class Approval(Container, can_focus=True):
             return
         width = max(1, self.content_region.width or parent.size.width - 4)
         left = [other for other in self._questions if other.open]
-        said = "  ".join(part for part in (self._notice(question), self._message) if part)
+        is_edited = question.request.call in self._edits
+        notice = words.notice(self._arguments_of(question), is_edited=is_edited, redact=self._redact)
+        said = "  ".join(part for part in (notice, self._message) if part)
         tool = question.request.tool
-        told = [self._arguments_of(other) if len(left) > 1 else b"" for other in left]
+        told = [self._redact(self._arguments_of(other).decode()) if len(left) > 1 else "" for other in left]
         start = left.index(question) if question in left else 0
-        hints = "" if words.hints_fit(tool, width, told[start] if told else b"") else words.hints_of(tool)
-        description = words.description_of(question.request, hints)
+        hints = "" if words.hints_fit(tool, width, told[start] if told else "") else words.hints_of(tool)
+        description = self._redact(words.description_of(question.request, hints))
         keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._working_keys())
         rows = {
             "calls": words.call_rows([other.request.tool for other in left], told, start, width, self._glyphs.more),
@@ -488,7 +483,7 @@ class Approval(Container, can_focus=True):
     def _take_edit(self, question: Question, text: str) -> bool:
         """Keep an edit to be shown and asked again; False if it cannot be sent, which is said in place."""
         try:
-            edited = words.read_edit(text, question.request.tool.schema)
+            edited = read_edit(text, question.request.tool.schema)
         except TuiHostError as error:
             self._message = visible(str(error), newlines=False)
             self._arrange()

@@ -1,17 +1,17 @@
-"""What the approval says: names, claims, arguments as lines, what is wrong with an edit."""
+"""What the approval says: names, claims, arguments as lines."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 from textual.content import Content
 
 from tui_host.capture.visible import hidden, visible
-from tui_host.chat.arguments import canonical, pretty, read_arguments
+from tui_host.chat.arguments import pretty
 from tui_host.chat.policy import CallRequest
-from tui_host.errors import JSON, TuiHostError
+from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.foreign import tool_name
 from tui_host.tui.markdown.wrap import clip, fill, fold
@@ -20,6 +20,8 @@ from tui_host.tui.widgets.status import DIM
 GAP = "   "
 """Between two keys."""
 CLAIM = "server says: "
+LONGEST_LINE = 500
+"""Characters of arguments that a call's one line is made from."""
 SHORTEST, ENOUGH = 8, 24
 """Cells below which arguments tell nothing; cells that they have before hints stand beside them."""
 HINTS = {
@@ -81,7 +83,7 @@ def description_of(request: CallRequest, hints: str = "") -> str:
     return "\n".join(parts)
 
 
-def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: bytes = b"") -> str:
+def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: str = "") -> str:
     """A call that waits: its name, what tells it from others of that name, and the server's hints at the right.
 
     Arguments that are given are shown as far as there is room; the whole of them stands below.
@@ -94,7 +96,7 @@ def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: 
     return f"{'>' if is_current else ' '} {name}{told}{' ' * (room - cell_len(told) - len(hints))}{hints}".rstrip()
 
 
-def call_rows(tools: Sequence[Tool], arguments: Sequence[bytes], current: int, width: int, more: str) -> list[str]:
+def call_rows(tools: Sequence[Tool], arguments: Sequence[str], current: int, width: int, more: str) -> list[str]:
     """The calls that wait, the current one first if there is room for one alone."""
     return [
         call_row(tools[at], width, more, is_current=at == current, arguments=arguments[at])
@@ -129,14 +131,14 @@ def keys_shown(rows: Sequence[str]) -> Content:
     return Content("\n").join(parts)
 
 
-def hints_fit(tool: Tool, width: int, arguments: bytes = b"") -> bool:
+def hints_fit(tool: Tool, width: int, arguments: str = "") -> bool:
     """Whether a tool's name, its hints and enough of the arguments stand in one line of so many cells."""
     told = min(cell_len(_one_line(arguments)) + 1, ENOUGH) if arguments else 0
     return cell_len(name_of(tool)) + told + len(hints_of(tool)) + 4 <= width
 
 
-def _one_line(arguments: bytes) -> str:
-    return visible(arguments.decode(), newlines=False)
+def _one_line(arguments: str) -> str:
+    return visible(arguments[:LONGEST_LINE], newlines=False)
 
 
 def arguments_text(arguments: bytes, *, raw: bool) -> str:
@@ -164,73 +166,18 @@ def editable(arguments: bytes) -> str:
     return "".join(character if visible(character) == character else json.dumps(character)[1:-1] for character in text)
 
 
-def read_edit(text: str, schema: JSON) -> bytes:
-    """An edit as it would be sent.
-
-    Raises:
-        TuiHostError: It is no JSON object, or its top level does not fit the tool's schema.
-    """
-    value = read_arguments(text)
-    complaints = misfits(value, schema)
-    if complaints:
-        raise TuiHostError("; ".join(complaints))
-    return canonical(value)
-
-
-TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "number": (int, float),
-    "integer": (int, float),
-    "boolean": (bool,),
-    "object": (dict,),
-    "array": (list,),
-    "null": (type(None),),
-}
-
-
-def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
-    """What at the top level does not fit a schema: missing names, wrong types, values that are not offered."""
-    if not isinstance(schema, Mapping):
-        return []
-    found: list[str] = []
-    required = schema.get("required")
-    if isinstance(required, Sequence) and not isinstance(required, str):
-        found += [
-            f"{visible(name, newlines=False)} is missing"
-            for name in required
-            if isinstance(name, str) and name not in value
-        ]
-    properties = schema.get("properties")
-    if isinstance(properties, Mapping):
-        for name, given in value.items():
-            complaint = _misfit(given, properties.get(name))
-            if complaint:
-                found.append(f"{visible(name, newlines=False)} {complaint}")
-            elif name not in properties and schema.get("additionalProperties") is False:
-                found.append(f"{visible(name, newlines=False)} is not offered")
-    return found
-
-
-def _misfit(given: JSON, schema: JSON) -> str:
-    if not isinstance(schema, Mapping):
-        return ""
-    wanted = schema.get("type")
-    names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, Sequence) else []
-    known = [name for name in names if isinstance(name, str) and name in TYPES]
-    if known and not any(_is(given, name) for name in known):
-        return f"must be {' or '.join(known)}"
-    offered = schema.get("enum")
-    if isinstance(offered, Sequence) and not isinstance(offered, str) and given not in offered:
-        return f"must be one of {visible(json.dumps(list(offered), ensure_ascii=False)[:200], newlines=False)}"
-    return ""
-
-
-def _is(given: JSON, name: str) -> bool:
-    if isinstance(given, bool):
-        return name == "boolean"
-    if name == "integer" and isinstance(given, float):
-        return given.is_integer()
-    return isinstance(given, TYPES[name])
+def notice(arguments: bytes, *, is_edited: bool, redact: Callable[[str], str]) -> str:
+    """What stands in the way of reading the arguments as they seem: an edit, hidden characters, a secret."""
+    text = arguments.decode()
+    notices: list[str] = []
+    if is_edited:
+        notices.append("edited: this is what will be sent")
+    count = hidden(text)
+    if count:
+        notices.append(f"{count} hidden characters, shown as codes")
+    if redact(text) != text:
+        notices.append("a secret of yours is in it, shown as its mark: the value itself would be sent")
+    return "  ".join(notices)
 
 
 def in_rows(text: str, width: int) -> list[str]:
