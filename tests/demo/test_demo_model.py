@@ -58,8 +58,8 @@ def test_a_signal_ends_it_with_0_at_once_also_in_mid_stream(kind: signal.Signals
         assert client.begin("write 5000 words", stream=True).read(20)
         sent = time.monotonic()
         process.send_signal(kind)
-        assert process.wait(5) == 0
-        assert time.monotonic() - sent < 1
+        assert process.wait(10) == 0
+        assert time.monotonic() - sent < 4
 
 
 def test_it_ends_with_its_lifeline_also_in_mid_stream() -> None:
@@ -67,7 +67,7 @@ def test_it_ends_with_its_lifeline_also_in_mid_stream() -> None:
         assert client.begin("write 5000 words", stream=True).read(20)
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(5) == 0
+        assert process.wait(10) == 0
 
 
 def test_a_lifeline_that_has_ended_already_ends_it() -> None:
@@ -324,7 +324,7 @@ def test_clients_that_leave_in_mid_stream_harm_no_other() -> None:
         with Client(port) as client:
             assert folded(client.ask("hello", stream=True).events).finish == "stop"
         process.terminate()
-        assert process.wait(5) == 0
+        assert process.wait(10) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
 
