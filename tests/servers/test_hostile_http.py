@@ -6,6 +6,8 @@ import gzip
 import json
 import socket
 import time
+from contextlib import suppress
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -97,6 +99,17 @@ async def many_parts_in_an_event(asked: Asked) -> None:
     await asked.stream.send(b"event: message\ndata: " + json.dumps(value).encode() + b"\n\n")
 
 
+async def many_lines_in_an_event(asked: Asked) -> None:
+    await asked.events()
+    await asked.stream.send(b"data:\n" * 30_000 + b"\n")
+
+
+async def compressed_stream(asked: Asked) -> None:
+    """It would be 30 MB of one line where the SDK unpacked it."""
+    bomb = gzip.compress(b"data: " + b"a" * 30_000_000, 1)
+    await asked.answer("200 OK", bomb, Content_Type="text/event-stream; charset=utf-8", Content_Encoding="gzip")
+
+
 async def stream_without_answer(asked: Asked) -> None:
     await asked.events()
     await asked.stream.send(b": nothing to say\n\n")
@@ -118,6 +131,8 @@ FAULTS: list[tuple[Script, str]] = [
     (no_json, "Failed to parse"),
     (many_parts, "parts or more"),
     (many_parts_in_an_event, "parts or more"),
+    (many_lines_in_an_event, "lines; 20,000 are read"),
+    (compressed_stream, r"its event stream is compressed \(gzip\); we asked for identity"),
     (stream_without_answer, "the answer was lost: .* without a response; the tool may have run"),
 ]
 
@@ -131,6 +146,57 @@ async def test_a_fault_in_one_call_is_told_and_the_next_call_works(fault: Script
         with anyio.fail_after(20):
             assert (await running.call("raw")).content[0].text == "fine"
         assert not any(asked.path == "/steal" for asked in server.asked)
+
+
+NOISE = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[%s]}}\n\n'
+UNREADABLE = NOISE % b",".join([b"1"] * 30_000)
+READABLE = NOISE % b"1"
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize("kind", ["parts", "compressed"])
+async def test_a_stream_of_the_server_s_own_is_read_no_further_where_it_passes_the_bounds(kind: str) -> None:
+    payload = b"\r\n" + READABLE + UNREADABLE
+    if kind == "compressed":
+        payload = b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(READABLE)
+    closed = anyio.Event()
+
+    async def script(asked: Asked) -> None:
+        if asked.method != "GET":
+            await well_behaved(asked)
+            return
+        await asked.stream.send(STREAM + payload)
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            await asked.stream.receive()
+        closed.set()
+
+    async with raw_http(everything=script) as server, started(remote("raw", server.url)) as running:
+        with anyio.fail_after(20):
+            await closed.wait()  # we hang up, the server does not
+            assert (await running.call("raw")).content[0].text == "fine"
+        assert running.status("raw").state == "ready"
+
+
+async def test_the_older_transport_has_the_same_bounds_and_says_why_it_ended() -> None:
+    asked_for = anyio.Event()
+
+    async def script(asked: Asked) -> None:
+        if asked.method == "GET":
+            await asked.stream.send(STREAM + b"\r\nevent: endpoint\ndata: /messages\n\n")
+            await asked_for.wait()
+            await asked.stream.send(UNREADABLE)
+            await anyio.sleep_forever()
+        asked_for.set()
+        bomb = gzip.compress(b" " * 30_000_000, 1)
+        await asked.answer("202 Accepted", bomb, Content_Encoding="gzip")
+
+    async with (
+        raw_http(everything=script) as server,
+        started(replace(remote("raw", server.url), transport="sse")) as running,
+    ):
+        status = running.status("raw")
+        assert status.state == "failed"
+        assert "parts or more; 20,000 are read" in status.detail
 
 
 async def test_a_refused_connection_is_one_line() -> None:

@@ -17,7 +17,7 @@ class BoundedEvents(httpx2.AsyncByteStream):
     """Passes whole events on, unchanged; one that is too large or has too many parts becomes an error, and is the last.
 
     Args:
-        inner: The response's stream.
+        inner: The response's stream, without a content coding.
         limit: Bytes that one event may have.
         instead: The event that says why there is no other.
     """
@@ -67,7 +67,16 @@ def too_many(parts: int) -> str:
 
 def _too_many(block: bytes) -> str | None:
     """Why a block of whole events cannot be passed on; each event counts for itself."""
-    if parts_of(block) <= PARTS_LIMIT:
-        return None
-    most = max(map(parts_of, _BLANK_LINE.split(block)))
-    return too_many(most) if most > PARTS_LIMIT else None
+    if parts_of(block) > PARTS_LIMIT:
+        most = max(map(parts_of, _BLANK_LINE.split(block)))
+        if most > PARTS_LIMIT:
+            return too_many(most)
+    if _lines_of(block) > PARTS_LIMIT:
+        most = max(map(_lines_of, _BLANK_LINE.split(block)))
+        if most > PARTS_LIMIT:
+            return f"an event has {most:,} lines; {PARTS_LIMIT:,} are read"
+    return None
+
+
+def _lines_of(block: bytes) -> int:
+    return max(block.count(b"\n"), block.count(b"\r"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 
 import anyio
 import httpx2
@@ -30,6 +31,7 @@ NOTIFICATION_SECONDS = 15.0
 STREAM_SECONDS = 3600.0
 """A stream for the server's own messages may be silent for so long."""
 _UPSTREAM = -32000
+_OF_THE_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -39,6 +41,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
     Attributes:
         last: The last answer that was an error, None if there was none yet.
         is_session_lost: The server has forgotten our session.
+        cut: Why we read a stream of the server's own messages no further, empty if we did.
     """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, *, streaming_post: bool) -> None:
@@ -53,6 +56,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
         self._gets = _HoldBack()
         self.last: HttpAnswer | None = None
         self.is_session_lost = False
+        self.cut = ""
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -60,7 +64,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
             return await self._post(request)
         if request.method == "GET":
             return await self._get(request)
-        return self._noted(await self._inner.handle_async_request(request), None)
+        return await _emptied(self._noted(await self._inner.handle_async_request(request), None))
 
     @override
     async def aclose(self) -> None:
@@ -77,7 +81,16 @@ class HttpGate(httpx2.AsyncBaseTransport):
             if flight is not None:
                 flight.answer = HttpAnswer(status=0, words=fault_words(error))
             raise
-        return response
+        if not _is_stream(response):
+            return response
+
+        def cut(reason: str) -> bytes:
+            self.cut = f"sent what is not read: {reason}"
+            self._tell(HttpAnswer(status=0, words=reason), flight)
+            return b""
+
+        fault = await self._bounded(response, flight, cut)
+        return httpx2.Response(502, request=request) if fault else response
 
     async def _post(self, request: httpx2.Request) -> httpx2.Response:
         body = b"".join([part async for part in _async(request.stream)])
@@ -103,19 +116,17 @@ class HttpGate(httpx2.AsyncBaseTransport):
             response = self._noted(await self._inner.handle_async_request(request), flight)
             if response.has_redirect_location and (place := _target(response)) is not None:
                 self._tell(HttpAnswer(status=response.status_code, words=f"it points to {place}"), flight)
-                return response
+                return await _emptied(response)
             if response.status_code >= 300:
                 return await self._failed(request, response, flight)
-            if not self._streaming_post or frame.id is None or response.status_code == 202:
+            if not self._streaming_post:
+                return await _emptied(response)
+            if frame.id is None or response.status_code == 202:
                 return response
-            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind == "text/event-stream":
-                if response.headers.get("content-encoding", "identity") in {"identity", ""}:
-                    response.stream = BoundedEvents(
-                        _async(response.stream), BODY_LIMIT, lambda reason: _error_event(frame, reason)
-                    )
-                return response
-            if kind == "application/json":
+            if _is_stream(response):
+                fault = await self._bounded(response, flight, lambda reason: _error_event(frame, reason))
+                return _error(request, frame, 502, fault) if fault else response
+            if _kind(response) == "application/json":
                 return await self._json(request, response, frame)
             return await self._failed(request, response, flight)
         except (httpx2.TransportError, OSError, CodingError) as error:
@@ -124,6 +135,29 @@ class HttpGate(httpx2.AsyncBaseTransport):
             if flight is not None and isinstance(error, _BEFORE_SENDING):
                 flight.is_sent = False
             return _error(request, frame, 502, answer.words)
+
+    async def _bounded(
+        self, response: httpx2.Response, flight: Flight | None, instead: Callable[[str], bytes]
+    ) -> str | None:
+        """Have each event of a stream counted before the SDK reads it.
+
+        Args:
+            response: A stream; it is closed if it cannot be bounded.
+            flight: The request that it answers, if it does.
+            instead: What stands for an event that is not passed on.
+
+        Returns:
+            Why the stream cannot be read at all, None if it can.
+        """
+        stream = _async(response.stream)
+        coding = response.headers.get("content-encoding", "").strip().lower()
+        if coding in {"", "identity"}:
+            response.stream = BoundedEvents(stream, BODY_LIMIT, instead)
+            return None
+        await stream.aclose()  # unpacked by the SDK it could grow beyond all bounds
+        fault = f"its event stream is compressed ({coding[:40]}); we asked for identity"
+        self._tell(HttpAnswer(status=response.status_code, words=fault), flight)
+        return fault
 
     def _noted(self, response: httpx2.Response, flight: Flight | None) -> httpx2.Response:
         if flight is not None:
@@ -145,11 +179,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
         parts = parts_of(body)
         if parts > PARTS_LIMIT:
             return _error(request, frame, 502, too_many(parts))
-        headers = [
-            (name, value)
-            for name, value in response.headers.multi_items()
-            if name.lower() not in {"content-encoding", "content-length", "transfer-encoding"}
-        ]
+        headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_THE_BODY]
         return httpx2.Response(
             response.status_code, headers=headers, stream=httpx2.ByteStream(body), request=request, extensions={}
         )
@@ -236,6 +266,28 @@ def _be_patient(request: httpx2.Request) -> None:
     found = request.extensions.get("timeout")
     if is_object(found):
         request.extensions["timeout"] = {**found, "read": STREAM_SECONDS}
+
+
+def _kind(response: httpx2.Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    return _kind(response) == "text/event-stream"
+
+
+async def _emptied(response: httpx2.Response) -> httpx2.Response:
+    """The same without its body, which says nothing to the SDK, and of which it would unpack whatever comes."""
+    stream, size = _async(response.stream), 0
+    try:
+        async for chunk in stream:
+            size += len(chunk)
+            if size > FAULT_BYTES:
+                break
+    finally:
+        await stream.aclose()
+    headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_THE_BODY]
+    return httpx2.Response(response.status_code, headers=headers, stream=httpx2.ByteStream(b""), extensions={})
 
 
 def _async(stream: object) -> httpx2.AsyncByteStream:

@@ -321,7 +321,7 @@ async def _over_sdk(
                 continue
             bridge.take(item.message)
             await bridge.inbox.has_room()
-        bridge.over("closed the connection")
+        bridge.over((wire.gate.cut if wire.gate is not None else "") or "closed the connection")
 
     async with _bridge(wire, sink) as bridge, anyio.create_task_group() as group:
         group.start_soon(feed)
