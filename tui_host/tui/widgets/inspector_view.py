@@ -79,9 +79,7 @@ class PieceView(LineView):
         style = self._piece_styles.get(name)
         if style is None:
             known = name in _STYLES
-            style = self._piece_styles[name] = (
-                self.look_of(f"piece--{name}") if known else Style()
-            )
+            style = self._piece_styles[name] = self.look_of(f"piece--{name}") if known else Style()
         return style
 
     @override
