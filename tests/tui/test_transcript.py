@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import anyio
 import pytest
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from typing_extensions import override
@@ -14,9 +16,11 @@ from typing_extensions import override
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.markdown.inks import Inks
 from tui_host.tui.markdown.parser import load
 from tui_host.tui.widgets.transcript import Transcript
 from tui_host.tui.widgets.transcript_empty import Empty
+from tui_host.tui.widgets.transcript_words import call_rows
 
 MULTIPLY = CallItem(
     turn=1,
@@ -121,6 +125,14 @@ async def test_a_call_says_its_state_in_a_mark_and_a_word(state: str, words: str
     async with app.run_test(size=(60, 5)) as pilot:
         await pilot.pause()
         assert " ".join(shown(app.view).split()) == words
+
+
+def test_a_narrow_line_cuts_the_arguments_before_the_state() -> None:
+    waiting = replace(MULTIPLY, state="waiting", sent="", words="", result="")
+    for width in (40, 60, 80):
+        first = "".join(segment.text for segment in call_rows(waiting, width, Inks())[0])
+        assert first.endswith("waiting for you")
+        assert cell_len(first) <= width
 
 
 async def test_enter_opens_a_call_to_its_arguments_and_result_and_closes_it() -> None:

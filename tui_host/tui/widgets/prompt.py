@@ -39,7 +39,7 @@ class Prompt(TextArea):
         min-height: 3;
         max-height: 10;
         padding: 0 1;
-        border: round $border-blurred;
+        border: round $foreground 25%;
         background: $surface;
         scrollbar-size: 1 1;
         &:focus { border: round $border; }

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
+from tui_host.capture.visible import tool_name
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem
-from tui_host.tui.foreign import tool_name
 from tui_host.tui.markdown.inks import STRONG, Inks
 from tui_host.tui.markdown.page import Page
 from tui_host.tui.markdown.wrap import clip
@@ -47,7 +47,7 @@ def call_rows(item: CallItem, width: int, inks: Inks) -> list[Row]:
     result = "" if item.state in {"rejected", "waiting", "asked", "running"} else item.result.strip()
     tail = f"{word}: {result}" if word and result else word or result
     room -= cell_len(name) + 1
-    tail = clip(tail, max(12, room // 2) if item.state != "running" else room, more)
+    tail = clip(tail, max(12, cell_len(word), room // 2) if item.state != "running" else room, more)
     arguments = clip(item.sent or item.asked, room - cell_len(tail) - (2 if tail else 0), more)
     first = [Segment(" ", PLAIN), Segment(f"{glyph} ", ink), Segment(name, STRONG), Segment(" ", PLAIN)]
     if arguments:
