@@ -37,6 +37,7 @@ _SUSPECT = re.compile(f"[{_HIDDEN}]|[{_STACKED}]{{{MARKS + 1}}}")
 _PIECE = re.compile(f"({_KEPT})|[{_HIDDEN}]")
 _RUN = re.compile(f"[{_STACKED}]{{{MARKS + 1},}}")
 _BREAKS = {"\n": "␊", "\t": "␉"}
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _HALF = re.compile("(?:⟨[^⟩]{0,12}|[\u200d\ufe0e\ufe0f]+)$")
 
 
@@ -108,3 +109,12 @@ def _cut(run: re.Match[str]) -> str:
     if marks > MARKS:
         kept.append(f"⟨+{marks - MARKS}⟩")
     return "".join(kept)
+
+
+def tool_name(server: str, tool: str) -> str:
+    """`server.tool`; a name outside the specification's own form is quoted and escaped, so that no letter looks like another.
+
+    Source: MCP, Tools, tool names; threats.md, APR-06.
+    """
+    shown = tool if _TOOL_NAME.fullmatch(tool) else ascii(tool)
+    return f"{server}.{shown}" if server else shown
