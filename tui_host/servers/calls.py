@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 LONGEST_SECONDS = 600.0
 """What progress can extend a call to."""
-LAST_LINES = 5
 _ANSWER: TypeAdapter[mcp_types.CallToolResult | mcp_types.InputRequiredResult] = TypeAdapter(
     mcp_types.CallToolResult | mcp_types.InputRequiredResult
 )
@@ -121,6 +120,7 @@ def _is_lost(fault: BaseException) -> bool:
 
 
 def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
+    """Why there is no result. The model is told of it: no line of the server's standard error, and no secret it may repeat."""
     fault = innermost(error)
     if flight.refusal:
         return ServerError(flight.refusal, wire.server, sent=False)
@@ -130,12 +130,10 @@ def _lost(error: BaseException, wire: Wire, flight: Flight) -> ServerError:
         )
     if wire.cause:
         words = f"the server {wire.cause} during the call; the tool may have run"
-        last = wire.child.errors.last(LAST_LINES) if wire.child is not None else ()
-        said = f"; its last words: {' / '.join(last)}"[:600] if last else ""
-        return ServerError(f"{words}{said}", wire.server, "reconnect it", sent=flight.is_sent)
+        return ServerError(words, wire.server, "reconnect it", sent=flight.is_sent)
     what, remedy = reason_of(fault, answer=flight.answer)
     if not flight.is_sent:
         what = f"{what}; nothing was sent"
     elif _is_lost(fault):
         what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
-    return ServerError(what, wire.server, remedy, sent=flight.is_sent)
+    return ServerError(wire.recorder.redactor.text(what), wire.server, remedy, sent=flight.is_sent)

@@ -160,7 +160,7 @@ class Connection:
         """
         client, wire = self._client, self._wire
         if client is None or wire is None or wire.cause:
-            what = f"it is not connected: {self._status.detail or self._status.state}"
+            what = f"it is not connected: {self._shown(self._status.detail) or self._status.state}"
             raise ServerError(what, self.spec.name, sent=False)
         params = call_params(tool, arguments_json)
         token = current_place.set(place)

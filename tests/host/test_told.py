@@ -1,0 +1,44 @@
+"""What a model is told of a server that fails: the cause, and no secret that the server repeats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.desk import rule, server
+from tests.cli.provider import asks, provider, text
+from tests.host.test_host import PATIENCE, answers, asked, configured, serving
+from tests.servers.raw_http import Asked, raw_http
+
+TOKEN = "tok-12345678"  # noqa: S105 - one that opens nothing
+MARK = "⟨secret:MY_TOKEN⟩"
+
+
+async def told(folder: Path, spec: str) -> tuple[str, tuple[str, ...]]:
+    """What the model is told of its call to `bad.echo`, and what a person reads of the server's standard error."""
+    with provider(asks(("bad__echo", "{}")), text("so be it")) as peer:
+        settings = configured(folder, peer.url, spec + rule("bad.*", "allow"), MY_TOKEN=TOKEN)
+        async with serving(settings) as host:
+            assert host.pool is not None
+            await host.pool.settled(PATIENCE)
+            session = host.new_session()
+            await asked(host, session, "call it")
+            assert answers(session) == ["so be it"]
+            [status] = host.pool.statuses()
+        assert TOKEN.encode() not in b"".join(peer.requests)
+        return str(peer.messages(1)[-1]["content"]), status.stderr
+
+
+async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path) -> None:
+    words, errors = await told(tmp_path, server("bad", "dies", 'env = { LAST_WORDS = "no way with ${MY_TOKEN}" }'))
+    assert words == "Error: bad: the server exited (3) during the call; the tool may have run (reconnect it)"
+    assert errors == (f"no way with {MARK}",)
+
+
+async def test_a_credential_that_a_server_repeats_in_its_refusal_is_not_told(tmp_path: Path) -> None:
+    async def refuse(asked: Asked) -> None:
+        await asked.answer("401 Unauthorized", f"not with {asked.headers['authorization']}".encode())
+
+    async with raw_http(call=refuse) as there:
+        headers = 'headers = { Authorization = "Bearer ${MY_TOKEN}" }'
+        words, _ = await told(tmp_path, f'[servers.bad]\nurl = "{there.url}"\n{headers}\n')
+    assert words.startswith(f"Error: bad: HTTP 401 Unauthorized: not with Bearer {MARK}")
