@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.capture.visible import MARKS, decode, hidden, line, visible
+from tui_host.capture.visible import MARKS, decode, hidden, line, tool_name, visible
 
 HOSTILE = st.sampled_from(
     [
@@ -144,3 +144,13 @@ def test_each_character_has_its_own_sixteen_marks() -> None:
 
 def test_bytes_that_are_no_text_are_seen() -> None:
     assert decode(b"caf\xc3\xa9 \xff\xed\xa0\x80") == "café \\xff\\xed\\xa0\\x80"
+
+
+@pytest.mark.parametrize(
+    ("tool", "shown"),
+    [("add", "math.add"), ("аdd", "math.'\\u0430dd'"), ("a b", "math.'a b'"), ("\x1b[31m", "math.'\\x1b[31m'")],
+    ids=["plain", "cyrillic", "space", "escape"],
+)
+def test_no_letter_of_a_tools_name_looks_like_another(tool: str, shown: str) -> None:
+    assert tool_name("math", tool) == shown
+    assert tool_name("", "add") == "add"

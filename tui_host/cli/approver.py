@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
-from tui_host.capture.visible import line, visible
+from tui_host.capture.visible import line, tool_name, visible
 from tui_host.chat.arguments import pretty, read_arguments
 from tui_host.chat.policy import CallRequest, Question
 from tui_host.cli import diagnostics
@@ -48,7 +48,7 @@ class TerminalApprover:
 
     def _show(self, request: CallRequest, count: str) -> None:
         tool = request.tool
-        lines = [f"Approve {visible(f'{tool.server}.{tool.name}', newlines=False)}? {count}".rstrip()]
+        lines = [f"Approve {tool_name(tool.server, tool.name)}? {count}".rstrip()]
         arguments = visible(self._redacted(pretty(read_arguments(request.arguments.decode()))))
         lines += [f"  | {row}" for row in arguments.split("\n")]
         if request.changed:

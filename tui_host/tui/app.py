@@ -15,13 +15,12 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from typing_extensions import override
 
-from tui_host.capture.visible import line
+from tui_host.capture.visible import hidden, line, tool_name, visible
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.host.crash import write_crash
 from tui_host.tui import textual_private
 from tui_host.tui.ending import HANGUP, is_terminal_gone
 from tui_host.tui.filters import Clean
-from tui_host.tui.foreign import tool_name
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.keys import ACTIONS, Action
 from tui_host.tui.markdown.parser import load
@@ -136,7 +135,7 @@ class TuiHost(App[int]):
         if main is not None:
             main.look()
         looks = getattr(self.screen, "look", None)
-        if self.screen is not main and callable(looks):
+        if self.screen is not main and self.screen.is_mounted and callable(looks):  # else it has nothing to look with
             looks()
 
     def _opened(self) -> None:
@@ -279,8 +278,13 @@ class TuiHost(App[int]):
                 return
         if not text:
             return
-        self.copy_to_clipboard(text)
-        self.notify(f"{what}: {len(text):,} characters sent to the terminal's clipboard", markup=False, timeout=3)
+        self.copy_to_clipboard(visible(text))  # what is pasted elsewhere must not act there
+        said = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
+        if count := hidden(text):
+            said += f", {count} hidden ones as codes"
+        if text.endswith("\n"):
+            said += ", with a line end at the end"
+        self.notify(said, markup=False, timeout=3)
 
     def on_main_screen_command_asked(self, event: MainScreen.CommandAsked) -> None:
         """Do the action of a `/name`."""

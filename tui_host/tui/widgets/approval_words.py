@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from rich.cells import cell_len
 from textual.content import Content
 
-from tui_host.capture.visible import hidden, visible
+from tui_host.capture.visible import hidden, tool_name, visible
 from tui_host.chat.arguments import pretty
 from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
-from tui_host.tui.foreign import tool_name
 from tui_host.tui.markdown.wrap import clip, fill, fold
 from tui_host.tui.widgets.status import DIM
 

@@ -9,9 +9,8 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_host.capture.visible import line
+from tui_host.capture.visible import line, tool_name
 from tui_host.chat.conversation import CallItem, SummaryItem
-from tui_host.tui.foreign import tool_name
 from tui_host.tui.keys import ACTIONS
 from tui_host.tui.markdown.wrap import clip
 from tui_host.tui.widgets.transcript_words import duration
