@@ -114,7 +114,9 @@ def test_what_the_app_saved_twice_is_told_and_the_persons_file_wins(program: Pro
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("ask",), ("servers",), ("servers", "check"), ("sessions",), ("sessions", "export")], ids=str
+    "words",
+    [(), ("ask",), ("servers",), ("servers", "check"), ("sessions",), ("sessions", "export"), ("demo-model",)],
+    ids=str,
 )
 def test_every_command_says_its_version_and_needs_no_configuration_for_it(
     program: Programs, words: tuple[str, ...]

@@ -179,7 +179,7 @@ def parser() -> argparse.ArgumentParser:
     _add_ask(commands.add_parser)
     _add_servers(commands.add_parser)
     _add_sessions(commands.add_parser)
-    commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False)
+    _common(commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False))
     return top
 
 
@@ -215,7 +215,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     elif first is not None and "://" in words[first]:
         server = (words[first],)
         words = [*words[:first], *words[first + 1 :]]
-    elif first is not None and words[first] == "demo-model":
+    elif first is not None and words[first] == "demo-model" and "--version" not in words:
         return Arguments(command="demo-model", words=tuple(words[first + 1 :]))
     found = vars(parser().parse_args(list(words)))
     known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
