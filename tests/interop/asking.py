@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,14 +81,22 @@ class Program:
         return read_export(done.stdout)
 
 
+def until(is_so: Callable[[], bool], what: str, seconds: float = 120) -> None:
+    """Wait for something that another process does."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, f"it never came: {what}"
+        time.sleep(0.05)
+
+
 def stdio_server(name: str, command: Sequence[str], *, tee: Path | None = None, **more: JSON) -> str:
     """A server's table; with `tee`, its streams are copied there."""
     words = [*(() if tee is None else (sys.executable, "-S", str(TEE), str(tee))), *command]
     return _table(name, {"command": words[0], "args": words[1:], **more})
 
 
-def http_server(name: str, port: int, **more: JSON) -> str:
-    return _table(name, {"url": f"http://127.0.0.1:{port}/mcp", **more})
+def http_server(name: str, port: int, path: str = "/mcp", **more: JSON) -> str:
+    return _table(name, {"url": f"http://127.0.0.1:{port}{path}", **more})
 
 
 def provider(name: str, port: int, model: str, **more: JSON) -> str:

@@ -117,9 +117,9 @@ def everything_over_http(node: Node) -> Generator[int]:
 
 
 @contextmanager
-def everything_at(node: Node, port: int) -> Generator[subprocess.Popen[bytes]]:
+def everything_at(node: Node, port: int, kind: str = "streamableHttp") -> Generator[subprocess.Popen[bytes]]:
     """The same at a port of one's own."""
-    command = node.command(EVERYTHING, "streamableHttp")
+    command = node.command(EVERYTHING, kind)
     guard = Path(__file__).parent / "loopback.cjs"
     with serving(command, port, PORT=str(port), NODE_OPTIONS=f"--require={guard}") as process:
         yield process

@@ -6,16 +6,16 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.interop.asking import Program, stdio_server
+from tests.interop.asking import Program, stdio_server, until
 from tests.interop.comparison import Figures, compare_pipes
 from tests.interop.exported import array_of, chosen, object_of
-from tests.interop.families import Relative, family_of, still_there, until
 from tests.interop.others import EVERYTHING, HOME, TIME, npx, uvx
+from tests.system.terminal import Family
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -31,20 +31,22 @@ def with_npx(folder: Path) -> Program:
     )
 
 
-def in_the_call(program: Program) -> tuple[subprocess.Popen[bytes], list[Relative]]:
+def in_the_call(program: Program) -> tuple[subprocess.Popen[bytes], Family]:
     """`ask` in the middle of a call that takes ten minutes, and all its descendants."""
     process = program.start("ask", LONG, "--json", "--yes")
-    until(lambda: b"notifications/progress" in heard(program.folder / "everything"), "progress of the call", 120)
-    return process, family_of(process.pid)
+    until(lambda: b"notifications/progress" in heard(program.folder / "everything"), "progress of the call")
+    family = Family(process.pid)
+    family.look()
+    return process, family
 
 
 def heard(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.glob("*/stdout"))
 
 
-def named(family: Sequence[Relative], words: str) -> Relative:
-    """The innermost process whose command line has these words."""
-    return [one for one in family if words in one.command][-1]
+def those_of(family: Family) -> list[int]:
+    """npx, its shell, the server: the innermost last."""
+    return sorted(pid for pid, words in family.look().items() if "mcp-server-everything" in words)
 
 
 def test_a_server_killed_in_a_call_ends_it_with_the_cause_and_its_last_words(
@@ -52,7 +54,7 @@ def test_a_server_killed_in_a_call_ends_it_with_the_cause_and_its_last_words(
 ) -> None:
     program = with_npx(tmp_path)
     process, family = in_the_call(program)
-    os.kill(named(family, "bin/mcp-server-everything").pid, signal.SIGKILL)
+    os.kill(those_of(family)[-1], signal.SIGKILL)
     out, _ = process.communicate(timeout=120)
     call = object_of(array_of(object_of(json.loads(out))["calls"])[0])
     assert (call["decision"], call["is_error"], call["result"]) == ("approved", True, None)
@@ -64,7 +66,7 @@ def test_a_server_killed_in_a_call_ends_it_with_the_cause_and_its_last_words(
     assert "Starting default (STDIO) server..." in said
     figures = compare_pipes(lines, "everything", tmp_path / "everything", goes_on=True)
     tell(f"{EVERYTHING} under npx, stdio, killed in a call", figures)
-    assert still_there(family) == []
+    assert family.living() == set()
 
 
 @pytest.mark.parametrize(
@@ -75,11 +77,11 @@ def test_a_signal_in_a_call_leaves_no_child_not_even_those_of_npx(
 ) -> None:
     program = with_npx(tmp_path)
     process, family = in_the_call(program)
-    assert len([one for one in family if "mcp-server-everything" in one.command]) > 1
+    assert len(those_of(family)) > 1
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert (process.returncode, object_of(json.loads(out))["stop"]) == (code, "stopped")
-    assert still_there(family) == []
+    assert family.living() == set()
     figures = compare_pipes(program.export(), "everything", tmp_path / "everything", goes_on=True)
     tell(f"{EVERYTHING} under npx, stdio, stopped in a call", figures)
 
@@ -89,7 +91,7 @@ def test_a_host_that_is_killed_leaves_no_child_and_no_gap(tmp_path: Path, tell: 
     process, family = in_the_call(program)
     process.kill()
     process.communicate()
-    until(lambda: still_there(family) == [], "the end of all children", 12)
+    until(lambda: family.living() == set(), "the end of all children", 12)
     lines = program.export()
     assert chosen(lines, peer="everything", kind="frame", direction="out")[-1].data.startswith(
         b'{"jsonrpc":"2.0","id":'
