@@ -127,13 +127,28 @@ def test_only_the_owner_can_read_the_files_even_under_umask_000(tmp_path: Path) 
         store = Store.open(tmp_path / "deep" / "data" / "tui-host.db")
         record(store, [frame()])
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in store.path.parent.iterdir()}
-        folder = stat.S_IMODE(store.path.parent.stat().st_mode)
+        folders = [stat.S_IMODE(folder.stat().st_mode) for folder in list(store.path.parents)[:2]]
         store.close()
     finally:
         os.umask(before)
 
     assert modes == dict.fromkeys(("tui-host.db", "tui-host.db-wal", "tui-host.db-shm"), 0o600)
-    assert folder == 0o700
+    assert folders == [0o700, 0o700], "the folder above it too"
+
+
+def test_a_folder_in_which_others_could_write_is_closed_to_them_and_that_is_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    store = Store.open(tmp_path / "tui-host.db")
+    store.close()
+
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
+    assert store.notices == [f"others could write in the data folder, {tmp_path}: from now on only you can"]
+
+
+def test_a_folder_that_all_users_share_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    with pytest.raises(StoreError, match="shared by all users"):
+        Store.open(tmp_path / "tui-host.db")
 
 
 def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:

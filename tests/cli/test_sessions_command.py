@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import stat
 from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import groupby
@@ -152,6 +153,7 @@ def test_an_export_goes_to_a_file_as_it_goes_to_standard_output(kept: Kept) -> N
     ended = kept.place.run("sessions", "export", kept.called, "-o", path)
     assert (ended.code, ended.out, ended.err) == (0, b"", "")
     assert path.read_bytes() == kept.place.run("sessions", "export", kept.called).out
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600, "it is a conversation"
     failed = kept.place.run("sessions", "export", kept.called, "-o", kept.place.folder / "none" / "x")
     assert (failed.code, failed.out) == (1, b"")
     assert "No such file or directory" in failed.err

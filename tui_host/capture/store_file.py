@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 from tui_host.capture.schema import APPLICATION_ID, MIGRATIONS
 from tui_host.capture.store_writer import is_damage
-from tui_host.errors import StoreError
+from tui_host.errors import SettingsError, StoreError
+from tui_host.settings.paths import ensure_private_dir
 
 BUSY_SECONDS = 5.0
 CHECKED_UP_TO = 4 << 20
@@ -77,6 +78,7 @@ def open_to_write(
         StoreError: The folder or the file cannot be used, or a newer version of the program has written it.
     """
     try:
+        _make_folder_private(path.parent, notices)
         _make_private(path)
         try:
             return _open(path, connect, migrations, notices)
@@ -112,14 +114,17 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
+def _make_folder_private(folder: Path, notices: list[str]) -> None:
+    was_open = folder.exists() and bool(folder.stat().st_mode & 0o022)
+    try:
+        ensure_private_dir(folder)
+    except SettingsError as error:
+        raise StoreError(error.what, error.where, _ELSEWHERE) from error
+    if was_open:
+        notices.append(f"others could write in the data folder, {folder}: from now on only you can")
+
+
 def _make_private(path: Path) -> None:
-    folder = path.parent
-    if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.chmod(0o700)
-    owner = folder.stat()
-    if owner.st_uid not in {os.geteuid(), 0} and os.geteuid() != 0:
-        raise StoreError("the folder belongs to somebody else", str(folder), _ELSEWHERE)
     try:
         # made before SQLite does it, so that its two other files get the same mode (SEC-09)
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -126,9 +127,10 @@ def _export(store: Store, arguments: Arguments) -> None:
 
 def _write(path: Path, pieces: Iterable[bytes]) -> None:
     try:
-        with path.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
+        # A conversation is for its owner; a file that is there keeps the mode that its owner gave it.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            file.writelines(pieces)
     except OSError as error:
         raise StoreError(f"cannot be written: {error.strerror}", str(path), "choose another file with -o") from error
 
