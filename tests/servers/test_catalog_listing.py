@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio
 import pytest
 
@@ -20,6 +22,13 @@ async def test_broken_tools_are_shown_with_their_reason_and_the_others_work() ->
     assert (tools["bad", "The tool bad."] or "").startswith("malformed")
     assert tools["tasks", "The tool tasks."] == "it runs only as a task, which is not supported yet"
     assert len(running.status("bad").tools) == 7
+
+
+async def test_a_listing_without_the_newer_eras_envelope_is_read_all_the_same() -> None:
+    async with started(replace(hostile("old", "good"), mode="2026-07-28")) as running:
+        assert running.status("old").era == "stateless"
+        assert {tool.problem for tool in running.status("old").tools} == {None}
+        assert (await running.call("old")).content[0].text == "{}"
 
 
 async def test_a_tool_that_needs_a_task_or_is_broken_cannot_be_called() -> None:

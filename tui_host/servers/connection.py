@@ -260,11 +260,11 @@ class Connection:
         """
         if not self._declares(client, "tools"):
             return
-        kept: set[str] = set()
+        kept: list[frozenset[str]] = []
 
         async def fetch(params: mcp_types.PaginatedRequestParams | None) -> None:
             page = await client.session.list_tools(params=params)
-            kept.update(tool.name for tool in page.tools)
+            kept.append(frozenset(tool.name for tool in page.tools))
 
         seconds = self._list_seconds()
         try:
@@ -276,7 +276,7 @@ class Connection:
             server=self.spec.name,
             identity=identity(self.spec),
             problem_of=wire.repair.problem_of,
-            kept=frozenset(kept),
+            kept=frozenset[str]().union(*kept) if len(kept) == listing.pages else None,  # it may have refused a page
         )
         told = changes(self._status.tools, tools) if self._status.state == "ready" else ()
         broken = tuple(f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)

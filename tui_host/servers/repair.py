@@ -31,6 +31,8 @@ INBOX_LIMIT = 1_000
 """Messages that may wait for the SDK; then the server's pipe is not read further."""
 TOO_MANY = -32000
 _OURS = "tui-host"
+_ENVELOPE: Mapping[str, object] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+"""What the SDK demands of every listing of the newer era, and nothing here needs."""
 _KEPT_APART = frozenset({"notifications/cancelled", "notifications/subscriptions/acknowledged"})
 
 
@@ -220,7 +222,7 @@ class Repair:
                 # The caller reads what came; to the SDK it is only the sign that it has come.
                 result: dict[str, object] = {"content": [], "resultType": "complete"}
             case "tools/list":
-                result = dict(message.result)
+                result = {**_ENVELOPE, **message.result}
                 result["tools"] = [tool for tool in tools_in(message.result) if self.problem_of(tool) is None]
             case _:
                 return message
@@ -228,7 +230,7 @@ class Repair:
 
     def problem_of(self, tool: object) -> str | None:
         """Why the SDK would refuse a whole listing because of this tool; None if it would not."""
-        frame = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        frame = {**_ENVELOPE, "tools": [tool]}
         try:
             validate_server_result("tools/list", self.version or mcp_types.LATEST_PROTOCOL_VERSION, frame)
             mcp_types.Tool.model_validate(tool, by_name=False)
