@@ -243,7 +243,7 @@ async def still(
     folder: Path, *, size: tuple[int, int], theme: str = "textual-dark", servers: Sequence[ServerStatus] = STATUSES
 ) -> AsyncGenerator[Still]:
     """The app, on a host that nobody runs."""
-    (folder / "config.toml").write_text(f'[ui]\ntheme = "{theme}"\n', encoding="utf-8")
+    (folder / "config.toml").write_text(f'[ui]\ntheme = "{theme}"\nascii = false\n', encoding="utf-8")
     settings = load(Overrides(config=folder / "config.toml", data_dir=folder), {})
     host = Host(settings)
     clock = StillClock()

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.pictures import FOLDER
 from tests.tui.still import STATUSES, still
 
 BIG, USUAL, SMALL = (140, 45), (80, 24), (60, 20)
 LIGHT = "textual-light"
+
+
+@pytest.fixture(autouse=True)
+def colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
 
 
 async def test_the_main_view(tmp_path: Path) -> None:
