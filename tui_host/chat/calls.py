@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,8 +16,9 @@ from tui_host.capture.record import Draft
 from tui_host.chat import wording
 from tui_host.chat.arguments import canonical, read_arguments
 from tui_host.chat.conversation import CallItem
+from tui_host.chat.outcome import Outcome
 from tui_host.chat.policy import CallRequest, Decision, Question, refused
-from tui_host.errors import JSON, ServerError, TuiHostError
+from tui_host.errors import ServerError, TuiHostError
 from tui_host.llm.messages import ToolCall, ToolResult
 from tui_host.servers.definitions import changes
 
@@ -29,48 +30,6 @@ if TYPE_CHECKING:
     from tui_host.llm.fold import FoldedCall
     from tui_host.llm.names import NameTable
     from tui_host.servers.catalog import Progress, Tool
-
-
-@dataclass(slots=True, kw_only=True)
-class Outcome:
-    """What became of one call, in the terms of `ask --json`.
-
-    Attributes:
-        number: Its item's number in the conversation.
-        request: What there is to decide, None for a call that cannot be made.
-        sent: Whether its arguments may have gone to the server.
-        began: Whether sending has begun.
-    """
-
-    call: ToolCall
-    number: int
-    server: str
-    tool: str
-    asked: JSON
-    request: CallRequest | None = None
-    decision: Decision | None = None
-    sent: bool = False
-    began: bool = False
-    result: ToolResult | None = None
-    output: JSON = None
-    is_error: bool | None = None
-    milliseconds: float | None = None
-
-    def to_json(self) -> dict[str, JSON]:
-        """The `calls` entry of DESIGN's contract."""
-        decision = self.decision
-        return {
-            "server": self.server,
-            "tool": self.tool,
-            "asked": self.asked,
-            "sent": json.loads(decision.arguments) if decision is not None and self.sent else None,
-            "decision": "invalid" if decision is None else decision.verdict,
-            "by": "default" if decision is None else decision.by,
-            "reason": None if decision is None else decision.reason or None,
-            "result": self.output,
-            "is_error": self.is_error,
-            "ms": None if self.milliseconds is None else round(self.milliseconds, 1),
-        }
 
 
 class Calls:
@@ -183,6 +142,7 @@ class Calls:
             if newer is None:
                 self._decided(outcome, decision, group)
             else:
+                outcome.request = newer
                 again.append((outcome, newer))
 
         questions: list[Question] = []

@@ -10,9 +10,10 @@ import anyio.lowlevel
 
 from tui_host.chat import wording
 from tui_host.chat.asking import asking
-from tui_host.chat.calls import Calls, Outcome
+from tui_host.chat.calls import Calls
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.history import host_says, untold
+from tui_host.chat.outcome import Outcome
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.dialects import dialect

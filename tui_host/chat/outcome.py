@@ -1,0 +1,55 @@
+"""What became of one call, as it stands and as `ask --json` tells it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_host.errors import JSON
+
+if TYPE_CHECKING:
+    from tui_host.chat.policy import CallRequest, Decision
+    from tui_host.llm.messages import ToolCall, ToolResult
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What became of one call, in the terms of `ask --json`.
+
+    Attributes:
+        number: Its item's number in the conversation.
+        request: What there is to decide, None for a call that cannot be made.
+        sent: Whether its arguments may have gone to the server.
+        began: Whether sending has begun.
+    """
+
+    call: ToolCall
+    number: int
+    server: str
+    tool: str
+    asked: JSON
+    request: CallRequest | None = None
+    decision: Decision | None = None
+    sent: bool = False
+    began: bool = False
+    result: ToolResult | None = None
+    output: JSON = None
+    is_error: bool | None = None
+    milliseconds: float | None = None
+
+    def to_json(self) -> dict[str, JSON]:
+        """The `calls` entry of DESIGN's contract."""
+        decision = self.decision
+        return {
+            "server": self.server,
+            "tool": self.tool,
+            "asked": self.asked,
+            "sent": json.loads(decision.arguments) if decision is not None and self.sent else None,
+            "decision": "invalid" if decision is None else decision.verdict,
+            "by": "default" if decision is None else decision.by,
+            "reason": None if decision is None else decision.reason or None,
+            "result": self.output,
+            "is_error": self.is_error,
+            "ms": None if self.milliseconds is None else round(self.milliseconds, 1),
+        }
