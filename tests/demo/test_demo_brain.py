@@ -248,6 +248,15 @@ def test_the_last_question_counts_and_the_turns_before_do_not() -> None:
     assert [call.arguments for call in plan.calls] == ['{"a":3,"b":4}']
 
 
+def test_a_call_whose_server_has_gone_meanwhile_is_answered_from_its_result() -> None:
+    messages = (
+        UserSaid(text="call math.add {}"),
+        AssistantSaid(text="", calls=(Call(id="a", name="math__add", arguments="{}"),)),
+        ToolSaid(call_id="a", text="Error: the server exited (137)"),
+    )
+    assert "exited (137)" in answer(Conversation(messages=messages, tools=())).text
+
+
 def test_images_of_a_result_are_no_new_question() -> None:
     messages = (
         UserSaid(text="call img.draw"),

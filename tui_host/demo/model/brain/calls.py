@@ -30,7 +30,8 @@ def call(turn: Turn) -> Plan | None:
         return None
     ends = [following.start() for following in found[1:]] + [len(turn.question)]
     named = [_read(match["name"], turn.question[match.end() : end]) for match, end in zip(found, ends, strict=True)]
-    mistakes = [text for item in named if (text := _mistake(turn, item))]
+    # What was asked for already is answered from its results, though its server may be gone by now.
+    mistakes = [] if turn.done else [text for item in named if (text := _mistake(turn, item))]
     if mistakes:
         return turn.answer("\n".join(f"- {text}" for text in mistakes) if len(mistakes) > 1 else mistakes[0])
     return _ask_or_tell(turn, [_asked(turn, item) for item in named])
