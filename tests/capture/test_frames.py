@@ -120,7 +120,7 @@ def test_a_request_says_what_it_asks_for() -> None:
             "result",
             "math 1 · 2026-07-28",
         ),
-        (rpc(id=1, result={"prompts": [{}]}), "result", "1 prompt"),
+        (rpc(id=1, result={"prompts": [{"name": "packing"}]}), "result", "1 prompt"),
         (rpc(id=1, error={"code": -32601, "message": "no such method"}), "error", "-32601 no such method"),
         (rpc(id=None, error={"code": -32700, "message": "parse"}), "error", "-32700 parse"),
         (b"[" + rpc(id=1, method="ping") + b"]", "batch", "1 messages"),
