@@ -165,9 +165,8 @@ class Connection:
         params = call_params(tool, arguments_json)
         token = current_place.set(place)
         try:
-            return await call_tool(
-                client, wire, params, Flight(arguments=arguments_json), seconds=seconds, on_progress=on_progress
-            )
+            flight = Flight(tool=tool, arguments=arguments_json)
+            return await call_tool(client, wire, params, flight, seconds=seconds, on_progress=on_progress)
         finally:
             current_place.reset(token)
             if wire.gate is not None and wire.gate.is_session_lost:

@@ -34,6 +34,7 @@ class Flight:
     """What the wire's two ends know of one request.
 
     Attributes:
+        tool: The name of the tool that was decided on.
         arguments: The canonical bytes that were decided; without them no `tools/call` leaves.
         is_sent: The request was handed to the wire.
         result: Its result as received, before anything was repaired.
@@ -42,6 +43,7 @@ class Flight:
         refusal: Why the request was not sent after all.
     """
 
+    tool: str = ""
     arguments: bytes | None = None
     is_sent: bool = False
     result: Mapping[str, object] | None = None
@@ -63,7 +65,7 @@ def canonical(value: object) -> bytes:
 
 
 def check_frame(data: bytes, flight: Flight | None) -> None:
-    """Refuse a `tools/call` whose arguments are not, to the byte, those that were decided.
+    """Refuse a `tools/call` whose tool or arguments are not, to the byte, those that were decided.
 
     Args:
         data: The frame as it would be written.
@@ -78,7 +80,9 @@ def check_frame(data: bytes, flight: Flight | None) -> None:
     params = frame.get("params")
     arguments = params.get("arguments") if isinstance(params, Mapping) else None
     decided = None if flight is None else flight.arguments
-    if decided is None:
+    if flight is None or decided is None:
         raise ServerError("a call that nobody decided was about to be sent; it was not")
+    if not isinstance(params, Mapping) or params.get("name") != flight.tool:
+        raise ServerError("the tool about to be called is not the one that was decided; nothing was sent")
     if canonical(arguments) != decided or b'"arguments":' + decided not in data:
         raise ServerError("the arguments about to be sent are not those that were decided; nothing was sent")

@@ -1,0 +1,41 @@
+"""The last look at a call before it is written: what leaves is what was decided."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tui_host.errors import JSON, ServerError
+from tui_host.servers.flight import Flight, canonical, check_frame
+
+ARGUMENTS: JSON = {"city": "Zürich", "days": 2.50}
+DECIDED = Flight(tool="get_forecast", arguments=canonical(ARGUMENTS))
+
+
+def frame(tool: str = "get_forecast", arguments: JSON = ARGUMENTS) -> bytes:
+    return canonical(
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    )
+
+
+def test_a_call_as_it_was_decided_may_leave_and_so_may_what_is_no_call() -> None:
+    check_frame(frame(), DECIDED)
+    check_frame(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', None)
+
+
+@pytest.mark.parametrize(
+    ("data", "flight", "words"),
+    [
+        (frame(), None, "nobody decided"),
+        (frame(), Flight(tool="get_forecast"), "nobody decided"),
+        (frame(tool="delete_all"), DECIDED, "the tool about to be called is not the one"),
+        (frame(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments about to be sent are not those"),
+        (json.dumps(json.loads(frame())).encode(), DECIDED, "the arguments about to be sent are not those"),
+        (b'{"method":"tools/call"}', DECIDED, "nothing was sent"),
+    ],
+    ids=["no flight", "no decision", "tool", "arguments", "spelling", "nothing"],
+)
+def test_any_other_call_is_refused(data: bytes, flight: Flight | None, words: str) -> None:
+    with pytest.raises(ServerError, match=words):
+        check_frame(data, flight)
