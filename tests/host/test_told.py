@@ -8,6 +8,7 @@ from tests.cli.desk import rule, server
 from tests.cli.provider import asks, provider, text
 from tests.host.test_host import PATIENCE, answers, asked, configured, serving
 from tests.servers.raw_http import Asked, raw_http
+from tui_host.capture.record import Draft, Head
 
 TOKEN = "tok-12345678"  # noqa: S105 - one that opens nothing
 MARK = "⟨secret:MY_TOKEN⟩"
@@ -32,6 +33,26 @@ async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path) ->
     words, errors = await told(tmp_path, server("bad", "dies", 'env = { LAST_WORDS = "no way with ${MY_TOKEN}" }'))
     assert words == "Error: bad: the server exited (3) during the call; the tool may have run (reconnect it)"
     assert errors == (f"no way with {MARK}",)
+
+
+async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_header_it_was_configured_for(
+    tmp_path: Path,
+) -> None:
+    with provider(text("fine")) as peer:
+        servers = '[servers.x]\nurl = "http://127.0.0.1:9"\nenabled = false\nheaders = { X-Team = "${TEAM}" }\n'
+        settings = configured(
+            tmp_path, peer.url, servers + '[providers.mine.headers]\nX-Own = "${OWN}"\n', TEAM="ab", OWN="cd"
+        )
+        async with serving(settings) as host:
+            await asked(host, host.new_session(), "hello")
+            assert host.recorder is not None
+            [request] = [record for record in host.recorder.since(0, limit=100) if record.draft.kind == "request"]
+            assert request.draft.head is not None
+            assert ("X-Own", "⟨secret:OWN⟩") in request.draft.head.headers
+            head = Head(headers=(("x-team", "ab"), ("x-other", "ab")))
+            sent = host.recorder.redactor.draft(Draft(wire="mcp", kind="request", head=head)).head
+        assert sent == Head(headers=(("x-team", "⟨secret:TEAM⟩"), ("x-other", "ab")))
+        assert b"X-Own: cd" in peer.requests[0]
 
 
 async def test_a_credential_that_a_server_repeats_in_its_refusal_is_not_told(tmp_path: Path) -> None:

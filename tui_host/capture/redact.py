@@ -97,7 +97,6 @@ class Redactor:
         self._needles: tuple[_Needle, ...] = ()
         self._names: dict[str, str] = {}
         self._headers = CREDENTIAL_HEADERS
-        self._query_keys = CREDENTIAL_QUERY_KEYS
         for name, value in secrets:
             self.add(name, value)
 
@@ -113,10 +112,9 @@ class Redactor:
         new = [_Needle(name, data, mark(name).encode()) for data in _forms(value) if data not in known]
         self._needles = tuple(sorted((*self._needles, *new), key=lambda needle: -len(needle.data)))
 
-    def add_places(self, *, headers: Iterable[str] = (), query_keys: Iterable[str] = ()) -> None:
-        """Take out whatever stands in these headers and query keys too: a configured header with a reference in it."""
+    def add_places(self, *, headers: Iterable[str]) -> None:
+        """Take out whatever stands in these headers too: configured ones with a reference in them."""
         self._headers = self._headers.union(name.lower() for name in headers)
-        self._query_keys = self._query_keys.union(name.lower() for name in query_keys)
 
     def draft(self, draft: Draft) -> Draft:
         """The draft without secrets; the same object where there is none."""
@@ -221,7 +219,7 @@ class Redactor:
 
         def parameter(match: re.Match[str]) -> str:
             separator, key, value = match[1], match[2], match[3]
-            if unquote_plus(key).lower() not in self._query_keys:
+            if unquote_plus(key).lower() not in CREDENTIAL_QUERY_KEYS:
                 return match[0]
             return f"{separator}{key}={self._taken_out(key, value, found)}"
 

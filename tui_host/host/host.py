@@ -15,7 +15,7 @@ from tui_host.chat.session import Session, Source, session_id
 from tui_host.errors import ModelError, StoreError, TuiHostError
 from tui_host.host.keeping import StoreKeeper, stored_session
 from tui_host.settings.schema import ModelRef, Template
-from tui_host.settings.secrets import secrets_of
+from tui_host.settings.secrets import secret_headers, secrets_of
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -347,7 +347,9 @@ class Host:
 
         if self.recorder is not None:
             return self.recorder.redactor
-        return Redactor((secret.name, secret.reveal()) for secret in secrets_of(self.settings))
+        redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(self.settings))
+        redactor.add_places(headers=secret_headers(self.settings))
+        return redactor
 
     def result(self, session: Session) -> TurnResult | None:
         """How the session's last turn of this process ended, None while it is at work."""

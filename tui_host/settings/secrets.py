@@ -222,6 +222,17 @@ def secrets_of(settings: Settings) -> tuple[Secret, ...]:
     return tuple(found)
 
 
+def secret_headers(settings: Settings) -> tuple[str, ...]:
+    """The names of the configured headers that take a secret from the environment, for the redactor: however short it is."""
+    owners = (*settings.providers.values(), *settings.servers.values())
+    return tuple(
+        name
+        for owner in owners
+        for name, template in owner.headers.items()
+        if any(_given([template], settings.environment))
+    )
+
+
 def listed_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What every child may have of an environment: no credential is in it."""
     return {name: environment[name] for name in CHILD_VARIABLES if name in environment}
