@@ -27,6 +27,7 @@ def main() -> None:
 def run(words: list[str]) -> int:
     """Do what the words ask for; returns the exit code."""
     _open_what_is_closed()
+    _leave_no_core()
     try:
         arguments = read_arguments(words)
         if arguments.command == "demo-model":
@@ -54,6 +55,16 @@ def _open_what_is_closed() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+
+
+def _leave_no_core() -> None:
+    """No crash writes our memory to a disk: secrets and whole conversations are in it (SEC-12)."""
+    try:
+        import resource
+    except ImportError:  # a platform without such limits
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 def _end_in_order() -> None:
