@@ -41,10 +41,12 @@ class Screen:
     _row: int = 0
     _column: int = 0
     _cells: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
+    _shown: str | None = None
     _decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8"))
 
     def feed(self, data: bytes) -> None:
         """Take in what came; half a sequence waits for its rest."""
+        self._shown = None
         text = self._rest + self._decoder.decode(data)
         place = 0
         while place < len(text):
@@ -60,6 +62,11 @@ class Screen:
     @property
     def text(self) -> str:
         """All lines, trailing blanks left out."""
+        if self._shown is None:
+            self._shown = self._lines()
+        return self._shown
+
+    def _lines(self) -> str:
         rows = [["" for _ in range(self.columns)] for _ in range(self.lines)]
         for (row, column), cell in self._cells.items():
             if row < self.lines and column < self.columns:
@@ -75,6 +82,7 @@ class Screen:
         """Another size; what was there stays until it is painted over."""
         self.columns, self.lines = columns, lines
         self._cells.clear()
+        self._shown = None
 
     def _take(self, kind: str, value: str) -> None:
         if kind == "text":

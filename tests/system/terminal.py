@@ -111,12 +111,17 @@ class Terminal:
                 return
             if time.monotonic() > end:
                 raise AssertionError(f"it did not come to this; on the screen:\n{self.screen.text}")
-            if not self.read(0.02) and not self._is_open:
-                time.sleep(0.02)
+            if not self.read(0.05) and not self._is_open:
+                time.sleep(0.05)
 
     def until_shown(self, *words: str) -> None:
         """Read on until all of this stands on the screen."""
         self.until(lambda: all(word in self.screen.text for word in words))
+
+    def settle(self, seconds: float = 0.15) -> None:
+        """Read on until nothing comes for so long. For what is looked at afterwards, not for conditions."""
+        while self.read(seconds):
+            pass
 
     def ended(self, seconds: float = BOUND_SECONDS) -> int:
         """Read to the program's end; its exit code, negative for a signal."""

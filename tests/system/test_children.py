@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ STUBBORN = "".join(server(mode, HOSTILE, mode) for mode in ("deaf", "grandchild"
 """One ignores the end of its input and SIGTERM, one has a child of its own that does."""
 
 
-def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None:
     with program(tmp_path, config="") as terminal:
         terminal.until_shown("Ask anything")
         first = time.monotonic() - terminal.started
@@ -26,7 +25,7 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path, capsys:
         terminal.until(lambda: "receiving" in terminal.screen.text or "words" in terminal.screen.text)
         for size in ((20, 5), (60, 20), (1, 1), (140, 45)):  # while it streams
             terminal.resize(*size)
-            terminal.until(lambda: terminal.screen.sequences.count("csi:?1049h") == 1 and terminal.read(0.3))
+            terminal.settle(0.1)
         terminal.until_shown("ctrl+q quit", "LLM 2")
         running = terminal.family.look()
         assert sum("tui_host.demo.servers" in words for words in running.values()) == 3
@@ -39,38 +38,31 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path, capsys:
         assert terminal.is_restored()
         assert terminal.family.living() == set()
         assert took < 4
-    with capsys.disabled():
-        print(f" [first frame {first:.2f} s, idle {idle} kB, quit {took:.2f} s]", end="")
-
-
-def hang_up(terminal: Terminal) -> None:
-    terminal.hang_up()
+    print(f"first frame {first:.2f} s, idle {idle} kB, quit {took:.2f} s")  # shown by `pytest -rP`
 
 
 @pytest.mark.parametrize(
     ("end", "code"),
-    [
-        (lambda terminal: terminal.type("\x11"), 0),
-        (hang_up, 129),
-        (lambda terminal: terminal.signal(signal.SIGKILL), -9),
-    ],
-    ids=["quit", "window closed", "killed"],
+    [("quit", 0), ("close the window", 129), ("kill", -9)],
 )
-def test_servers_that_do_not_want_to_end_are_gone_within_six_seconds(
-    tmp_path: Path, end: Callable[[Terminal], None], code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_servers_that_do_not_want_to_end_are_gone_within_six_seconds(tmp_path: Path, end: str, code: int) -> None:
     with program(tmp_path, config=STUBBORN) as terminal:
         terminal.until_shown("● deaf", "● grandchild", "● good", "stderr  grandchild ")
         family = terminal.family
         assert len(family.look()) == 5  # with the guard and the grandchild
         asked = time.monotonic()
-        end(terminal)
+        match end:
+            case "quit":
+                terminal.type("\x11")
+            case "kill":
+                terminal.signal(signal.SIGKILL)
+            case _:
+                terminal.hang_up()
         assert terminal.ended() == code
         terminal.until(lambda: not family.living())
         took = time.monotonic() - asked
         assert took < 12
-    with capsys.disabled():
-        print(f" [{took:.2f} s]", end="")
+    print(f"{end}: {took:.2f} s")
 
 
 def memory(terminal: Terminal) -> int:

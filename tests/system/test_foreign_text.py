@@ -1,0 +1,144 @@
+"""What servers and models say never acts on the terminal: every byte that the program writes is read, and known."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tests.system.model_peer import DONE, asking, event, head, model, sending
+from tests.system.noise import MARK, said
+from tests.system.terminal import ROOT, Terminal, program, server
+
+KNOWN = re.compile(
+    r"csi:[0-9;]*m|csi:[0-9]+;[0-9]+H"  # ink, and places
+    r"|csi:\?(?:7|25|1000|1003|1004|1006|1015|1049|2004)[hl]|csi:>25u|csi:<u"  # modes, keyboard
+    r"|csi:\?(?:2026|2048)\$p"  # what the terminal can do
+    r"|osc:22;[a-z]+"  # the pointer's shape
+    r"|control:0[ad]"
+)
+ACTING = re.compile(
+    "[\x00-\x09\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
+)
+"""But BEL ends Textual's own OSC 22, which is taken out first."""
+MARKDOWN = f"""{said("answer")}
+
+# {said("heading")}
+
+```{said("fence")}
+{said("code")}
+```
+
+| a | b |
+|---|---|
+| {said("cell")} | `{said("inline")}` |
+
+[{said("label")}](http://x/{said("target")})
+
+> {said("quote")}
+
+1. {said("item")}
+"""
+REFUSAL = json.dumps(
+    {"error": {"message": said("refusal"), "type": said("kind"), "code": said("code")}}, ensure_ascii=False
+)
+F2, RIGHT, BACK = "\x1bOQ", "\x1b[C", "\x1b[Z"
+SCRIPTS = (
+    sending(
+        head(f"x-noise: \x1b]0;{MARK}"),
+        event({"role": "assistant", "reasoning_content": said("thinking")}, model=said("model")),
+        event(asking("noisy__look", json.dumps({"what": said("argument")}, ensure_ascii=False)), "tool_calls"),
+        DONE,
+    ),
+    sending(head(), event({"role": "assistant", "content": MARKDOWN}), event({}, "stop"), DONE),
+    sending(head(), event(asking(said("unknown"), said("unreadable")), "tool_calls"), DONE),
+    sending(head(status="400 Bad", kind="application/json"), REFUSAL.encode()),
+)
+
+
+def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Path) -> None:
+    with model(SCRIPTS) as url:
+        provider = f'model = "mine/m"\n[providers.mine]\ndialect = "openai"\nbase_url = "{url}"\n'
+        config = provider + server("noisy", ROOT / "tests/system/noisy_server.py")
+        with program(tmp_path, config=config, size=(140, 40)) as terminal:
+            terminal.until_shown("● noisy", "starting begin ␛]52;c;EVIL")
+            paste(terminal, said("pasted").replace("\x1b", ""))
+            terminal.until_shown("k='file:///etc/passwd']x[/link] end")
+            terminal.type("\r")
+            terminal.until_shown("Approve 1 call?", "104 hidden characters", "title begin ␛]52")
+            terminal.type("d")  # the whole description
+            terminal.until_shown("end: description")
+            terminal.type("d")
+            decide(terminal, "y")
+            terminal.until_shown(
+                "item begin", "[red]ink[/red][@click=app.quit]press[/]", "⟨202e⟩⟨2066⟩", "result begin"
+            )
+            show_all(terminal)
+            paste(terminal, "again")
+            terminal.until_shown("again")
+            terminal.type("\r")
+            terminal.until_shown("refusal begin")
+            show_all(terminal)
+            terminal.type("\x1bOR")
+            terminal.until_shown("Servers", "calls itself", "instructions begin")
+            for key in ("\t", "\x1b[F"):
+                terminal.type(key)
+                terminal.until_shown(">+ stderr" if key != "\t" else "+ stderr")
+            terminal.type("\r")
+            terminal.until_shown("calling begin")
+            terminal.type("\x1b[15~")
+            terminal.until_shown("Sessions", "pasted begin")
+            terminal.type("\x11")
+            assert terminal.ended() == 0
+            assert terminal.is_restored()
+            is_harmless(terminal)
+
+
+def is_harmless(terminal: Terminal) -> None:
+    """Everything that was written is text, or one of the sequences that the program itself has use for."""
+    strange = {sequence for sequence in terminal.screen.sequences if KNOWN.fullmatch(sequence) is None}
+    assert strange == set()
+    drawn = re.sub("\x1b\\]22;[a-z]+\x07", "", bytes(terminal.written).decode())
+    assert sorted(set(ACTING.findall(drawn))) == []
+
+
+def paste(terminal: Terminal, text: str) -> None:
+    """As a terminal hands over what is pasted; one that does not filter."""
+    terminal.type(f"\x1b[200~{text}\x1b[201~")
+
+
+def decide(terminal: Terminal, key: str) -> None:
+    """Press the key that decides until it does: within the quiet period it is swallowed."""
+    while "Approve" in terminal.screen.text:
+        terminal.until(lambda: " ready ─╯" in terminal.screen.text or "Approve" not in terminal.screen.text)
+        terminal.type(key)
+        terminal.settle(0.6)
+
+
+def show_all(terminal: Terminal) -> None:
+    """The inspector alone: rows with their relatives, their bytes, the other tabs; and back."""
+    terminal.type(F2)
+    terminal.until(lambda: "Ask anything" not in terminal.screen.text)
+    for tabs in (1, 2):
+        press(terminal, *"kkkkkk")
+        terminal.type("\r")
+        terminal.until(lambda: is_in_details(terminal))
+        press(terminal, *[RIGHT] * tabs)
+        terminal.type(BACK)
+        terminal.until(lambda: not is_in_details(terminal))
+    press(terminal, *"kkkkkk")
+    terminal.type(F2)
+    terminal.until_shown("Ask anything")
+    terminal.type(F2)
+    terminal.until_shown("Ask anything", "── MCP")
+
+
+def press(terminal: Terminal, *keys: str) -> None:
+    for key in keys:
+        terminal.type(key)
+        terminal.settle(0.06)
+
+
+def is_in_details(terminal: Terminal) -> bool:
+    """Whether the detail has the focus: its line of tabs is marked."""
+    return re.search(r"^> ?\[?(?:Parts|Frame|Decision)\b", terminal.screen.text, re.MULTILINE) is not None
