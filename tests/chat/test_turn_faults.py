@@ -77,6 +77,16 @@ async def test_a_provider_that_fails_is_a_card_and_the_same_question_can_be_aske
     assert there.bodies[0] == there.bodies[1]
 
 
+async def test_an_answer_of_which_nothing_can_be_read_is_an_error(bench: Make) -> None:
+    deep = b'data: {"error":' + b"[" * 700 + b"]" * 700 + b"}\n\n"
+    async with peer(in_turn([head(), deep, DONE], says("hi"))) as there:
+        at = bench(url=there.url)
+        result = await at.ask("hello")
+        assert (result.stop, result.answer) == ("error", None)
+        assert notes(at)[-1] == "no answer can be read in what came / look at it in the inspector, and try again"
+        assert (await at.again()).answer == "hi"
+
+
 async def test_a_provider_that_is_not_there_is_a_card(bench: Make) -> None:
     at = bench(url="http://127.0.0.1:9/v1")
     assert (await at.ask("hello")).stop == "error"

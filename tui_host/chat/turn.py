@@ -157,6 +157,9 @@ class Turn:
         elif answered.fold.stop == "refused":
             self.result.stop = "refused"
             self._note(f"the provider refused to answer ({answered.fold.vendor_stop})")
+        elif not answered.fold.text.strip() and answered.fold.unreadable:
+            remedy = "look at it in the inspector, and try again"
+            self._fail(ModelError("no answer can be read in what came", self._session.model.provider, remedy))
         elif not answered.fold.text.strip():
             self._note("the answer is empty", again=True)
         return True
