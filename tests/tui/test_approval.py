@@ -124,15 +124,24 @@ class Alone(Asking):
 
 async def armed(pilot: Pilot[None], app: Asking) -> None:
     await pilot.pause()
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not app.approval.is_armed:
             await anyio.sleep(0.02)
     await pilot.pause()
 
 
+async def at_once(pilot: Pilot[None], app: Asking, *keys: str) -> None:
+    """Keys that a hand typed without a pause, however long the machine takes for them."""
+    typed = [events.Key(key, key if len(key) == 1 else None) for key in keys]
+    for event in typed:
+        app.post_message(event)
+    for _ in typed:
+        await pilot.pause()
+
+
 async def armed_or_writing(pilot: Pilot[None], app: Asking) -> None:
     """Wait until keys decide again, or a field takes them."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not (app.approval.is_armed or any(field.has_focus for field in app.query(Field))):
             await anyio.sleep(0.02)
     await pilot.pause()
@@ -226,9 +235,7 @@ async def test_what_was_typed_ahead_never_decides() -> None:
     asked = question()
     app = Asking(asked, quiet=0.5)
     async with app.run_test(size=(100, 24)) as pilot:
-        for character in "yes why not":
-            await pilot.press("space" if character == " " else character)
-        await pilot.press("y", "y", "y")
+        await at_once(pilot, app, *"yes,whynot", "y", "y", "y")
         assert asked.open
         await decide(pilot, app, "y")
         assert verdict(asked) == "approved"
@@ -240,9 +247,7 @@ async def test_keys_that_came_in_one_write_decide_once_at_the_most(burst: str) -
     app = Asking(first, second, quiet=0.2)
     async with app.run_test(size=(100, 30)) as pilot:
         await armed(pilot, app)
-        for key in burst:
-            app.post_message(events.Key(key, key))
-        await pilot.pause()
+        await at_once(pilot, app, *burst)
         await armed_or_writing(pilot, app)
         expected = {"y": "approved", "n": "rejected"}.get(burst[0], "")
         assert (verdict(first), verdict(second)) == (expected, "")
@@ -252,8 +257,8 @@ async def test_each_question_has_a_quiet_period_of_its_own() -> None:
     first, second = question(), question("add")
     app = Asking(first, second, quiet=0.5)
     async with app.run_test(size=(100, 24)) as pilot:
-        await decide(pilot, app, "y")
-        await pilot.press("y", "y", "y")
+        await armed(pilot, app)
+        await at_once(pilot, app, "y", "y", "y", "y")
         assert (verdict(first), verdict(second)) == ("approved", "")
 
 
@@ -268,8 +273,10 @@ async def test_any_key_that_is_no_decision_restarts_the_quiet_period(event: even
     async with app.run_test(size=(100, 24)) as pilot:
         await armed(pilot, app)
         event.time = time.monotonic()
+        key = events.Key("y", "y")
         await app.on_event(event)
-        await pilot.press("y")
+        app.post_message(key)
+        await pilot.pause()
         assert asked.open
         await decide(pilot, app, "y")
         assert not asked.open
@@ -280,9 +287,11 @@ async def test_a_click_restarts_the_quiet_period_too() -> None:
     app = Asking(asked, quiet=0.5)
     async with app.run_test(size=(100, 24)) as pilot:
         await armed(pilot, app)
+        key = events.Key("y", "y")
         await pilot.click("#other")
         app.approval.focus()
-        await pilot.press("y")
+        app.post_message(key)
+        await pilot.pause()
         assert asked.open
 
 
@@ -298,7 +307,7 @@ async def test_tab_looks_around_where_keys_decide_nothing_and_coming_back_starts
         await pilot.pause()
         assert asked.open
         assert "tab comes back" in text(app)
-        await pilot.press("tab", "y")
+        await at_once(pilot, app, "tab", "y")
         assert asked.open
         await decide(pilot, app, "y")
         assert not asked.open
@@ -327,9 +336,7 @@ async def test_arguments_whose_end_was_not_seen_are_first_shown_to_their_end() -
     async with app.run_test(size=(100, 30)) as pilot:
         await armed(pilot, app)
         assert "more lines: pagedown, end" in text(app)
-        app.post_message(events.Key("y", "y"))
-        app.post_message(events.Key("y", "y"))
-        await pilot.pause()
+        await at_once(pilot, app, "y", "y")
         assert asked.open
         assert "all shown" in text(app)
         assert "were not seen" in text(app)
@@ -602,3 +609,14 @@ async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approv
         await decide(pilot, app, "y")
         assert asked.decision is not None
         assert KEY in asked.decision.arguments.decode()
+
+
+async def test_an_endless_description_is_cut_beside_the_question_and_whole_behind_d() -> None:
+    app = Asking(question(description="word " * 200_000 + "end"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await armed(pilot, app)
+        assert "…" in text(app)
+        assert "all shown" in text(app)
+        await pilot.press("d", "end")
+        await pilot.pause()
+        assert "word end" in text(app)

@@ -146,11 +146,12 @@ class Approval(Container, can_focus=True):
 
     def swallow(self, event: events.Event) -> bool:
         """Whether an event came too early to decide, or means nothing here; for `App.on_event`, before all else."""
-        if self._field is not None and self._field.has_focus:
+        focused = self.screen.focused  # `has_focus` comes later than the bindings that the focus brings
+        if self._field is not None and focused is self._field:
             return False
         if textual_private.writes_waiting(self) > 1:  # a terminal that does not read shows nobody what is asked
             self._begin_quiet()
-        swallowed = self._quiet.swallow(event, here=self.has_focus)
+        swallowed = self._quiet.swallow(event, here=focused is self)
         self._tell_ready()
         return swallowed
 
@@ -266,7 +267,7 @@ class Approval(Container, can_focus=True):
         told = [self._redact(self._arguments_of(other).decode()) if len(left) > 1 else "" for other in left]
         start = left.index(question) if question in left else 0
         hints = "" if words.hints_fit(tool, width, told[start] if told else "") else words.hints_of(tool)
-        description = self._redact(words.description_of(question.request, hints))
+        description = self._redact(words.description_of(question.request, hints, 8 * width))
         keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._working_keys())
         rows = {
             "calls": words.call_rows([other.request.tool for other in left], told, start, width, self._glyphs.more),

@@ -32,6 +32,7 @@ class Arguments(LineView, can_focus=False):
         self._on_moved = on_moved
         self._text = ""
         self._lines: Sequence[str] = ()
+        self._folded: tuple[str, int] | None = None
 
     def show(self, text: str) -> None:
         """Show a text from its beginning."""
@@ -41,7 +42,10 @@ class Arguments(LineView, can_focus=False):
         self.scroll_to(y=0, animate=False, force=True)
 
     def _fold(self) -> None:
-        self._lines = folded(self._text, max(1, self.view_width or 60))
+        wanted = (self._text, max(1, self.view_width or 60))
+        if wanted != self._folded:  # a long text takes its time, and the approval is drawn with every key
+            self._folded = wanted
+            self._lines = folded(*wanted)
         self.redraw()
 
     @property

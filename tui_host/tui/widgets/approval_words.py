@@ -66,8 +66,14 @@ def hints_of(tool: Tool) -> str:
     return f"{CLAIM}{', '.join(found)}" if found else ""
 
 
-def description_of(request: CallRequest, hints: str = "") -> str:
-    """What changed in the definition, hints that found no room elsewhere, and the server's own words about the tool."""
+def description_of(request: CallRequest, hints: str = "", limit: int | None = None) -> str:
+    """What changed in the definition, hints that found no room elsewhere, and the server's own words about the tool.
+
+    Args:
+        request: The call.
+        hints: Those that found no room.
+        limit: Characters of the server's words, where only their beginning is shown.
+    """
     tool = request.tool
     parts: list[str] = []
     if request.changed:
@@ -78,7 +84,7 @@ def description_of(request: CallRequest, hints: str = "") -> str:
     if hints:
         parts.append(hints)
     words = f"{tool.title}: {tool.description}" if tool.title else tool.description
-    parts.append(visible(words).strip() or "(the server gives no description)")
+    parts.append(visible(words[:limit]).strip() or "(the server gives no description)")
     return "\n".join(parts)
 
 
