@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-from textual import events
+from textual import events, screen
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -27,6 +27,7 @@ from tui_host.tui.widgets.transcript import Transcript
 BOUND_SECONDS = 30
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""
 WIDE, USUAL, NARROW = (140, 45), (80, 24), (60, 20)
+setattr(screen, "UPDATE_PERIOD", 1 / 15)  # noqa: B010 - painting is most of what these tests cost; Textual calls it final
 SMALL = (112, 36)
 """Both panes, and no more to paint than it takes."""
 PATIENT = "[limits]\nconnect_wait = 60\n"
@@ -101,6 +102,7 @@ class Running:
         try:
             with anyio.fail_after(BOUND_SECONDS):
                 while not is_so():
+                    assert self.app.crash is None, f"the app ended: {self.app.crash}"
                     await anyio.sleep(every)
         except TimeoutError:
             raise AssertionError(f"it did not come to this; on the screen:\n{self.text}") from None

@@ -1,4 +1,4 @@
-"""One app for all tests of a module that share it, a new session for each; and one demo model without delays."""
+"""One app for all tests that share it, a new session for each; and one demo model without delays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def model_url() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v1"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 async def shared_app(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> AsyncIterator[Running]:
     """The app with the demo model as a configured provider, and the server `math`."""
     async with running(tmp_path_factory.mktemp("app"), config=fast(model_url) + BROKEN + MATH, size=SMALL) as app:
