@@ -92,6 +92,7 @@ async def test_orders_over_stdio_with_their_resource() -> None:
         assert result.structured_content["status"] == "shipped"
         assert _text(await client.call_tool("list_orders", {})).count("\n") == 8
         (resource,) = (await client.list_resources()).resources
+        assert (await client.list_resource_templates()).resource_templates == []
         (content,) = (await client.read_resource(resource.uri)).contents
         assert isinstance(content, types.TextResourceContents)
         assert len(json.loads(content.text)) == 8

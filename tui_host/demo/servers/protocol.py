@@ -24,6 +24,7 @@ def sdk_server(bundled: BundledServer, version: str) -> Server[dict[str, object]
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources if has_resources else None,
+        on_list_resource_templates=handlers.list_templates if has_resources else None,
         on_read_resource=handlers.read_resource if has_resources else None,
         on_list_prompts=handlers.list_prompts if has_prompts else None,
         on_get_prompt=handlers.get_prompt if has_prompts else None,
@@ -74,6 +75,13 @@ class _Handlers:
                 for resource in self._bundled.resources
             ]
         )
+
+    async def list_templates(
+        self, context: ServerRequestContext[dict[str, object]], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """None: but who offers resources is asked for templates too."""
+        del context, params
+        return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def read_resource(
         self, context: ServerRequestContext[dict[str, object]], params: types.ReadResourceRequestParams
