@@ -12,6 +12,7 @@ from textual import events, screen
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+import tui_host.tui.app
 from tui_host.chat.session import Session
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
@@ -27,7 +28,9 @@ from tui_host.tui.widgets.transcript import Transcript
 BOUND_SECONDS = 30
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""
 WIDE, USUAL, NARROW = (140, 45), (80, 24), (60, 20)
-setattr(screen, "UPDATE_PERIOD", 1 / 15)  # noqa: B010 - painting is most of what these tests cost; Textual calls it final
+# Painting is most of what these tests cost. Textual and the app call their rates final.
+setattr(screen, "UPDATE_PERIOD", 1 / 10)  # noqa: B010
+setattr(tui_host.tui.app, "RATE", 1 / 12)  # noqa: B010
 SMALL = (112, 36)
 """Both panes, and no more to paint than it takes."""
 PATIENT = "[limits]\nconnect_wait = 60\n"

@@ -81,8 +81,7 @@ async def test_what_is_waited_for_is_named(resized: Running) -> None:
     await app.until_idle()
     await app.send('call math.add {"a": 1, "b": 2}')
     await app.until_asked()
-    waiting = str(app.main.query_one("#waiting").render())
-    assert "waiting for you: 1 call to decide" in waiting
+    await app.until(lambda: "waiting for you: 1 call to decide" in str(app.main.query_one("#waiting").render()))
     await app.decide("n")
     await app.until_idle()
-    assert str(app.main.query_one("#waiting").render()).strip() == ""
+    await app.until(lambda: not str(app.main.query_one("#waiting").render()).strip())
