@@ -270,7 +270,8 @@ async def test_a_flood_of_requests_is_answered_within_bounds() -> None:
         assert any("too many at once" in notice for notice in running.status("bad").notices)
 
 
-async def test_noise_without_end_on_standard_output_costs_the_connection_alone() -> None:
+async def test_noise_without_end_on_standard_output_costs_the_connection_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_host.capture.stdio.JUNK_LIMIT", 16 << 20)
     async with started(hostile("bad", "flood-stdout"), hostile("good", "good")) as running:
         with anyio.fail_after(40):
             async with anyio.create_task_group() as group:
