@@ -215,3 +215,25 @@ async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_ag
     app.session.model = ModelRef(provider="keyless", model="any")
     await app.press("ctrl+r")
     await app.until_shown("NOBODY_SET_THIS")
+
+
+async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app: Running) -> None:
+    app.app.copy_to_clipboard("from before")
+    await app.press("ctrl+c")
+    assert app.app.clipboard == "from before"  # there is nothing yet
+    await app.send("help")
+    await app.until_idle()
+    await app.press("ctrl+c")
+    assert app.app.clipboard.startswith("I am the demo model")
+    await app.until_shown("message: ", "sent to the terminal's clipboard")
+    await app.type("some words")
+    app.prompt.select_all()
+    await app.press("ctrl+c")
+    assert app.app.clipboard == "some words"
+    app.inspector.ladder.focus()
+    await app.press("end", "ctrl+c")
+    assert app.app.clipboard.startswith("data: ")
+    await app.press("up", "ctrl+c")
+    assert json.loads(app.app.clipboard)["messages"][0]["content"] == "help"
+    await app.press("tab", "2", "ctrl+c")
+    assert '"messages"' in app.app.clipboard

@@ -263,19 +263,22 @@ class TuiHost(App[int]):
         if self.main is not None:
             self.main.next_arrangement()
 
+    def _current_source(self) -> tuple[str, str]:
+        """What the focused view has, else the nearest one around it, in words and as text."""
+        for node in self.focused.ancestors_with_self if self.focused is not None else ():
+            source: object = getattr(node, "current_source", None)
+            match source() if callable(source) else source:
+                case (str(what), str(text)) if text:
+                    return what, text
+                case str(text) if text:
+                    return "message", text
+                case _:
+                    pass
+        return "", ""
+
     def action_copy(self) -> None:
-        """Copy what the focused view has, and say how much went where."""
-        source = getattr(self.focused, "current_source", None)
-        if not callable(source):
-            return
-        found: object = source()
-        match found:
-            case (str(what), str(text)):
-                pass
-            case str(text):
-                what = "message"
-            case _:
-                return
+        """Copy what the person is at, and say how much went where."""
+        what, text = self._current_source()
         if not text:
             return
         self.copy_to_clipboard(visible(text))  # what is pasted elsewhere must not act there

@@ -169,6 +169,10 @@ class MainScreen(Screen[None]):
         """What the inspector reads from, None before the host is open."""
         return self._source
 
+    def current_source(self) -> str:
+        """What is copied from the prompt, where nothing is selected: the chat's current item, else its last."""
+        return self.query_one(Transcript).current_source()
+
     def offer(self, local: Sequence[LocalServer]) -> None:
         """Say in an empty chat which model servers answer on this machine."""
         self.query_one(Transcript).set_empty(offers(self._host.settings, local))
