@@ -7,13 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Static
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
@@ -22,16 +19,13 @@ from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets import approval_words as words
-from tui_host.tui.widgets.approval_arguments import Arguments
 from tui_host.tui.widgets.approval_edit import read_edit
+from tui_host.tui.widgets.approval_face import ApprovalFace
 from tui_host.tui.widgets.approval_field import Field
 from tui_host.tui.widgets.approval_quiet import QUIET_SECONDS, Quiet
-from tui_host.tui.widgets.approval_room import Room, Wanted, share
-
-TOO_SMALL = "Too small to show what you would approve: y, a, Y and A are off. n, r and escape work."
 
 
-class Approval(Container, can_focus=True):
+class Approval(ApprovalFace, can_focus=True):
     """Puts questions before a person, one after the other, and answers them; it posts `Done` when none is left.
 
     The app asks `swallow` for each key, paste and mouse button before anything else may have it, and calls `take` when
@@ -57,25 +51,6 @@ class Approval(Container, can_focus=True):
         Binding("p", "raw", show=False),
         Binding("d", "description", show=False),
     ]
-    DEFAULT_CSS = """
-    Approval {
-        height: auto;
-        max-height: 100%;
-        border: round $warning 60%;
-        border-title-color: $text-warning;
-        border-title-style: bold;
-        border-subtitle-color: $text-muted;
-        background: $surface;
-        padding: 0 1;
-        &.-ascii { border: ascii $warning 60%; }
-        &:focus { border: round $warning; }
-        &.-ascii:focus { border: ascii $warning; }
-        & > Static { height: auto; }
-        & > #approval-description { color: $text-muted; }
-        & > #approval-note { text-align: right; color: $text-muted; }
-        & > #approval-message { color: $text-warning; text-style: bold; }
-    }
-    """
 
     class Done(Message):
         """No question is open any more."""
@@ -90,41 +65,10 @@ class Approval(Container, can_focus=True):
         quiet_seconds: float = QUIET_SECONDS,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        super().__init__(id=id, classes="-ascii" if glyphs.more.isascii() else None)
-        self._questions = list(questions)
+        super().__init__(questions, redact=redact, glyphs=glyphs, id=id)
         self._on_grant = on_grant
-        self._redact = redact
-        self._glyphs = glyphs
         self._quiet = Quiet(quiet_seconds)
-        self._current: Question | None = None
-        self._edits: dict[str, bytes] = {}
-        self._seen: set[tuple[str, bytes]] = set()
         self._asked_session = False
-        self._is_raw = self._shows_description = False
-        self._room: Room | None = None
-        self._message = ""
-        self._calls = Static(markup=False)
-        self._description = Static(id="approval-description", markup=False)
-        self._arguments = Arguments(self._moved)
-        self._arguments.set_class(glyphs.more.isascii(), "-ascii")
-        self._note = Static(id="approval-note", markup=False)
-        self._editor = Field(lines=True, id="approval-edit")
-        self._reason = Field(lines=False, id="approval-reason")
-        self._says = Static(id="approval-message", markup=False)
-        self._keys = Static(markup=False)
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield from (
-            self._calls,
-            self._description,
-            self._arguments,
-            self._note,
-            self._editor,
-            self._reason,
-            self._says,
-            self._keys,
-        )
 
     def on_mount(self) -> None:
         """Take the focus, where it can be seen, and ask the first question."""
@@ -170,10 +114,6 @@ class Approval(Container, can_focus=True):
         return self.has_focus and time.monotonic() >= self._quiet.armed_at
 
     # Asking.
-
-    @property
-    def _field(self) -> Field | None:
-        return next((field for field in (self._editor, self._reason) if field.is_open), None)
 
     def _next(self) -> Question | None:
         """The next open question after the current one, else the first."""
@@ -224,7 +164,7 @@ class Approval(Container, can_focus=True):
     def _tell_ready(self) -> None:
         """Say whether keys decide; look again when they will."""
         if not self.has_focus:
-            tab = "" if self._field is not None else "tab comes back; no key decides here"
+            tab = "" if self._field is not None else "tab comes back to decide"
             self.border_subtitle = Content(tab)
             return
         wait = self._quiet.armed_at - time.monotonic()
@@ -232,144 +172,13 @@ class Approval(Container, can_focus=True):
         if 0 < wait < 60:
             self.set_timer(wait + 0.01, self._tell_ready)
 
-    # Drawing.
-
-    def _arguments_of(self, question: Question) -> bytes:
-        return self._edits.get(question.request.call, question.request.arguments)
-
-    def _draw(self) -> None:
-        question = self._current
-        if question is None:
-            return
-        left = [other for other in self._questions if other.open]
-        place = next((number for number, other in enumerate(left, start=1) if other is question), 1)
-        count = "" if len(left) == 1 else f"  {place} of {len(left)}"
-        self.border_title = Content(f"Approve {len(left)} call{'s' if len(left) != 1 else ''}?{count}")
-        if self._shows_description:
-            text = words.description_of(question.request)
-        else:
-            text = words.arguments_text(self._arguments_of(question), raw=self._is_raw)
-        self._arguments.show(self._redact(text))
-        self._arrange()
-
-    def _arrange(self) -> None:
-        """Share the room out, and say everything at the width there is."""
-        question = self._current
-        parent = self.parent
-        if question is None or not isinstance(parent, Widget):
-            return
-        width = max(1, self.content_region.width or parent.size.width - 4)
-        left = [other for other in self._questions if other.open]
-        is_edited = question.request.call in self._edits
-        notice = words.notice(self._arguments_of(question), is_edited=is_edited, redact=self._redact)
-        said = "  ".join(part for part in (notice, self._message) if part)
-        tool = question.request.tool
-        told = [self._redact(self._arguments_of(other).decode()) if len(left) > 1 else "" for other in left]
-        start = left.index(question) if question in left else 0
-        hints = "" if words.hints_fit(tool, width, told[start] if told else "") else words.hints_of(tool)
-        description = self._redact(words.description_of(question.request, hints, 8 * width))
-        keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._working_keys())
-        rows = {
-            "calls": words.call_rows([other.request.tool for other in left], told, start, width, self._glyphs.more),
-            "description": words.in_rows(description, width),
-            "message": words.in_rows(said, width) if said else [],
-            "keys": words.keys_in_rows(keys, width),
-        }
-        field = self._field
-        height = parent.size.height - 2 - (field.outer_size.height or 3 if field is not None else 0)
-        wanted = Wanted(
-            calls=len(rows["calls"]),
-            description=len(rows["description"]),
-            arguments=self._arguments.line_count(),
-            message=min(len(rows["message"]), 4),
-            keys=len(rows["keys"]),
-        )
-        room = share(height, width, wanted)
-        if not room.enough:
-            rows["message"] = words.in_rows(TOO_SMALL, width)
-            room = share(
-                height, width, Wanted(calls=1, description=0, arguments=1, message=len(rows["message"]), keys=0)
-            )
-        self._room = room
-        self._say(self._calls, rows["calls"], room.calls, words.calls_shown)
-        self._say(self._description, rows["description"], room.description)
-        self._say(self._says, rows["message"], room.message)
-        self._say(self._keys, rows["keys"], room.keys, words.keys_shown)
-        self._arguments.set_class(room.framed, "-framed")
-        self._arguments.styles.height = room.arguments + (2 if room.framed else 0)
-        self._moved()
-
-    def _working_keys(self) -> Sequence[str]:
-        """What a key does now: in a field other things than before a question."""
-        if self._editor.is_open:
-            return words.EDITOR_KEYS
-        return words.REASON_KEYS if self._reason.is_open else words.KEYS
-
-    def _say(
-        self, part: Static, rows: Sequence[str], count: int, look: Callable[[Sequence[str]], Content] = words.plain
-    ) -> None:
-        """Show so many lines; a mark stands where more are hidden."""
-        shown = list(rows[:count])
-        if len(rows) > count > 0:
-            shown[-1] = f"{shown[-1]} {self._glyphs.more}"
-        part.display = bool(shown)
-        part.update(look(shown))
-
-    def _moved(self) -> None:
-        """Say how much of the arguments is not on the screen."""
-        below = self._arguments.below
-        words_below = "all shown" if not below else f"{below} more line{'s' if below != 1 else ''}: pagedown, end"
-        framed = self._room is not None and self._room.framed
-        self._arguments.border_subtitle = Content(words_below) if framed else None
-        self._note.display = not framed
-        if not framed:
-            self._note.update(Content(words_below))
-        self.call_after_refresh(self._note_seen)
-
-    def _note_seen(self) -> None:
-        """After a paint: whether the end of the arguments is on the screen."""
-        question = self._current
-        visible_now = self._room is not None and self._room.enough and self._arguments.view_height > 0
-        if question is not None and visible_now and not self._arguments.below and not self._shows_description:
-            self._seen.add((question.request.call, self._arguments_of(question)))
-
-    def on_resize(self) -> None:
-        """Share the room out anew."""
-        self._arrange()
-
     # Looking.
-
-    def action_scroll(self, lines: int) -> None:
-        """Scroll the arguments."""
-        self._arguments.action_line(lines)
-
-    def action_turn(self, pages: int) -> None:
-        """Scroll the arguments by screenfuls."""
-        self._arguments.action_page(pages)
-
-    def action_edge(self, end: int) -> None:
-        """To the first or the last line of the arguments."""
-        if end > 0:
-            self._arguments.action_last()
-        else:
-            self._arguments.action_first()
 
     def action_other(self, step: int) -> None:
         """Look at another call that waits."""
         left = [question for question in self._questions if question.open]
         if self._current in left and len(left) > 1:
             self._ask(left[(left.index(self._current) + step) % len(left)])
-
-    def action_raw(self) -> None:
-        """The bytes as they are, or indented."""
-        self._is_raw = not self._is_raw
-        self._shows_description = False
-        self._draw()
-
-    def action_description(self) -> None:
-        """The server's description whole, in place of the arguments, and back."""
-        self._shows_description = not self._shows_description
-        self._draw()
 
     # Deciding.
 
