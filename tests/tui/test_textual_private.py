@@ -118,6 +118,17 @@ def test_the_time_of_an_event_is_the_one_that_the_quiet_period_is_measured_in() 
     assert before <= events.Key("y", "y").time <= time.monotonic()
 
 
+def test_what_stands_in_a_paste_is_text_wherever_it_is_cut() -> None:
+    assert "XTermParser(self._debug)" in source(LinuxDriver, "run_input_thread")
+    typed = "a\x1b[200~b\x1b]0;x\x07\x0f\r\x1b[20\x1b[201~c\x1b[200~\x1b\x1b[201~\x1b[A"
+    for pieces in ((*typed,), *((typed[:cut], typed[cut:]) for cut in range(1, len(typed)))):
+        parser = textual_private.Parser()
+        told = [event for piece in pieces for event in parser.feed(piece)]
+        pastes = [event.text for event in told if isinstance(event, events.Paste)]
+        keys = [event.key for event in told if isinstance(event, events.Key)]
+        assert (pastes, keys) == (["b␛]0;x\x07\x0f\r␛[20", "␛"], ["a", "c", "up"])
+
+
 def test_no_class_of_ours_takes_a_private_name_of_textuals_unknowingly() -> None:
     found = {cls.__name__: names for cls in our_classes() if (names := private_names(cls) & textual_names(cls))}
     assert found == OVERRIDDEN

@@ -55,7 +55,9 @@ async def _run(settings: Settings) -> TuiHost:
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
     from tui_host.tui.ending import watched
+    from tui_host.tui.textual_private import keep_pastes_text
 
+    keep_pastes_text()
     app = TuiHost(Host(settings))
     async with watched(app, app.noted), around(app):
         await app.run_async()

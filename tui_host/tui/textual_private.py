@@ -12,11 +12,17 @@ from functools import partial
 from queue import Full
 from typing import TYPE_CHECKING
 
+from textual._xterm_parser import XTermParser
+from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
+from typing_extensions import override
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from textual.app import App
     from textual.dom import DOMNode
+    from textual.message import Message
 
 MOST_WAITING = 8
 """Writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
@@ -26,6 +32,51 @@ WRITER = "textual-output"
 """The name of the thread that writes to the terminal."""
 RESET = b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 """Undoes every mode that Textual's driver sets, in its order."""
+
+
+PASTE, PASTED = "\x1b[200~", "\x1b[201~"
+
+
+class Parser(XTermParser):
+    """Textual's, but what stands in a paste is text: an escape in it would be read as keys, which act.
+
+    Source: threats.md, TRM-10.
+    """
+
+    def __init__(self, debug: bool = False) -> None:  # noqa: FBT002 - as it is called
+        super().__init__(debug)
+        self._is_pasting = False
+        self._begun = ""  # of a mark: in a paste it waits for its rest, before one it was passed on already
+
+    @override
+    def feed(self, data: str) -> Iterable[Message]:
+        """Take in what was typed; nothing is the end of it."""
+        tame = self._tame(data)
+        return super().feed(tame) if tame or not data else ()
+
+    def _tame(self, data: str) -> str:
+        tame: list[str] = []
+        while True:
+            passed = 0 if self._is_pasting else len(self._begun)
+            text, found, rest = (self._begun + data).partition(PASTED if self._is_pasting else PASTE)
+            self._begun = "" if found else _beginning(text, PASTED if self._is_pasting else PASTE)
+            if self._is_pasting:
+                text = text.removesuffix(self._begun).replace("\x1b", "␛")
+            tame.append((text + found)[passed:])
+            if not found:
+                return "".join(tame)
+            self._is_pasting = not self._is_pasting
+            data = rest
+
+
+def _beginning(text: str, mark: str) -> str:
+    """What stands at the end of a text and may be the beginning of a mark."""
+    return next((mark[:size] for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size])), "")
+
+
+def keep_pastes_text() -> None:
+    """Have Textual's driver read its input with our parser."""
+    setattr(linux_driver, "XTermParser", Parser)  # noqa: B010 - a name of its own imports
 
 
 def writes_waiting(node: DOMNode) -> int:
