@@ -109,6 +109,8 @@ class HelpView(PieceView):
 
     @override
     def width_changed(self) -> None:
+        if self.view_width <= 0:
+            return  # not laid out yet
         more = self.glyphs.more
         lines = folded(self._text, max(1, self.view_width - 1))
         self._lines = [[(words.replace("…", more), style) for words, style in pieces] for pieces in lines]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,7 +15,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.screens.page import LOW, PageScreen
-from tui_host.tui.screens.servers_detail import Frames, failure_of, notes_of, parts_of
+from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details_tree import TreePage
 from tui_host.tui.widgets.details_view import PageLines
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _BESIDE = 76
 """Columns that it takes to have the list beside what is known of the chosen server."""
 _WIDE = 110
+_PATIENCE = 8.0
+"""What is known of a server is made again after so many times what that took the last time."""
 _EMPTY = (
     "No servers are configured. Write one into config.toml, as [servers.time] with a command or a url,"
     " or start with just one: tui-host -- COMMAND, tui-host URL."
@@ -69,6 +72,8 @@ class ServersScreen(PageScreen):
         self._host = host
         self._statuses: tuple[ServerStatus, ...] = ()
         self._frames = Frames()
+        self._parts = Parts()
+        self._due = 0.0
         self._flipped: dict[str, set[str]] = {}
         self._told: tuple[ServerStatus, int] | None = None
         self._is_up = False
@@ -132,18 +137,22 @@ class ServersScreen(PageScreen):
         frames = self._frames.of(status)
         now = status, frames.sent + frames.received
         before = self._told
-        if before == now:
+        is_same = before is not None and before[0].name == status.name
+        began = time.perf_counter()
+        if before == now or (is_same and began < self._due):
             view.advance()
             return
         self._told = now
         page = TreePage(
             status.name,
-            parts_of(status, frames),
+            self._parts.of(status, frames),
             flipped=self._flipped.setdefault(status.name, set()),
             failed=failure_of(status),
             notes=notes_of(status),
         )
-        view.show(page, hold=before is not None and before[0].name == status.name)
+        view.show(page, hold=is_same)
+        ended = time.perf_counter()
+        self._due = ended + _PATIENCE * (ended - began)
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
         """Show the other server."""

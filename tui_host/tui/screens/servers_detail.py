@@ -95,19 +95,28 @@ def notes_of(status: ServerStatus) -> list[str]:
     return [f"{status.state}{reason}", *remedy, *notices]
 
 
-def parts_of(status: ServerStatus, frames: Flow) -> list[Entry]:
-    """All that is known of it."""
-    errors = [_stderr(status)] if status.stderr else []
-    parts = [
-        *(errors if status.state == "failed" else ()),
-        *_facts(status),
-        _tools(status),
-        _frames(status, frames),
-        *(errors if status.state != "failed" else ()),
-    ]
-    if not status.stderr and status.transport == "stdio":
-        parts.append(_fact("stderr", "nothing"))
-    return parts
+class Parts:
+    """Makes the entries of a server; those of its tools once for each listing, for a server may have hundreds."""
+
+    def __init__(self) -> None:
+        self._listing: tuple[Tool, ...] | None = None
+        self._tools = Entry(key="tools", label="tools")
+
+    def of(self, status: ServerStatus, frames: Flow) -> list[Entry]:
+        """All that is known of it."""
+        if status.tools is not self._listing:
+            self._listing, self._tools = status.tools, _tools(status)
+        errors = [_stderr(status)] if status.stderr else []
+        parts = [
+            *(errors if status.state == "failed" else ()),
+            *_facts(status),
+            self._tools,
+            _frames(status, frames),
+            *(errors if status.state != "failed" else ()),
+        ]
+        if not status.stderr and status.transport == "stdio":
+            parts.append(_fact("stderr", "nothing"))
+        return parts
 
 
 def _fact(name: str, words: str, *, text: str = "") -> Entry:
@@ -126,7 +135,9 @@ def _facts(status: ServerStatus) -> list[Entry]:
         names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
         facts.append(_fact("capabilities", names or "none", text=_json(status.capabilities)))
     if status.state == "ready":
-        facts.append(_fact("also lists", f"{resources} resources, {templates} templates, {prompts} prompts"))
+        counts = {"resource": resources, "template": templates, "prompt": prompts}
+        others = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
+        facts.append(_fact("also lists", ", ".join(others) or "nothing"))
     if status.instructions:
         facts.append(replace(_fact("instructions", status.instructions, text=status.instructions), form="plain"))
     if status.exit_code is not None:

@@ -59,16 +59,19 @@ class SessionsScreen(ChoiceScreen):
         self._listed: Sequence[Found] = ()
         self._asked = 0
         self._is_behind = False
+        self._states: list[tuple[str, bool, int]] = []
 
     async def on_mount(self) -> None:
         """List all."""
         await self._search()
 
     def look(self) -> None:
-        """List all once the host has opened what is kept."""
+        """List all once the host has opened what is kept; say so when a session here begins to wait, or ends its turn."""
         if self._is_behind and self._host.recorder is not None:
             self._is_behind = False
             self.call_later(self._search)
+        elif self._listed and self._present_states() != self._states:
+            self._show()
 
     async def on_input_changed(self) -> None:
         """Search for what is typed."""
@@ -96,9 +99,17 @@ class SessionsScreen(ChoiceScreen):
             empty = "No session has all of these words in its title or messages. Fewer words find more."
         else:
             empty = "No session yet. Escape goes back to the prompt: ask something, and it is kept from its first word."
-        self.choices.show([self._choice(found) for found in self._listed], empty=empty, current=0)
+        self._show(empty=empty, current=0)
         count = len(self._listed)
         self.say(f"Sessions   {count:,}{' found' if words else ''}" if count else self.HEADING)
+
+    def _show(self, *, empty: str = "", current: int | None = None) -> None:
+        self._states = self._present_states()
+        self.choices.show([self._choice(found) for found in self._listed], empty=empty, current=current)
+
+    def _present_states(self) -> list[tuple[str, bool, int]]:
+        """What can change of the sessions of this process while they are listed."""
+        return [(each.id, each.busy, len(each.open_questions())) for each in self._host.sessions.values()]
 
     def _choice(self, found: Found) -> Choice:
         info = found.session

@@ -74,6 +74,7 @@ class ChoiceList(PieceView):
         self._said: list[str] = []
         self._columns: list[int] = []
         self._words = 0
+        self._laid_out = -1
 
     def show(self, choices: Sequence[Choice], *, empty: str = "", current: int | None = None) -> None:
         """Show these, or what to say where there are none; the cursor stays on its line unless it is told where to go."""
@@ -91,6 +92,7 @@ class ChoiceList(PieceView):
 
     def _lay_out(self) -> None:
         """Break the words for an empty list, and find the columns of figures that there is room for."""
+        self._laid_out = self.view_width
         width = max(1, self.view_width - 2)
         self._said = [self._empty[start:end] for start, end in fill(self._empty, width)] if self._empty else []
         columns: list[int] = []
@@ -120,8 +122,11 @@ class ChoiceList(PieceView):
     @override
     def draw(self, number: int) -> Strip:
         width = self.view_width - 1
+        if self._laid_out != self.view_width:
+            self._lay_out()  # painted before it was told of its new size
         if not self._choices:
-            return self.strip_of([(" ", ""), (self._said[number], "note")])
+            said = self._said[number] if number < len(self._said) else ""
+            return self.strip_of([(" ", ""), (said, "note")])
         choice = self._choices[number]
         more = self.glyphs.more
         if choice.heading:

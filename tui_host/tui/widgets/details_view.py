@@ -97,7 +97,7 @@ class PageLines(PieceView):
 
     @override
     def line_count(self) -> int:
-        return len(self._page)
+        return len(self._page) if self._fitted > 0 else 0  # nothing before it is laid out, rather than narrow lines
 
     @override
     def draw(self, number: int) -> Strip:
