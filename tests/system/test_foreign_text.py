@@ -62,7 +62,7 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
         config = provider + server("noisy", ROOT / "tests/system/noisy_server.py")
         with program(tmp_path, config=config, size=(140, 40)) as terminal:
             terminal.until_shown("● noisy", "starting begin ␛]52;c;EVIL")
-            paste(terminal, said("pasted").replace("\x1b", ""))
+            paste(terminal, said("pasted"))
             terminal.until_shown("k='file:///etc/passwd']x[/link] end")
             terminal.type("\r")
             terminal.until_shown("Approve 1 call?", "104 hidden characters", "title begin ␛]52")
@@ -141,4 +141,4 @@ def press(terminal: Terminal, *keys: str) -> None:
 
 def is_in_details(terminal: Terminal) -> bool:
     """Whether the detail has the focus: its line of tabs is marked."""
-    return re.search(r"^> ?\[?(?:Parts|Frame|Decision)\b", terminal.screen.text, re.MULTILINE) is not None
+    return re.search(r"^> ?\[?(?:Parts|Frame|Decision|Raw)\b", terminal.screen.text, re.MULTILINE) is not None
