@@ -125,10 +125,18 @@ class RequestScreen(PageScreen):
                 "A turn is at work: its next request is made when its calls have their results. Look again then."
             )
             return
+        pool = self._host.pool
+        connecting = (
+            [status.name for status in pool.statuses() if status.state == "connecting"] if pool is not None else []
+        )
+        late = f" Without the tools of {', '.join(connecting)}: still connecting." if connecting else ""
         self._note(
-            "As it would go out if you sent what stands in the prompt now. Nothing is sent from here."
-            if self._unsent
-            else "The prompt is empty: this is what goes before your next message. Nothing is sent from here."
+            (
+                "As it would go out if you sent what stands in the prompt now. Nothing is sent from here."
+                if self._unsent
+                else "The prompt is empty: this is what goes before your next message. Nothing is sent from here."
+            )
+            + late
         )
         self.run_worker(self._make())
 
