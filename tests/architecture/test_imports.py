@@ -14,7 +14,9 @@ LIGHT = (
     "tui_host.capture.store",
     "tui_host.chat.session",
     "tui_host.chat.policy",
+    "tui_host.host.host",
     "tui_host.cli.arguments",
+    "tui_host.tui.run",  # refuses a terminal that it cannot draw on at once
 )
 HEAVY = ("mcp", "mcp_types", "httpx", "httpx2", "pydantic", "anyio", "textual", "rich", "starlette", "uvicorn")
 
