@@ -34,10 +34,10 @@ def ask(terminal: Terminal, text: str) -> None:
 
 
 def approve(terminal: Terminal, asked: float) -> None:
-    """Press the key when the quiet period has passed, and see whether it had."""
-    terminal.until(lambda: time.monotonic() > asked + 1.5)
+    """Press the key when the quiet period has passed, and see whether it had; a key too many would stand in the prompt."""
+    terminal.until(lambda: time.monotonic() > asked + 2)
     terminal.type("y")
-    terminal.until(lambda: time.monotonic() > asked + 3 or "Approve 1 call" not in terminal.screen.text)
+    terminal.until(lambda: time.monotonic() > asked + 30 or "Approve 1 call" not in terminal.screen.text)
 
 
 def test_a_server_under_npx_is_called_killed_started_again_and_left_and_all_is_exported(
