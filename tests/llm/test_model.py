@@ -46,7 +46,7 @@ async def asked(
 ) -> Fold:
     client = ModelClient(kept or recorder(), environment or {})
     try:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             return await told(client.stream(provider_at(url, **more), ASK, place=PLACE))
     finally:
         await client.aclose()
@@ -63,7 +63,7 @@ async def told_with_error(url: str) -> tuple[Fold, ModelError | None]:
     fold = Fold(provider="mine", model="m", call_id=str)
     client = ModelClient(recorder(), {})
     try:
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with client.stream(provider_at(url), ASK, place=PLACE) as stream:
                 async for found in stream:
                     fold.add(found)
@@ -315,7 +315,7 @@ async def test_a_proxy_that_is_no_url_is_told_without_its_password() -> None:
 
 
 async def wait_for_the_end(there: Peer) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await there.closed.wait()
 
 
@@ -357,7 +357,7 @@ async def test_cancelling_an_answer_closes_the_connection_at_once(sent: bytes) -
             await told(client.stream(provider_at(there.url), ASK, place=PLACE))
 
         group.start_soon(ask)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await waits.wait()
             while len(kept.since(0)) < (1 if not sent else 2 if sent == head() else 3):
                 await anyio.sleep(0.001)
@@ -391,10 +391,10 @@ async def test_a_connection_that_stays_open_after_the_end_does_not_hold_the_answ
     async with peer(script) as there, client.stream(provider_at(there.url), ASK, place=PLACE) as stream:
         fold = Fold(provider="p", model="m", call_id=str)
         while fold.stop is None:
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 fold.add(await anext(stream))
         asks.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert [found async for found in stream] == []
 
     assert (fold.text, fold.stop) == ("x", "end")

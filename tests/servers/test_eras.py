@@ -111,7 +111,7 @@ async def test_a_tool_that_appears_is_offered(spec: ServerSpec) -> None:
 
 async def test_a_server_that_ends_during_a_call_over_stdio_is_told() -> None:
     async with started(made_with_sdk("sdk")) as running:
-        with anyio.fail_after(5), pytest.raises(ServerError, match=r"exited \(7\)"):
+        with anyio.fail_after(20), pytest.raises(ServerError, match=r"exited \(7\)"):
             await running.call("sdk", "exit", b'{"code":7}')
         running.pool.reconnect("sdk")
         await running.pool.settled(10)

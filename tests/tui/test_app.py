@@ -85,7 +85,7 @@ async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(ap
     # Elsewhere the keys that decide are keys like any other.
     await app.press("tab")
     assert app.focused is app.inspector.ladder
-    await app.until_shown("no key decides here")
+    await app.until_shown("tab comes back to decide")
     await app.press("y", "Y", "n")
     assert calls(app)[0].state == "waiting"
     await app.press_at_once("escape", "y")

@@ -56,7 +56,7 @@ class Inspecting(App[None]):
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not condition():
             await pilot.pause()
 

@@ -71,6 +71,7 @@ def test_brackets_inside_strings_break_nothing() -> None:
         '{"a":"' + "x" * 5_000_000,
         "," + " " * 5_000_000,
     ],
+    ids=["strings", "escapes", "opening", "closing", "a long string", "spaces"],
 )
 def test_hostile_text_is_read_once(text: str) -> None:
     assert sum(1 for _ in json_lines(text)) >= 1  # quadratic work would meet the test's time limit

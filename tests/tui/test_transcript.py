@@ -74,7 +74,7 @@ def shown(view: Transcript) -> str:
 
 
 async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not is_so():
             await pilot.pause()
 
@@ -171,6 +171,7 @@ async def test_an_edited_call_shows_what_was_asked_and_what_was_sent() -> None:
     async with app.run_test(size=(40, 20)) as pilot:
         await pilot.pause()
         app.view.toggle(0)
+        await until(pilot, lambda: '"a": 2' in shown(app.view))
         text = shown(app.view)
         assert text.index("asked") < text.index('"a": 1') < text.index("sent instead") < text.index('"a": 2')
 
