@@ -11,7 +11,7 @@ from tui_host.demo.model.brain.answer import answer
 from tui_host.demo.model.brain.prose import chinese_text, english_text
 from tui_host.demo.model.brain.weather import cities_in
 from tui_host.demo.model.conversation import AssistantSaid, Call, Conversation, SystemSaid, ToolSaid, UserSaid
-from tui_host.demo.model.plan import AskedCall, Breakage, Refusal
+from tui_host.demo.model.plan import AskedCall, Breakage, Plan, Refusal
 
 _TAGS = ("*demo model: I follow rules, I am no AI*", "*演示模型：按规则回答，不是人工智能*")
 
@@ -42,6 +42,20 @@ def test_the_weather_of_several_cities_is_asked_for_at_once() -> None:
     assert turn.arguments == [['{"city":"Paris"}', '{"city":"Tokyo"}']]
     assert "17 °C" in turn.text
     assert turn.text.count("canned demo data") == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["[The user stopped the previous answer here.]\nwhat is 2 + 3?"],
+        ["what is 2 + 3?", "[The connection broke off here; the previous answer is not complete.]"],
+    ],
+    ids=["a stop before the question", "nothing else"],
+)
+def test_what_the_host_says_in_brackets_is_no_question(said: list[str]) -> None:
+    plan = answer(Conversation(messages=tuple(UserSaid(text=text) for text in said), tools=TOOLS))
+    assert isinstance(plan, Plan)
+    assert [call.name for call in plan.calls] == ["math__add"]
 
 
 def test_weather_and_alerts_in_chinese() -> None:

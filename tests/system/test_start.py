@@ -89,9 +89,7 @@ def test_without_a_terminal_it_says_so_in_one_line_and_draws_nothing(tmp_path: P
     os.close(master)
     assert run.returncode == 2
     told, silent = (piped, drawn) if stream == 2 else (drawn, piped)
-    assert (
-        told.replace(b"\r", b"") == b"tui-host: tui-host: the app needs a terminal (without one: tui-host ask TEXT)\n"
-    )
+    assert told.replace(b"\r", b"") == b"tui-host: the app needs a terminal (without one: tui-host ask TEXT)\n"
     assert silent == b""
 
 
@@ -104,3 +102,10 @@ def test_a_terminal_that_cannot_place_text_is_refused_in_one_line(tmp_path: Path
             terminal.written
             == b"tui-host: TERM: this terminal cannot place text (set TERM, or use tui-host ask TEXT)\r\n"
         )
+
+
+def test_a_theme_that_does_not_exist_is_a_mistake_in_the_configuration(tmp_path: Path) -> None:
+    with program(tmp_path, config='ui.theme = "nope"\n') as terminal:
+        assert terminal.ended() == 2
+        assert terminal.is_restored()
+        assert terminal.written.startswith(b"tui-host: ui.theme: there is no theme 'nope' (take one of: ")

@@ -28,7 +28,7 @@ def run_app(settings: Settings) -> int:
         TuiHostError: The host could not open, or a mistake of ours ended the app.
     """
     if not all(os.isatty(descriptor) for descriptor in (0, 1, 2)):  # Textual draws on standard error
-        raise SettingsError("the app needs a terminal", where="tui-host", remedy="without one: tui-host ask TEXT")
+        raise SettingsError("the app needs a terminal", remedy="without one: tui-host ask TEXT")
     if os.environ.get("TERM", "") in PLACELESS:
         raise SettingsError(
             "this terminal cannot place text", where="TERM", remedy="set TERM, or use tui-host ask TEXT"
@@ -59,6 +59,10 @@ async def _run(settings: Settings) -> TuiHost:
 
     keep_pastes_text()
     app = TuiHost(Host(settings))
+    theme = settings.ui.theme
+    if theme is not None and theme not in app.available_themes:  # only Textual knows which there are
+        themes = ", ".join(sorted(app.available_themes))
+        raise SettingsError(f"there is no theme {theme!r}", where="ui.theme", remedy=f"take one of: {themes}")
     async with watched(app, app.noted), around(app):
         await app.run_async()
     return app

@@ -28,6 +28,8 @@ _REJECTED = re.compile(
 )
 _STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNORECASE)
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
+_ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
+"""What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
 _REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -60,7 +62,7 @@ class Turn:
     """The question that is to be answered now.
 
     Attributes:
-        question: The last user message's text.
+        question: The last thing that the user said, without what a host says in brackets.
         rounds: The calls of each assistant message since, with their results, in order.
         tools: What was offered.
     """
@@ -121,5 +123,7 @@ def _question(conversation: Conversation) -> tuple[int, str]:
         # Images of a tool's result come as a user message after it, since a tool message cannot hold them.
         if message.images and position and isinstance(messages[position - 1], ToolSaid):
             continue
-        return position, message.text
+        question = _ASIDE.sub("", message.text, count=1) if _ASIDE.match(message.text) else message.text
+        if question.strip():
+            return position, question
     return len(messages), ""
