@@ -152,6 +152,7 @@ class MainScreen(Screen[None]):
         transcript.sync()
         self._prompt.quick = {} if self._session.turn else transcript.questions
         self._look_at_questions()
+        self._keep_the_end_in_view(transcript)
         if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:
             self.keep_draft()
         self._look_at_lines()
@@ -225,6 +226,15 @@ class MainScreen(Screen[None]):
         elif self._session.questions != self._asked:
             self._asked = list(self._session.questions)
             self._approval.take(self._asked)
+
+    def _keep_the_end_in_view(self, transcript: Transcript) -> None:
+        """The approval covers what it is about, unless the chat ends above it; three lines of the chat stay if they can."""
+        room = self.query_one("#talk").size.height
+        below = self._prompt.outer_size.height + 1
+        covered = 0 if self._approval is None else self._approval.outer_size.height - below
+        margin = max(0, min(covered, room - below - 3))
+        if transcript.styles.margin.bottom != margin:
+            transcript.styles.margin = (0, 0, margin, 0)
 
     def _ask(self) -> None:
         self._asked = list(self._session.questions)

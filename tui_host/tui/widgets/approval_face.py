@@ -157,10 +157,15 @@ class ApprovalFace(Container):
         self._moved()
 
     def _working_keys(self) -> Sequence[str]:
-        """What a key does now: in a field other things than before a question."""
+        """What a key does now: in a field other things than before a question, and `tab` only where there is elsewhere."""
         if self._editor.is_open:
             return words.EDITOR_KEYS
-        return words.REASON_KEYS if self._reason.is_open else words.KEYS
+        if self._reason.is_open:
+            return words.REASON_KEYS
+        own = {self, *self.walk_children()}
+        if any(widget not in own for widget in self.screen.focus_chain):
+            return words.KEYS
+        return [key.replace("tab look", "f2 look") for key in words.KEYS]
 
     def _say(
         self, part: Static, rows: Sequence[str], count: int, look: Callable[[Sequence[str]], Content] = words.plain
