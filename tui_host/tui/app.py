@@ -114,17 +114,23 @@ class TuiHost(App[int]):
         self.theme = self.host.settings.ui.theme or THEME
         self.set_class(self._glyphs is ASCII, "-ascii")
         self.push_screen(MainScreen(self.host, self.session, self._glyphs))
+        self.set_interval(RATE, self._look)
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
+        if self.first_frame.is_set():
+            return
         self.first_frame.set()
-        self.set_interval(RATE, self._look)
         self.run_worker(load, thread=True)  # Markdown is plain text until its parser is there
 
     def _look(self) -> None:
         """Let what is on screen take in what is new. Costs nothing where nothing is."""
         if not self.is_running:
             return  # the screens are being taken down
+        if not self.first_frame.is_set():
+            if self.screen is not self.main:
+                self._painted()  # what waits for the main screen's first frame waits in vain behind another screen
+            return
         if self.host.fault is not None:
             self.exit(return_code=1)  # who runs the app tells it, below
             return
