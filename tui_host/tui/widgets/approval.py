@@ -127,6 +127,7 @@ class Approval(ApprovalFace, can_focus=True):
         """Put a question on the screen; a quiet period of its own begins once it is painted."""
         if question is None:
             self._current = None
+            self._quiet.begin()
             self.post_message(self.Done())
             return
         if question is not self._current:
