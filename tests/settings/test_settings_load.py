@@ -163,14 +163,14 @@ def test_files_beside_the_configuration_are_read_too(tmp_path: Path) -> None:
 def test_the_same_thing_in_two_places_is_told_and_the_persons_file_wins(tmp_path: Path) -> None:
     write(tmp_path, 'command = "saved"', "servers.d/time.toml")
     write(tmp_path, "this is not TOML, and is not looked at", "providers.d/mine.toml")
-    write(tmp_path, '[[rules]]\nserver = "a"\ntool = "b"\naction = "allow"', "rules.toml")
+    write(tmp_path, '[[rules]]\nserver = "time"\ntool = "b"\naction = "allow"', "rules.toml")
     text = """
     [servers.time]
     command = "mine"
     [providers.mine]
     base_url = "https://e.example/v1"
     [[rules]]
-    server = "a"
+    server = "time"
     tool = "b"
     action = "deny"
     """
@@ -179,6 +179,23 @@ def test_the_same_thing_in_two_places_is_told_and_the_persons_file_wins(tmp_path
     assert [rule.action for rule in settings.rules] == ["deny"]
     assert len(settings.notices) == 3
     assert all("config.toml wins" in notice for notice in settings.notices)
+
+
+def test_a_rule_that_holds_for_no_server_is_told_and_patterns_are_not(tmp_path: Path) -> None:
+    text = """
+    [[rules]]
+    server = "mth"
+    tool = "add"
+    action = "deny"
+    [[rules]]
+    server = "m*"
+    tool = "add"
+    action = "ask"
+    """
+    [notice] = read(tmp_path, text).notices
+    assert notice.endswith(
+        "the rule for mth.add holds for nothing, there is no such server: write math, if that was meant"
+    )
 
 
 def test_remembered_choices_hold_where_the_file_is_silent_alone(tmp_path: Path) -> None:

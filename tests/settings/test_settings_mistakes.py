@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.settings.reading import mistake, mistakes, read, write
@@ -299,6 +299,7 @@ keyed = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(document={"model": "", "servers": {}, "providers": {"\x1f": {}}})
 @given(document=st.dictionaries(st.sampled_from(KEYS), values | keyed | st.dictionaries(st.text(max_size=3), keyed)))
 def test_whatever_a_file_holds_it_is_settings_or_mistakes(document: dict[str, object], tmp_path: Path) -> None:
     path = tmp_path / "config.toml"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
@@ -93,6 +94,8 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     elif default_servers:
         servers = {name: ServerSpec(name=name, bundled=name) for name in BUNDLED}
     rules, allow = _rules(files, report), read_patterns(arguments.allow, report)
+    if arguments.only_server is None:
+        _tell_of_idle(rules, tuple(servers), report)
     model = _model(files, arguments, providers, snapshot, report)
     protocol = _protocol(files, arguments, report)
     limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files)
@@ -217,6 +220,17 @@ def _rules(files: _Files, report: Report) -> tuple[Rule, ...]:
                 "config.toml wins"
             )
     return tuple(rules)
+
+
+def _tell_of_idle(rules: Sequence[Rule], servers: Sequence[str], report: Report) -> None:
+    """Say which rules hold for no server: a slip in the name of a `deny` would protect nobody."""
+    for rule in rules:
+        if not any(fnmatchcase(name, rule.server) for name in servers):
+            name = f"{shown(rule.server)}.{shown(rule.tool)}"
+            report.notices.append(
+                f"{rule.where}: the rule for {name} holds for nothing, there is no such server: "
+                f"{nearest(rule.server, servers)}"
+            )
 
 
 def _model(

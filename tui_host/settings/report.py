@@ -72,8 +72,8 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
     close = difflib.get_close_matches(name, known, 1, 0.6)
     if close:
-        return f"write {close[0]}, if that was meant"
-    return f"known here: {', '.join(known)}" if known else "remove it"
+        return f"write {shown(close[0])}, if that was meant"
+    return f"known here: {', '.join(map(shown, known))}" if known else "remove it"
 
 
 def _digits(value: float) -> str:
