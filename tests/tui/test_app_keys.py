@@ -53,11 +53,12 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
 
 
 async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Running) -> None:
-    seen: list[object] = []
-    for _ in range(3):
+    def seen() -> object:
+        return app.main.arrangement, app.prompt.region.width > 0, app.inspector.region.width > 0
+
+    for wanted in (("inspector", False, True), ("chat", True, False), ("both", True, True)):
         await app.press("f2")
-        seen.append((app.main.arrangement, app.prompt.region.width > 0, app.inspector.region.width > 0))
-    assert seen == [("inspector", False, True), ("chat", True, False), ("both", True, True)]
+        await app.until(lambda wanted=wanted: seen() == wanted)
     assert app.focused is app.prompt
     stops: list[object] = []
     for _ in range(4):

@@ -10,14 +10,16 @@ from tests.tui.app_running import SMALL, Running
 from tui_host.tui.widgets.ladder_header import FilterInput, LadderHeader
 
 pytestmark = pytest.mark.timeout(180)
+QUESTION = "what is 6 × 5? use the tools"
 
 
 @pytest.fixture
 async def turn(shared_app: Running) -> AsyncIterator[Running]:
     """One turn of one call, decided by a key, for all tests; the focus in the list, which follows."""
     app = shared_app
-    if not app.session.turn:
-        await app.send("what is 6 × 5? use the tools")
+    if (app.session.title, app.session.turn) != (QUESTION, 1):  # other tests have had the app meanwhile
+        await app.renew()
+        await app.send(QUESTION)
         await app.decide("y")
         await app.until_idle()
     app.inspector.ladder.filter("")
