@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import FixedClock, everything_in, frame
+from tui_host.capture.link import offered_link
+from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.sessions import SessionState, Source
@@ -215,6 +217,21 @@ def test_an_export_begins_with_the_start_of_each_connection_used_and_leaves_othe
         (b"8 math log for second", False),
         (b"9 second done", False),
     ]
+
+
+def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(store: Store) -> None:
+    recorder = Recorder(store, Redactor(), capture="c1", clock=FixedClock())
+    place = Place(session=FIRST, turn=1, step=1)
+    offered = Draft(wire="host", kind="link", place=place, connection="math#1", data=offered_link("x1"))
+    for draft in (frame(b"1 math initialize"), frame(b"2 idle initialize", connection="idle#3"), offered):
+        recorder.append(draft)
+    recorder.append(frame(b"4 second calls", session=SECOND))
+    recorder.append(frame(b"5 math afterwards"))
+    assert recorder.flush(5)
+
+    assert exported(store, FIRST) == [(b"1 math initialize", True), (offered.data, False)]
+    store.sessions.delete(SECOND)
+    assert exported(store, FIRST) == [(b"1 math initialize", True), (offered.data, False)]
 
 
 def test_a_session_over_two_captures_has_the_preambles_of_both(store: Store) -> None:

@@ -30,7 +30,7 @@ from tui_host.chat.turn import Turn, TurnResult
 from tui_host.errors import JSON, ServerError
 from tui_host.llm.messages import ToolCall, ToolResult
 from tui_host.llm.model import ModelClient
-from tui_host.servers.catalog import Content, Progress, Tool, ToolOutput
+from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool, ToolOutput
 from tui_host.settings.schema import Limits, ModelRef, Provider, Settings, Template
 
 T = TypeVar("T")
@@ -68,13 +68,16 @@ class Sums:
     def tools(self) -> tuple[Tool, ...]:
         return tuple(self.offered)
 
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        return (ServerStatus(name="math", state="ready", connection="math#1", tools=self.tools()),)
+
     def redefine(self, name: str, description: str) -> None:
         self.offered = [
             replace(tool, description=description, fingerprint=f"{name} {description}") if tool.name == name else tool
             for tool in self.offered
         ]
 
-    async def settled(self, seconds: float) -> tuple[str, ...]:
+    async def settled_for_turn(self, seconds: float) -> tuple[str, ...]:
         if not self.connects:
             return ()
         self.began.set()
@@ -209,7 +212,6 @@ def made(url: str, tmp_path: Path, *, approver: Approver | None = None, policy: 
         provider=find,
         approver=approver or Refuse(),
         clock=time.monotonic,
-        started=time.monotonic(),
     )
     return Bench(services, session_of(policy or Policy(())), pool, recorder)
 

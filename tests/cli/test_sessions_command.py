@@ -36,7 +36,7 @@ def kept(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generat
     wished = asks(("good__echo", '{"a": "b"}'), ("good__slow", "{}"), words="I will call. ")
     answers = [wished, text("done ", "天气"), text("hello"), text("again")]
     folder = tmp_path_factory.mktemp("sessions")
-    servers = server("good", "good") + server("unused", "good")
+    servers = server("good", "good") + server("uncalled", "good") + server("unused", "good", "enabled = false")
     with desk(program, folder, *answers, servers=servers) as place:
         called = place.ask("--json", "--allow", "*.echo", "call it\nplease").json["session"]
         talked = place.ask("--json", "hi").json["session"]
@@ -75,11 +75,29 @@ def test_export_begins_with_the_session_and_the_start_of_the_connections_that_it
     assert (head["session"]["id"], head["session"]["title"]) == (kept.called, "call it")
     preamble = [line for line in kept.lines[1:] if line.get("preamble")]
     assert kept.lines[1 : 1 + len(preamble)] == preamble
-    assert {str(line["peer"]) for line in preamble} == {"good"}
     assert "turn" not in preamble[0]
-    methods = [json.loads(data(line)).get("method") for line in preamble if line["direction"] == "out"]
-    assert "initialize" in methods
-    assert "tools/list" in methods
+    methods = {
+        (str(line["peer"]), json.loads(data(line)).get("method")) for line in preamble if line["direction"] == "out"
+    }
+    assert methods == {
+        (peer, method)
+        for peer in ("good", "uncalled")
+        for method in ("server/discover", "initialize", "notifications/initialized", "tools/list")
+    }
+
+
+def test_a_connection_whose_tools_were_offered_and_never_called_was_used(kept: Kept) -> None:
+    exported = kept.place.run("sessions", "export", kept.talked).out.splitlines(keepends=True)
+    lines: list[Line] = [json.loads(line) for line in exported][1:]
+    preamble = [line for line in lines if line.get("preamble")]
+    assert lines[: len(preamble)] == preamble
+    started = [json.loads(data(line)) for line in preamble if line["kind"] == "frame"]
+    listed = [frame["result"]["tools"][0]["name"] for frame in started if "tools" in frame.get("result", {})]
+    assert listed == ["echo"] * 4  # of two servers, in each of the two processes
+    # What a connection began with is no other in the other session's export, byte for byte.
+    called = kept.place.run("sessions", "export", kept.called).out.splitlines(keepends=True)
+    theirs = [json.loads(line)["data"] for line in called[1:] if b'"preamble":true' in line]
+    assert sorted(theirs * 2) == sorted(str(line["data"]) for line in preamble)
 
 
 def test_export_keeps_each_request_as_the_provider_received_it(kept: Kept) -> None:
@@ -120,7 +138,7 @@ def test_export_keeps_the_frames_the_decisions_and_the_links_of_each_call(kept: 
     assert (echo["decision"], echo["by"], echo["sent"]) == ("approved", "flag", {"a": "b"})
     assert (slow["decision"], slow["by"], slow["sent"]) == ("rejected", "default", None)
     assert re.fullmatch("[0-9a-f]{64}", echo["definition"])
-    links = [(json.loads(data(line))["relation"], line["call"]) for line in picked(kept, kind="link")]
+    links = [(json.loads(data(line))["relation"], line["call"]) for line in picked(kept, kind="link") if "call" in line]
     first, second = (str(line["call"]) for line in picked(kept, kind="decision"))
     assert frames[0]["call"] == frames[1]["call"] == first
     assert set(links) == {("asked", first), ("asked", second), ("told", first), ("told", second)}

@@ -75,3 +75,9 @@ class Link:
         }
         # Half a character, which a model may write in a name, becomes the escape that JSON has for it.
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def offered_link(exchange: str) -> bytes:
+    """The data of a `link` that is of no call: this request was a session's first to offer tools of the record's connection."""
+    value = {"relation": "offered", "span": {"exchange": exchange, "side": "request", "layer": "wire"}, "known": "id"}
+    return json.dumps(value, separators=(",", ":")).encode()

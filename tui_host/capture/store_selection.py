@@ -1,6 +1,7 @@
 """Which records belong to a session.
 
-Its own: those whose place names it. With them, of each connection that one of its own was on:
+Its own: those whose place names it. With them, of each connection that one of its own was on (a call, or the link of a
+request that offered its tools: they were used then, called or not):
 - the *preamble*: what belongs to no session and came on the connection before the session's first own record on it
   (the start, the listing of tools);
 - what belongs to no session and came between the session's first and last own record of that capture (a server's own

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_host.capture.link import Link, Relation, Span
+from tui_host.capture.link import Link, Relation, Span, offered_link
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.visible import line
 from tui_host.llm.messages import Text, ToolCall, ToolResult
@@ -32,6 +32,13 @@ class Links:
     recorder: Recorder
     place: Place
     table: NameTable
+
+    def offer(self, exchange: str, connections: Sequence[str]) -> None:
+        """Link a request to the connections whose tools it is the first of the session to offer: these the session uses."""
+        for connection in connections:
+            self.recorder.append(
+                Draft(wire="host", kind="link", place=self.place, connection=connection, data=offered_link(exchange))
+            )
 
     def tell(self, exchange: str, body: bytes, dialect: Dialect, told: Sequence[ToolResult], *, all_told: int) -> None:
         """Link each result to the bytes of the request that tell it for the first time.

@@ -67,6 +67,7 @@ class Session:
         conversation: What the chat shows.
         activity: What the turn at work waits for.
         questions: Calls that wait for the person.
+        offered: Connections whose tools were offered to the model, by a request of this process.
         redact: Takes secrets out of what is shown.
     """
 
@@ -85,6 +86,7 @@ class Session:
     conversation: Conversation = field(default_factory=Conversation)
     activity: Activity = field(default_factory=Activity)
     questions: list[Question] = field(default_factory=list[Question])
+    offered: set[str] = field(default_factory=set[str])
     redact: Callable[[str], str] = str
     clock: Callable[[], float] = time.monotonic
 

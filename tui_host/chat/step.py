@@ -57,6 +57,8 @@ class Step:
         self._services = services
         self._session = session
         self._links = Links(recorder=services.recorder, place=session.place(step=number), table=table)
+        offering = {server for server, _ in table.known.values()}
+        self._connections = [each.connection for each in services.pool.statuses() if each.name in offering]
         self._item: int | None = None
         self._began = services.clock()
         turn = session.turn
@@ -85,6 +87,7 @@ class Step:
                 def began(exchange: str) -> None:
                     answered.exchange = exchange
                     all_told = sum(isinstance(part, ToolResult) for message in ask.messages for part in message.parts)
+                    self._links.offer(exchange, self._newly_offered())
                     self._links.tell(exchange, stream.request, dialect(provider.dialect), told=told, all_told=all_told)
 
                 stream.began = began
@@ -93,6 +96,13 @@ class Step:
             answered.error = error
         self.close("cut" if answered.broken else "done")
         return answered
+
+    def _newly_offered(self) -> list[str]:
+        """The connections whose tools no request of this session has offered before."""
+        known = self._session.offered
+        new = [connection for connection in self._connections if connection and connection not in known]
+        known.update(new)
+        return new
 
     async def _read(self, stream: Stream) -> None:
         """Take in the events as they come; what was asked for is linked even if the answer is cut."""
