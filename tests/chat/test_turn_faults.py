@@ -116,7 +116,7 @@ async def test_an_answer_that_breaks_off_after_words_can_be_gone_on_with(bench: 
         (
             [head(), b"data: {nonsense\n\n", *says("hi")[1:]],
             "done",
-            "1 parts of the answer could not be read; the inspector shows them / ",
+            "1 part of the answer could not be read; the inspector shows it / ",
         ),
     ],
     ids=["length", "refused", "empty", "only thinking", "unreadable"],
@@ -215,7 +215,7 @@ async def test_json_that_nests_too_deeply_is_a_part_that_cannot_be_read(bench: M
         at = bench(url=there.url)
         first = await at.ask("hello")
         assert (first.stop, first.answer) == ("done", "so")
-        assert notes(at)[0].startswith("1 parts of the answer could not be read")
+        assert notes(at)[0].startswith("1 part of the answer could not be read")
         assert (await at.ask("and?")).stop == "error"
         assert notes(at)[-1].startswith("500: ")
         assert (await at.again()).answer == "hi"

@@ -52,7 +52,8 @@ def read_arguments(text: str) -> dict[str, JSON]:
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - 20) : error.pos + 20]
         place = f"line {error.lineno}, column {error.colno}"
-        raise TuiHostError(f"the arguments are not JSON: {error.msg} at {place}, near {near!r}") from error
+        what = error.msg.removesuffix(" at")  # some of Python's complaints end with it
+        raise TuiHostError(f"the arguments are not JSON: {what} at {place}, near {near!r}") from error
     except ValueError as error:  # more digits than an integer may have
         raise TuiHostError(f"the arguments cannot be read: {error}") from error
     if value is None:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from tui_host.servers.catalog import Progress, Tool
 
 
+MOST_ASKED = 16
+"""Calls that are put before a person together; those beyond it when these are decided."""
+
+
 class Calls:
     """Takes the calls that a model asked for in one step to their results.
 
@@ -58,19 +62,28 @@ class Calls:
             cut: Where the arguments of a call that is not complete were cut.
         """
         self.outcomes = [self._read(folded.call, cut="" if folded.complete else cut) for folded in calls]
-        asked: list[tuple[Outcome, CallRequest]] = []
+        asked = [(outcome, outcome.request) for outcome in self.outcomes if outcome.request is not None]
         async with anyio.create_task_group() as group:
             self._session.wait_for("tools")
-            for outcome in self.outcomes:
-                if outcome.request is None:
-                    continue
-                decision = self._session.policy.decide(outcome.request)
-                if decision is None:
-                    asked.append((outcome, outcome.request))
-                else:
-                    self._decided(outcome, decision, group)
+            asked = self._undecided(asked, group)
             while asked:
-                asked = await self._ask(asked, group)
+                now, later = asked[:MOST_ASKED], asked[MOST_ASKED:]
+                again = await self._ask(now, group, later=len(later))
+                await anyio.lowlevel.checkpoint_if_cancelled()  # stopped: no more is asked
+                asked = self._undecided([*again, *later], group)
+
+    def _undecided(
+        self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup
+    ) -> list[tuple[Outcome, CallRequest]]:
+        """Those for which the person is still to be asked: a rule given for the session may have come meanwhile."""
+        left: list[tuple[Outcome, CallRequest]] = []
+        for outcome, request in asked:
+            decision = self._session.policy.decide(request)
+            if decision is None:
+                left.append((outcome, request))
+            else:
+                self._decided(outcome, decision, group)
+        return left
 
     def results(self, running: str, waiting: str) -> list[ToolResult]:
         """What the model is told, one result for each call, in the order asked; truthful about what was left open.
@@ -126,9 +139,14 @@ class Calls:
         self._show(outcome, state="invalid", decision="invalid", by="default", words=str(error))
 
     async def _ask(
-        self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup
+        self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup, *, later: int
     ) -> list[tuple[Outcome, CallRequest]]:
         """Put the questions before the person; each answer is carried out at once.
+
+        Args:
+            asked: What is asked now.
+            group: Runs what is approved.
+            later: How many calls are asked after these.
 
         Returns:
             What must be asked again: the tool's definition was another one when the answer came.
@@ -148,7 +166,7 @@ class Calls:
         questions: list[Question] = []
         for outcome, request in asked:
             outcomes[request.call] = outcome
-            questions.append(Question(request, answered=answered, clock=self._services.clock))
+            questions.append(Question(request, answered=answered, clock=self._services.clock, later=later))
             self._show(outcome, state="waiting")
         self._session.questions = questions
         self._session.wait_for("you")

@@ -72,6 +72,7 @@ class Question:
     Attributes:
         request: What is asked.
         decision: The answer, None before.
+        later: How many more calls of the same answer are asked once those that are asked with this one are decided.
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class Question:
         *,
         answered: Callable[[Question, Decision], None],
         clock: Callable[[], float] = time.monotonic,
+        later: int = 0,
     ) -> None:
         self.request = request
+        self.later = later
         self.decision: Decision | None = None
         self._answered = answered
         self._clock = clock

@@ -148,7 +148,12 @@ class Turn:
         if message is not None:
             self._session.say(message)
         if answered.fold.unreadable:
-            self._note(f"{answered.fold.unreadable} parts of the answer could not be read; the inspector shows them")
+            count = answered.fold.unreadable
+            words = "1 part" if count == 1 else f"{count:,} parts"
+            shown = "it" if count == 1 else "them"
+            self._note(f"{words} of the answer could not be read; the inspector shows {shown}")
+        if answered.fold.has_calls_left_out:
+            self._note(wording.left_out_of(len(answered.fold.calls)))
         if answered.fold.calls:
             return False
         if answered.fold.stop == "length":

@@ -72,6 +72,11 @@ def invalid_of(call: ToolCall, error: TuiHostError) -> ToolResult:
     return error_of(call, f"Error: {error}. Nothing was run.")
 
 
+def left_out_of(taken: int) -> str:
+    """What is said where a model asked for more calls in one answer than are taken in."""
+    return f"the model asked for more than {taken} calls at once: the first {taken} are taken, the rest left out"
+
+
 def limit_of(steps: int) -> str:
     """What stands in the place of an answer when the turn has reached its limit."""
     return f"[The turn ended here: it had reached its limit of {steps} steps.]"

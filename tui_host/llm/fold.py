@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 from tui_host.errors import JSON
 from tui_host.llm.messages import (
     CallArguments,
+    CallsLeftOut,
     CallStarted,
     Failed,
     Message,
@@ -81,7 +82,7 @@ class Fold:
         vendor_stop: The provider's own word for that.
         failure: The provider's words for an error inside the response, empty if there was none.
         unreadable: How many events could not be read.
-        ignored_calls: How many calls were beyond the limit.
+        has_calls_left_out: More calls were asked for than are taken in; those beyond the limit are left out.
     """
 
     def __init__(self, *, provider: str, model: str, call_id: Callable[[int], str]) -> None:
@@ -97,7 +98,7 @@ class Fold:
         self.vendor_stop = ""
         self.failure = ""
         self.unreadable = 0
-        self.ignored_calls = 0
+        self.has_calls_left_out = False
         self._provider = provider
         self._model = model
         self._call_id = call_id
@@ -125,6 +126,8 @@ class Fold:
                 self.failure = event.message
             case Unreadable():
                 self.unreadable += 1
+            case CallsLeftOut():
+                self.has_calls_left_out = True
             case _:
                 assert_never(event)
 
@@ -152,7 +155,7 @@ class Fold:
         call = self._calls.get(event.index)
         if call is None:
             if len(self._calls) >= MOST_CALLS:
-                self.ignored_calls += 1
+                self.has_calls_left_out = True
                 return
             call = self._calls[event.index] = _Call(event.index)
             self._blocks.append(call)

@@ -250,6 +250,14 @@ class Unreadable:
     end: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsLeftOut:
+    """More calls were asked for than are taken in; told once, the calls beyond the limit are not."""
+
+    start: int
+    end: int
+
+
 ModelEvent: TypeAlias = (
     TextDelta
     | ThinkingDelta
@@ -261,4 +269,5 @@ ModelEvent: TypeAlias = (
     | Stopped
     | Failed
     | Unreadable
+    | CallsLeftOut
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tui_host.errors import JSON
 from tui_host.llm.fold import MOST_ARGUMENTS, MOST_CALLS
-from tui_host.llm.messages import CallArguments, CallStarted, ModelEvent, Unreadable
+from tui_host.llm.messages import CallArguments, CallsLeftOut, CallStarted, ModelEvent, Unreadable
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Calls:
             elif not self._is_full:
                 self._is_full = True
                 self._last = None
-                found.append(Unreadable(reason=f"more than {MOST_CALLS} tool calls", start=start, end=end))
+                found.append(CallsLeftOut(start=start, end=end))
         return found
 
     def _target(self, fragment: _Fragment, opened: set[int]) -> _Open | None:

@@ -35,7 +35,7 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
-    """What at the top level does not fit a schema: missing names, wrong types, values that are not offered."""
+    """What at the top level does not fit a schema: missing names, wrong types, values and names that it does not have."""
     if not isinstance(schema, Mapping):
         return []
     found: list[str] = []
@@ -53,7 +53,7 @@ def misfits(value: Mapping[str, JSON], schema: JSON) -> list[str]:
             if complaint:
                 found.append(f"{visible(name, newlines=False)} {complaint}")
             elif name not in properties and schema.get("additionalProperties") is False:
-                found.append(f"{visible(name, newlines=False)} is not offered")
+                found.append(f"the tool takes no argument {visible(name, newlines=False)}")
     return found
 
 

@@ -155,6 +155,9 @@ def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Diale
         entries.append(
             Entry(key="unreadable", label=f"{fold.unreadable:,} events could not be read: see Events", style="failed")
         )
+    if fold.has_calls_left_out:
+        label = f"more than {len(fold.calls)} calls were asked for: the rest is left out, see Events"
+        entries.append(Entry(key="left out", label=label, style="failed"))
     if fold.failure:
         entries.append(Entry(key="failure", label=f"error: {fold.failure}", style="failed", text=lambda: fold.failure))
     state = "so far" if row.state == "open" else "folded out of the events"
