@@ -75,6 +75,11 @@ def test_each_call_is_decided_for_itself_and_told_in_the_order_it_was_asked(prog
     assert (asked["decision"], asked["by"], asked["sent"]) == ("rejected", "default", None)
     assert (denied["decision"], denied["by"], denied["sent"]) == ("rejected", "rule", None)
 
+    reasons = [unknown["reason"], unread["reason"], failed["reason"]]
+    for reason, words in zip(reasons, ("no tool good__nothing", "not JSON", "the printer is on fire"), strict=True):
+        assert words in str(reason)
+    assert [call["reason"] for call in (slow, echo, asked, denied)] == [None] * 4
+
     answers = told(place)
     assert len(answers) == 7
     assert answers[0] == "slept"
@@ -105,6 +110,32 @@ def test_rules_and_flags_decide_and_the_exit_code_tells(
     [call] = calls_of(ended)
     assert (ended.code, (call["decision"], call["by"])) == (code, decided)
     assert (call["sent"] is None) == (decided[0] == "rejected")
+
+
+def test_a_call_that_was_lost_says_why(program: Programs, tmp_path: Path) -> None:
+    wished = asks(("dies__echo", "{}"), ("dies__echo", '{"a":1}'))
+    with desk(program, tmp_path, wished, text("well"), servers=server("dies", "dies")) as place:
+        lost = calls_of(place.ask("--json", "--yes", "go"))
+    for call in lost:
+        assert (call["decision"], call["by"], call["result"], call["is_error"]) == ("approved", "flag", None, True)
+        assert "exited (3)" in str(call["reason"])
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_what_nobody_could_be_asked_is_told_once_for_each_tool_with_the_option_that_allows_it(
+    program: Programs, tmp_path: Path, options: Sequence[str]
+) -> None:
+    wished = asks(("good__echo", "{}"), ("good__echo", '{"a":1}'), ("good__slow", "{}"), ("good__progress", "{}"))
+    with desk(
+        program, tmp_path, wished, text("done"), servers=server("good", "good"), more=rule("*.slow", "deny")
+    ) as place:
+        ended = place.ask(*options, "go")
+    assert ended.code == 3
+    assert ended.told == (
+        "tui-host: good.echo: 2 calls refused, without a terminal nobody can be asked (--allow 'good.echo' allows it)\n"
+        "tui-host: good.progress: a call refused, without a terminal nobody can be asked (--allow 'good.progress' allows it)\n"
+    )
+    assert b"--allow" not in ended.out
 
 
 def test_a_server_gets_the_listed_variables_and_its_own_alone(program: Programs, tmp_path: Path) -> None:

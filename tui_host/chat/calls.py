@@ -239,7 +239,7 @@ class Calls:
         except ServerError as error:
             outcome.milliseconds = (time.perf_counter() - began) * 1000
             outcome.result = wording.error_of(outcome.call, f"Error: {error}")
-            outcome.is_error = True
+            outcome.is_error, outcome.fault = True, str(error)
             if not error.sent:
                 outcome.sent = False
                 self._show(outcome, sent="")
@@ -260,17 +260,17 @@ class Calls:
     def _left_open(self, outcome: Outcome, running: str, waiting: str) -> None:
         """The turn ended before this call had its result."""
         if outcome.began:
-            outcome.is_error = True
+            outcome.is_error, outcome.fault = True, wording.CUT_RUNNING
             outcome.result = wording.error_of(outcome.call, running)
-            self._show(outcome, state="failed", words="stopped while it ran; it may have had its effect")
+            self._show(outcome, state="failed", words=wording.CUT_RUNNING)
             return
         outcome.sent = False
         outcome.result = wording.error_of(outcome.call, waiting)
         if outcome.decision is not None:
-            self._show(
-                outcome, state="rejected", sent="", words=f"{outcome.decision.words}; stopped before it was sent"
-            )
+            outcome.fault = wording.CUT_BEFORE
+            self._show(outcome, state="rejected", sent="", words=f"{outcome.decision.words}; {wording.CUT_BEFORE}")
         elif outcome.request is not None:
+            outcome.fault = wording.NOT_DECIDED
             outcome.decision = refused(outcome.request, words=wording.NOT_DECIDED)
             self._record(outcome)
             self._show(outcome, state="rejected", decision="rejected", by="default", words=wording.NOT_DECIDED)

@@ -22,6 +22,7 @@ class Outcome:
         request: What there is to decide, None for a call that cannot be made.
         sent: Whether its arguments may have gone to the server.
         began: Whether sending has begun.
+        fault: Why an approved call has no result, empty if it has one.
     """
 
     call: ToolCall
@@ -37,6 +38,15 @@ class Outcome:
     output: JSON = None
     is_error: bool | None = None
     milliseconds: float | None = None
+    fault: str = ""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it came to nothing: the person's reason, what was wrong with it, or how it was lost; None if there is none."""
+        decision = self.decision
+        if self.fault or decision is None:
+            return self.fault or None
+        return (decision.words if decision.verdict == "invalid" else decision.reason) or None
 
     def to_json(self) -> dict[str, JSON]:
         """The `calls` entry of DESIGN's contract."""
@@ -48,7 +58,7 @@ class Outcome:
             "sent": json.loads(decision.arguments) if decision is not None and self.sent else None,
             "decision": "invalid" if decision is None else decision.verdict,
             "by": "default" if decision is None else decision.by,
-            "reason": None if decision is None else decision.reason or None,
+            "reason": self.reason,
             "result": self.output,
             "is_error": self.is_error,
             "ms": None if self.milliseconds is None else round(self.milliseconds, 1),

@@ -86,6 +86,8 @@ STOPPED = "The user stopped the turn before this call was run."
 STOPPED_RUNNING = (
     "The user stopped the turn while this call was running. It may have had its effect; its result is unknown."
 )
+CUT_RUNNING = "stopped while it ran; it may have had its effect"
+CUT_BEFORE = "stopped before it was sent"
 NOT_DECIDED = "not decided: the turn was stopped"
 TURN_STOPPED = "[The user stopped the turn here; no answer followed these results.]"
 NO_ANSWER = "[No answer followed here.]"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
 
+from tui_host.capture.visible import tool_name
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.policy import Refuse
 from tui_host.cli import diagnostics, output
@@ -17,6 +20,7 @@ from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import Host
 
 if TYPE_CHECKING:
+    from tui_host.chat.outcome import Outcome
     from tui_host.chat.session import Session
     from tui_host.chat.turn import TurnResult
     from tui_host.cli.arguments import Arguments
@@ -72,13 +76,13 @@ class _Asking:
     def __init__(self, arguments: Arguments, settings: Settings) -> None:
         self._arguments = arguments
         self._host = Host(settings, source="ask", record=not arguments.no_record, allow_all=arguments.yes)
+        self._asks = can_ask() and arguments.words[0] != "-"
         self._is_told = False
 
     async def run(self, text: str) -> int:
         """Take the turn to its end, and tell it; returns the exit code."""
-        host, arguments = self._host, self._arguments
-        asks = can_ask() and arguments.words[0] != "-"
-        host.approver = TerminalApprover(host.redacted) if asks else Refuse()
+        host = self._host
+        host.approver = TerminalApprover(host.redacted) if self._asks else Refuse()
         code = diagnostics.FAILED
         async with running(host) as interruption:
             for notice in host.notices:
@@ -152,6 +156,9 @@ class _Asking:
             self._value(_to_json(session, result))
         elif result.answer is not None:
             output.text(self._host.redacted(result.answer))
+        if not self._asks:
+            for words in _refusals(result.outcomes):
+                self._say(words)
         if result.error is not None:
             self._say(str(result.error))
 
@@ -183,6 +190,23 @@ def _exit_code(result: TurnResult, interruption: Interruption) -> int:
         for outcome in result.outcomes
     )
     return diagnostics.REFUSED if refused else diagnostics.DONE
+
+
+def _refusals(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What was refused because nobody could be asked, a sentence for each tool, and the option that allows it."""
+    refused = Counter(
+        (outcome.server, outcome.tool)
+        for outcome in outcomes
+        if outcome.decision is not None and outcome.decision.verdict == "rejected" and not outcome.fault
+        if outcome.decision.by == "default"
+    )
+    for (server, tool), count in refused.items():
+        calls = "a call" if count == 1 else f"{count} calls"
+        # What cannot be typed, or would end the quotation, is any character.
+        pattern = "".join(letter if letter.isprintable() and letter != "'" else "*" for letter in f"{server}.{tool}")
+        yield (
+            f"{tool_name(server, tool)}: {calls} refused, without a terminal nobody can be asked (--allow '{pattern}' allows it)"
+        )
 
 
 def _to_json(session: Session, result: TurnResult) -> dict[str, JSON]:
