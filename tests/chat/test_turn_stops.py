@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio
 import pytest
 from anyio.abc import ByteStream
@@ -14,6 +16,7 @@ from tui_host.chat import wording
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.turn import Turn
 from tui_host.llm.messages import Text
+from tui_host.settings.schema import Limits
 
 SUM = '{"a":6,"b":5}'
 
@@ -56,9 +59,11 @@ async def test_stopped_before_a_server_was_ready(bench: Make) -> None:
 async def test_a_server_that_is_not_ready_in_time_is_gone_on_without(bench: Make) -> None:
     at = bench()
     at.pool.connects = True
-    at.services.started -= 1000
+    at.services.settings = replace(at.services.settings, limits=Limits(connect_wait=0))
     assert (await at.ask("hello")).stop == "done"
-    assert at.items(NoteItem)[0].what == "went on without math: still connecting"
+    note = at.items(NoteItem)[0]
+    assert note.what == "went on without math: still connecting"
+    assert note.remedy.startswith("once it is ready, up and enter ask again")
 
 
 async def test_stopped_before_the_first_byte(bench: Make) -> None:

@@ -23,7 +23,6 @@ class Services:
     Attributes:
         provider: Gives the provider of a name, its embedded process started; raises ModelError.
         approver: How the person is asked.
-        started: Monotonic seconds at which the program started, for `limits.connect_wait`.
     """
 
     settings: Settings
@@ -33,4 +32,3 @@ class Services:
     provider: Callable[[str], Awaitable[Provider]]
     approver: Approver
     clock: Callable[[], float]
-    started: float

@@ -231,13 +231,16 @@ class Turn:
         self._note("stopped by you")
 
     async def _wait_for_servers(self) -> None:
-        """At most `limits.connect_wait` from the program's start, saying so."""
+        """At most `limits.connect_wait`, saying so."""
         services, session = self._services, self._session
-        left = services.settings.limits.connect_wait - (services.clock() - services.started)
         session.wait_for("servers")
-        missing = await services.pool.settled(max(left, 0.0))
+        missing = await services.pool.settled_for_turn(services.settings.limits.connect_wait)
         if missing:
-            self._note(f"went on without {', '.join(missing)}: still connecting")
+            they = "it is" if len(missing) == 1 else "they are"
+            self._note(
+                f"went on without {', '.join(missing)}: still connecting",
+                remedy=f"once {they} ready, up and enter ask again; limits.connect_wait is how long is waited",
+            )
 
     async def _provider(self) -> Provider:
         name = self._session.model.provider

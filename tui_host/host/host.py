@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tui_host.chat.turn import Turn, TurnResult
     from tui_host.host.demo_model import DemoModel
     from tui_host.llm.model import ModelClient
+    from tui_host.servers.guard import Guard
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import Provider, Settings
 
@@ -66,6 +67,7 @@ class Host:
         source: Source = "chat",
         record: bool = True,
         allow_all: bool = False,
+        guard: Guard | None = None,
     ) -> None:
         self.settings = settings
         self.approver: Approver = Refuse()
@@ -78,7 +80,7 @@ class Host:
         self._source: Source = source
         self._record = record
         self._allow_all = allow_all
-        self._started = time.monotonic()
+        self._guard = guard
         self._turns: dict[str, Turn] = {}
         self._results: dict[str, TurnResult] = {}
         self._ready = asyncio.Event()
@@ -145,7 +147,7 @@ class Host:
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self._redactor(), capture=capture, kind=kind)
-        self.pool = Pool(settings.servers, self.recorder, settings.environment)
+        self.pool = Pool(settings.servers, self.recorder, settings.environment, guard=self._guard)
         self._client = ModelClient(self.recorder, settings.environment)
         self._demo = DemoModel(self.recorder, settings.environment)
         self._services = Services(
@@ -156,7 +158,6 @@ class Host:
             provider=self._provider,
             approver=self.approver,
             clock=time.monotonic,
-            started=self._started,
         )
         for session in self.sessions.values():
             self._keep(session)

@@ -40,6 +40,7 @@ from tui_host.servers.structure import as_json
 from tui_host.servers.transports import Wire, http_transport, stdio_transport
 
 if TYPE_CHECKING:
+    from tui_host.capture.process import Process
     from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
     from tui_host.settings.schema import ServerSpec, Transport
@@ -60,6 +61,7 @@ class Connection:
     Attributes:
         spec: The configured server.
         is_session_lost: The server had forgotten our session: a new connection may go on where this one ended.
+        early: Its process, where that was started while the SDK was still being imported; None once it is taken.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Connection:
     ) -> None:
         self.spec = spec
         self.is_session_lost = False
+        self.early: Process | None = None
         self._environment = environment
         self._recorder = recorder
         self._guard = guard
@@ -216,7 +219,8 @@ class Connection:
         if kind == "stdio":
             if endpoint.command is None:
                 raise ServerError("there is no command to start", self.spec.name)
-            return stdio_transport(endpoint.command, wire)
+            early, self.early = self.early, None
+            return stdio_transport(endpoint.command, wire, early)
         # The call's own limit is the shorter one: a pause in the bytes must not end it before.
         read_seconds = None if not self.spec.timeout else max(300.0, self.spec.timeout + 30)
         return http_transport(endpoint, wire, kind, read_seconds=read_seconds)

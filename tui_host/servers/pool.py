@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tui_host.errors import ServerError
+from tui_host.errors import ServerError, TuiHostError
 from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
 from tui_host.servers.guard import Guard
 from tui_host.servers.slot import Shared, Slot
 
 if TYPE_CHECKING:
+    from tui_host.capture.process import Process
     from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
     from tui_host.settings.schema import ServerSpec
 
 STOP_SECONDS = 5.0
+KILL_SECONDS = 0.5
 
 
 class Pool:
@@ -54,16 +58,49 @@ class Pool:
     async def run(self) -> None:
         """Connect all enabled servers at once and keep what is wanted until `stop_all`; raises for no server's fault."""
         self._is_running = True
+        early: list[Process] = []
         try:
+            await self._start_early(early)
             supervise = await asyncio.to_thread(_import_supervisor)
             if not self._shared.is_stopping:
                 await supervise(self._shared, tuple(self._slots.values()))
         finally:
             self._is_running = False
+            await self._end_early(early)
             if self._has_own_guard:
                 self.guard.bye()
             self._done.set()
             self._changed()
+
+    async def _start_early(self, started: list[Process]) -> None:
+        """Start the programs of all enabled stdio servers: they load while the SDK is still being imported here.
+
+        What cannot be started is left to its connection, which tells why.
+        """
+        from tui_host.capture.process import Process
+        from tui_host.servers.endpoint import resolve_endpoint
+
+        for slot in self._slots.values():
+            if slot.is_wanted and slot.spec.transport == "stdio" and not self._shared.is_stopping:
+                with suppress(TuiHostError):
+                    command = resolve_endpoint(slot.spec, self._shared.environment).command
+                    if command is not None:
+                        slot.early = Process.start(command)
+                        started.append(slot.early)
+                        self.guard.add(slot.early.pid)
+                await asyncio.sleep(0)  # each start blocks for some milliseconds
+
+    async def _end_early(self, started: Sequence[Process]) -> None:
+        """End those that no connection came to take; the others are over."""
+        import anyio
+
+        with anyio.CancelScope(shield=True):
+            for process in started:
+                process.kill()
+                await process.wait(KILL_SECONDS)
+                for pipe in (process.stdin, process.stdout, process.stderr):
+                    pipe.close()
+                self.guard.remove(process.pid)
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Every server, in the order of the configuration."""
@@ -73,6 +110,7 @@ class Pool:
         """End the connection if there is one, and make a new one. Returns at once."""
         slot = self._slot(name)
         slot.is_wanted = True
+        slot.left_behind = None
         if slot.connection is not None:
             slot.is_again = True
             slot.connection.stop()
@@ -89,6 +127,9 @@ class Pool:
         """Disconnect a server. Returns at once."""
         slot = self._slot(name)
         slot.is_wanted = slot.is_again = False
+        if slot.early is not None:
+            slot.early.signal_group(signal.SIGKILL)  # `run` waits for its end
+            slot.early = None
         if slot.connection is not None:
             slot.connection.stop()
         slot.wake.set()
@@ -109,6 +150,36 @@ class Pool:
             except TimeoutError:
                 continue
         return names
+
+    async def settled_for_turn(self, seconds: float) -> tuple[str, ...]:
+        """Wait as a turn does: at most so many seconds from now, or from a server's start where that comes later.
+
+        A connection that one turn has waited for in vain is not waited for by the next.
+
+        Returns:
+            The names of those that are still connecting.
+        """
+        begun = time.monotonic()
+        while (names := self._connecting()) and (left := self._left(names, begun + seconds, seconds)) > 0:
+            self._change.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._change.wait()
+            except TimeoutError:
+                continue
+        for name in names:
+            self._slots[name].left_behind = self._slots[name].connection
+        return names
+
+    def _left(self, names: Sequence[str], end: float, seconds: float) -> float:
+        """Seconds for which one of these is still worth waiting."""
+        now = time.monotonic()
+        left = 0.0
+        for slot in (self._slots[name] for name in names):
+            if slot.connection is None or slot.connection is not slot.left_behind:
+                started = now if slot.started is None else slot.started
+                left = max(left, max(end, started + seconds) - now)
+        return left
 
     def tools(self) -> tuple[Tool, ...]:
         """What can be offered to a model: the tools of servers that are ready, without those that have a problem."""

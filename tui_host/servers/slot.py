@@ -13,6 +13,7 @@ from tui_host.servers.description import describe
 from tui_host.servers.guard import Guard
 
 if TYPE_CHECKING:
+    from tui_host.capture.process import Process
     from tui_host.capture.recorder import Recorder
     from tui_host.servers.connection import Connection
     from tui_host.settings.schema import ServerSpec
@@ -46,6 +47,9 @@ class Slot:
         is_again: It should be connected again after this connection's end.
         connection: The connection that lives now, None if there is none.
         wake: Set when what is wanted has changed.
+        early: The server's process, started before there is a connection to take it; None otherwise.
+        started: Monotonic seconds at which the last connection was begun, None before the first.
+        left_behind: The connection that a turn has waited for in vain: no other one does.
     """
 
     def __init__(self, spec: ServerSpec) -> None:
@@ -54,6 +58,9 @@ class Slot:
         self.is_again = False
         self.connection: Connection | None = None
         self.wake = asyncio.Event()
+        self.early: Process | None = None
+        self.started: float | None = None
+        self.left_behind: Connection | None = None
         self._notice = ""
         self._status = ServerStatus(
             name=spec.name,

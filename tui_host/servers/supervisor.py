@@ -35,6 +35,8 @@ async def _supervise(shared: Shared, slot: Slot) -> None:
         connection = slot.connection = Connection(
             slot.spec, shared.environment, recorder=shared.recorder, guard=shared.guard, changed=shared.changed
         )
+        slot.started = time.monotonic()
+        connection.early, slot.early = slot.early, None
         shared.changed()
         await connection.run()
         slot.finished(connection.status)

@@ -198,9 +198,11 @@ async def _bridge(wire: Wire, sink: Callable[[SessionMessage, bytes], Awaitable[
 
 
 @asynccontextmanager
-async def _running(command: Command, wire: Wire, tap: LineTap) -> AsyncGenerator[StdioChild]:
+async def _running(
+    command: Command, wire: Wire, tap: LineTap, early: Process | None = None
+) -> AsyncGenerator[StdioChild]:
     """A process from start to end; leaving takes at most 5 seconds and leaves nobody of its group."""
-    process = Process.start(command)
+    process = early or Process.start(command)
     wire.guard.add(process.pid)
     child = wire.child = StdioChild(process, tap, wire.changed)
     try:
@@ -218,14 +220,21 @@ async def _running(command: Command, wire: Wire, tap: LineTap) -> AsyncGenerator
 
 
 @asynccontextmanager
-async def stdio_transport(command: Command, wire: Wire) -> AsyncGenerator[TransportStreams]:
+async def stdio_transport(
+    command: Command, wire: Wire, early: Process | None = None
+) -> AsyncGenerator[TransportStreams]:
     """A server started here, on its pipes.
+
+    Args:
+        command: What to start.
+        wire: What is told of it.
+        early: Its process, where that runs already.
 
     Raises:
         ServerError: It cannot be started.
     """
     tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
-    async with _running(command, wire, tap) as child:
+    async with _running(command, wire, tap, early) as child:
 
         async def sink(_: SessionMessage, data: bytes) -> None:
             await child.send(data + b"\n", current_place.get())

@@ -175,7 +175,7 @@ class Limits:
 
     Attributes:
         steps: Model exchanges in one turn.
-        connect_wait: Seconds from the start of the program that a turn waits for servers still connecting.
+        connect_wait: Seconds that a turn waits for servers still connecting, from its own start or from theirs, whichever is later.
     """
 
     steps: int = 25

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import mcp_types as types
-from mcp.server import Server, ServerRequestContext
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from tui_host.demo.servers.bundled import BundledServer, BundledTool, ToolFailed, object_schema

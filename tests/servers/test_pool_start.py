@@ -1,0 +1,95 @@
+"""How servers begin, and how long a turn waits for that."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from tests.servers.running import hostile, made_with_sdk
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.servers.pool import Pool
+from tui_host.settings.schema import ServerSpec
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="children are counted in Linux's way")
+PATIENCE = 20.0
+MUTE = "no-initialize"
+
+
+def pool_of(*specs: ServerSpec) -> Pool:
+    return Pool({spec.name: spec for spec in specs}, Recorder(None, Redactor([]), capture="c"), dict(os.environ))
+
+
+@asynccontextmanager
+async def at_work(pool: Pool) -> AsyncGenerator[None]:
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run)
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True), anyio.fail_after(6):
+                await pool.stop_all()
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not is_so():
+            await anyio.sleep(0.005)
+
+
+def children() -> set[int]:
+    """Our children's process ids, as Linux knows them."""
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:  # noqa: PTH123 - no path of a project
+        return {int(word) for word in file.read().split()}
+
+
+async def test_a_connection_takes_the_process_that_was_started_before_it() -> None:
+    pool = pool_of(made_with_sdk("a"))
+    before = children()
+    async with at_work(pool):
+        assert await pool.settled(PATIENCE) == ()
+        assert [status.state for status in pool.statuses()] == ["ready"]
+        assert len(children() - before) == 2, "the server and the guard"
+    assert children() == before
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+async def test_a_process_that_no_connection_takes_is_ended_with_the_pool(is_stopped: bool) -> None:  # noqa: FBT001
+    pool = pool_of(hostile("a", MUTE))
+    before = children()
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run)
+        await until(lambda: len(children() - before) == 2)
+        if is_stopped:
+            pool.stop("a")
+        group.cancel_scope.cancel()
+    assert children() == before
+
+
+async def test_a_turn_waits_for_a_server_from_its_start_on_and_for_each_connection_once() -> None:
+    pool = pool_of(hostile("mute", MUTE))
+    early = time.monotonic()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_run_late, pool)
+        assert await pool.settled_for_turn(0.2) == ("mute",)
+        assert time.monotonic() - early > 0.4, "the wait began with the server and not with the question"
+        begun = time.monotonic()
+        assert await pool.settled_for_turn(PATIENCE) == ("mute",)
+        assert time.monotonic() - begun < PATIENCE / 2, "it was waited for in vain before"
+        pool.reconnect("mute")
+        with anyio.move_on_after(0.3) as waiting:
+            await pool.settled_for_turn(PATIENCE)
+        assert waiting.cancelled_caught, "the new connection is waited for"
+        with anyio.fail_after(6):
+            await pool.stop_all()
+
+
+async def _run_late(pool: Pool) -> None:
+    await anyio.sleep(0.25)
+    await pool.run()
