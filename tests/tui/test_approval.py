@@ -18,11 +18,11 @@ from typing_extensions import override
 from tui_host.capture.visible import hidden
 from tui_host.chat.arguments import canonical
 from tui_host.chat.policy import CallRequest, Decision, Question
-from tui_host.errors import JSON
+from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.widgets.approval import Approval
-from tui_host.tui.widgets.approval_edit import misfits
+from tui_host.tui.widgets.approval_edit import misfits, read_edit
 from tui_host.tui.widgets.approval_field import Field
 from tui_host.tui.widgets.approval_quiet import Quiet
 from tui_host.tui.widgets.approval_words import call_row, description_of, editable, hints_of
@@ -200,6 +200,33 @@ async def test_y_and_a_approve_once_exactly_what_was_shown(key: str) -> None:
         assert app.done == 1
 
 
+async def test_the_calls_stay_where_they_are_and_the_mark_moves() -> None:
+    names = [f"tool{number}" for number in range(8)]
+    app = Asking(*(question(name) for name in names), quiet=0.0)
+
+    def listed() -> list[str]:
+        rows = [line.strip("│ ") for line in text(app).splitlines()]
+        return [
+            row.split()[0] + row.split()[1] if row[0] == ">" else row.split()[0] for row in rows if "math.tool" in row
+        ]
+
+    async with app.run_test(size=(100, 30)) as pilot:
+        await armed(pilot, app)
+        assert listed() == [">math.tool0", *(f"math.tool{n}" for n in range(1, 5))]
+        for marked in ("math.tool1", "math.tool2"):
+            await pilot.press("right")
+            await pilot.pause()
+            assert [row.strip(">") for row in listed()] == [f"math.tool{n}" for n in range(5)]
+            assert f">{marked}" in listed()
+        await pilot.press("left", "left", "left")
+        await pilot.pause()
+        assert listed() == [*(f"math.tool{n}" for n in range(3, 7)), ">math.tool7"]
+        assert all(len(line) == len(text(app).splitlines()[0]) for line in text(app).splitlines())
+        await pilot.press("right")
+        await pilot.pause()
+        assert listed() == [">math.tool0", *(f"math.tool{n}" for n in range(1, 5))]
+
+
 async def test_n_rejects_and_goes_on_to_the_next() -> None:
     first, second = question(), question("add")
     app = Asking(first, second)
@@ -251,6 +278,24 @@ async def test_keys_that_came_in_one_write_decide_once_at_the_most(burst: str) -
         await armed_or_writing(pilot, app)
         expected = {"y": "approved", "n": "rejected"}.get(burst[0], "")
         assert (verdict(first), verdict(second)) == (expected, "")
+
+
+async def test_a_key_that_came_too_early_is_told_until_another_one_counts() -> None:
+    first, second = question(), question("add")
+    app = Asking(first, second, quiet=0.3)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await armed(pilot, app)
+        assert "too early" not in text(app)
+        await at_once(pilot, app, "y", "y")
+        assert (verdict(first), second.open) == ("approved", True)
+        assert "too early: y was ignored, wait" in text(app)
+        with anyio.fail_after(5):
+            while "ready, too early: y was ignored" not in text(app):
+                await pilot.pause(0.02)
+        await at_once(pilot, app, "p")
+        assert "too early" not in text(app)
+        await at_once(pilot, app, "escape")
+        assert "too early: esc was ignored" in text(app)
 
 
 async def test_each_question_has_a_quiet_period_of_its_own() -> None:
@@ -424,6 +469,29 @@ async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again() -> None:
         assert (asked.decision.verdict, asked.decision.arguments) == ("edited", b'{"a":7,"b":5}')
 
 
+async def test_a_complaint_goes_once_what_it_was_made_about_is_changed() -> None:
+    app = Asking(question())
+    async with app.run_test(size=(100, 34)) as pilot:
+        await decide(pilot, app, "e")
+        field = app.query_one("#approval-edit", Field)
+        field.load_text('{"a": 1}')
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "b is missing" in text(app)
+        before = field.region
+        await pilot.press("left")
+        assert "b is missing" in text(app)
+        await pilot.press("2")
+        await pilot.pause()
+        assert "b is missing" not in text(app)
+        assert "enter checks it again" in text(app)
+        assert field.region == before
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "enter checks it again" not in text(app)
+        assert "not JSON" in " ".join(text(app).split())
+
+
 async def test_a_reason_is_told_and_letters_in_it_decide_nothing() -> None:
     first, second = question(), question("add")
     app = Asking(first, second)
@@ -561,6 +629,17 @@ async def test_ascii_marks_where_the_terminal_wants_them() -> None:
 )
 def test_what_does_not_fit_the_schema_is_named(value: Mapping[str, JSON], complaints: list[str]) -> None:
     assert misfits(value, SCHEMA) == complaints
+
+
+def test_an_argument_that_the_tool_does_not_take_is_named_so() -> None:
+    closed: JSON = {"properties": {"a": {"type": "number"}}, "additionalProperties": False}
+    assert misfits({"a": 1, "x": 2}, closed) == ["the tool takes no argument x"]
+
+
+def test_a_complaint_says_its_place_once() -> None:
+    with pytest.raises(TuiHostError) as caught:
+        read_edit('{"a": "six', SCHEMA)
+    assert "Unterminated string starting at line 1, column 7" in str(caught.value)
 
 
 def test_an_editor_shows_hidden_characters_as_escapes_of_the_same_value() -> None:

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
+from textual.widgets import TextArea
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
@@ -22,7 +23,7 @@ from tui_host.tui.widgets import approval_words as words
 from tui_host.tui.widgets.approval_edit import read_edit
 from tui_host.tui.widgets.approval_face import ApprovalFace
 from tui_host.tui.widgets.approval_field import Field
-from tui_host.tui.widgets.approval_quiet import QUIET_SECONDS, Quiet
+from tui_host.tui.widgets.approval_quiet import DECIDING, QUIET_SECONDS, Quiet
 
 
 class Approval(ApprovalFace, can_focus=True):
@@ -69,6 +70,8 @@ class Approval(ApprovalFace, can_focus=True):
         self._on_grant = on_grant
         self._quiet = Quiet(quiet_seconds)
         self._asked_session = False
+        self._has_complained = False  # about what stands in the field now
+        self._ignored = ""  # the last key that came too early to decide
 
     def on_mount(self) -> None:
         """Take the focus, where it can be seen, and ask the first question."""
@@ -96,6 +99,11 @@ class Approval(ApprovalFace, can_focus=True):
         if textual_private.writes_waiting(self) > 1:  # a terminal that does not read shows nobody what is asked
             self._begin_quiet()
         swallowed = self._quiet.swallow(event, here=focused is self)
+        if isinstance(event, events.Key):
+            if swallowed and event.key in DECIDING:
+                self._ignored = words.key_name(event.key)
+            elif not swallowed:
+                self._ignored = ""
         self._tell_ready()
         return swallowed
 
@@ -169,7 +177,7 @@ class Approval(ApprovalFace, can_focus=True):
             self.border_subtitle = Content(tab)
             return
         wait = self._quiet.armed_at - time.monotonic()
-        self.border_subtitle = Content("ready" if wait <= 0 else self._glyphs.more)
+        self.border_subtitle = words.readiness(ignored=self._ignored, is_ready=wait <= 0, more=self._glyphs.more)
         if 0 < wait < 60:
             self.set_timer(wait + 0.01, self._tell_ready)
 
@@ -262,7 +270,7 @@ class Approval(ApprovalFace, can_focus=True):
             self._open(self._editor, words.editable(self._arguments_of(self._current)), "")
 
     def _open(self, field: Field, text: str, message: str) -> None:
-        self._asked_session = False
+        self._asked_session = self._has_complained = False
         self._quiet.begin()  # the field has the focus only later: what was typed behind the key decides nothing
         field.open(text)
         self._message = message
@@ -291,12 +299,20 @@ class Approval(ApprovalFace, can_focus=True):
         self.focus()
         self._ask(question if question.open else self._next())
 
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """A complaint holds for what it was made about; its line stays, so that nothing jumps under the writing hand."""
+        if self._has_complained and event.text_area is self._editor:
+            self._has_complained = False
+            self._message = "enter checks it again"
+            self._arrange()
+
     def _take_edit(self, question: Question, text: str) -> bool:
         """Keep an edit to be shown and asked again; False if it cannot be sent, which is said in place."""
         try:
             edited = read_edit(text, question.request.tool.schema)
         except TuiHostError as error:
             self._message = visible(str(error), newlines=False)
+            self._has_complained = True
             self._arrange()
             return False
         self._edits.pop(question.request.call, None)

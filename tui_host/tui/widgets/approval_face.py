@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from tui_host.chat.policy import Question
 from tui_host.tui.glyphs import Glyphs
+from tui_host.tui.markdown.wrap import clip
 from tui_host.tui.widgets import approval_words as words
 from tui_host.tui.widgets.approval_arguments import Arguments
 from tui_host.tui.widgets.approval_field import Field
@@ -62,6 +63,7 @@ class ApprovalFace(Container):
         self._is_raw = self._shows_description = False
         self._room: Room | None = None
         self._message = ""
+        self._top = 0  # the first of the calls that are shown
         self._calls = Static(markup=False)
         self._description = Static(id="approval-description", markup=False)
         self._arguments = Arguments(self._moved)
@@ -100,8 +102,9 @@ class ApprovalFace(Container):
             return
         left = [other for other in self._questions if other.open]
         place = next((number for number, other in enumerate(left, start=1) if other is question), 1)
+        later = f", then {question.later} more" if question.later else ""
         count = "" if len(left) == 1 else f"  {place} of {len(left)}"
-        self.border_title = Content(f"Approve {len(left)} call{'s' if len(left) != 1 else ''}?{count}")
+        self.border_title = Content(f"Approve {len(left)} call{'s' if len(left) != 1 else ''}?{count}{later}")
         if self._shows_description:
             text = words.description_of(question.request)
         else:
@@ -127,7 +130,7 @@ class ApprovalFace(Container):
         description = self._redact(words.description_of(question.request, hints, 8 * width))
         keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._working_keys())
         rows = {
-            "calls": words.call_rows([other.request.tool for other in left], told, start, width, self._glyphs.more),
+            "calls": self._call_rows(left, told, start, width),
             "description": words.in_rows(description, width),
             "message": words.in_rows(said, width) if said else [],
             "keys": words.keys_in_rows(keys, width),
@@ -148,13 +151,21 @@ class ApprovalFace(Container):
                 height, width, Wanted(calls=1, description=0, arguments=1, message=len(rows["message"]), keys=0)
             )
         self._room = room
-        self._say(self._calls, rows["calls"], room.calls, words.calls_shown)
+        calls = rows["calls"]
+        self._top = words.window(len(calls), room.calls, start, self._top)
+        if room.calls < len(calls):
+            narrow = self._call_rows(left, told, start, width - 2)
+            calls = words.in_window(narrow, room.calls, self._top, width, self._glyphs.more)
+        self._say(self._calls, calls, room.calls, words.calls_shown)
         self._say(self._description, rows["description"], room.description)
         self._say(self._says, rows["message"], room.message)
         self._say(self._keys, rows["keys"], room.keys, words.keys_shown)
         self._arguments.set_class(room.framed, "-framed")
         self._arguments.styles.height = room.arguments + (2 if room.framed else 0)
         self._moved()
+
+    def _call_rows(self, left: Sequence[Question], told: Sequence[str], current: int, width: int) -> list[str]:
+        return words.call_rows([other.request.tool for other in left], told, current, width, self._glyphs.more)
 
     def _working_keys(self) -> Sequence[str]:
         """What a key does now: in a field other things than before a question, and `tab` only where there is elsewhere."""
@@ -173,7 +184,7 @@ class ApprovalFace(Container):
         """Show so many lines; a mark stands where more are hidden."""
         shown = list(rows[:count])
         if len(rows) > count > 0:
-            shown[-1] = f"{shown[-1]} {self._glyphs.more}"
+            shown[-1] = clip(f"{shown[-1]} ", max(1, self.content_region.width - 1), "") + self._glyphs.more
         part.display = bool(shown)
         part.update(look(shown))
 

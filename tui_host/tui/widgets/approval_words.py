@@ -102,10 +102,26 @@ def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: 
 
 
 def call_rows(tools: Sequence[Tool], arguments: Sequence[str], current: int, width: int, more: str) -> list[str]:
-    """The calls that wait, the current one first if there is room for one alone."""
+    """The calls that wait, in the model's order; the mark alone moves."""
     return [
-        call_row(tools[at], width, more, is_current=at == current, arguments=arguments[at])
-        for at in [*range(current, len(tools)), *range(current)]
+        call_row(tool, width, more, is_current=at == current, arguments=told)
+        for at, (tool, told) in enumerate(zip(tools, arguments, strict=True))
+    ]
+
+
+def window(count: int, room: int, current: int, top: int) -> int:
+    """The first of `room` rows to show out of `count`, so that the current one is among them and as little moves as can be."""
+    least, most = current - room + 1, current
+    return max(0, min(max(top, least), most, count - room))
+
+
+def in_window(rows: Sequence[str], room: int, top: int, width: int, more: str) -> list[str]:
+    """The rows that are shown, made two cells narrower than `width`; a mark at the right where others are above or below."""
+    shown = list(rows[top : top + room])
+    marked = {0 if top > 0 else -1, len(shown) - 1 if top + room < len(rows) else -1}
+    return [
+        f"{row}{' ' * (width - 1 - cell_len(row))}{more}" if number in marked else row
+        for number, row in enumerate(shown)
     ]
 
 
@@ -183,6 +199,25 @@ def notice(arguments: bytes, *, is_edited: bool, redact: Callable[[str], str]) -
     if redact(text) != text:
         notices.append("a secret of yours is in it, shown as its mark: the value itself would be sent")
     return "  ".join(notices)
+
+
+def key_name(key: str) -> str:
+    """A deciding key as the line of keys has it."""
+    return "esc" if key == "escape" else key
+
+
+def readiness(*, ignored: str, is_ready: bool, more: str) -> Content:
+    """Whether keys decide now; a key that came too early is named, so that nobody takes it for a decision.
+
+    Args:
+        ignored: That key, empty if there was none.
+        is_ready: A key would decide now.
+        more: What stands for a moment's wait.
+    """
+    if not ignored:
+        return Content("ready" if is_ready else more)
+    early = f"too early: {ignored} was ignored"
+    return Content(f"ready, {early}") if is_ready else Content.styled(f"{early}, wait", "bold $text-warning")
 
 
 def in_rows(text: str, width: int) -> list[str]:
