@@ -1,0 +1,150 @@
+"""How benches measure and tell: subject and baseline in turn, ratios of medians, one table."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WIDTHS = (62, 14, 14, 12, 12)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a figure is to be: at most this, or at least."""
+
+    value: float
+    at_least: bool = False
+
+    def is_met(self, figure: float) -> bool:
+        return figure >= self.value if self.at_least else figure <= self.value
+
+
+def at_most(value: float) -> Goal:
+    return Goal(value)
+
+
+def at_least(value: float) -> Goal:
+    return Goal(value, at_least=True)
+
+
+@dataclass(slots=True)
+class Table:
+    """What was measured, printed as it comes.
+
+    Attributes:
+        is_quick: Fewer and smaller rounds are wanted, for trying and not for telling.
+        missed: What did not meet its goal.
+    """
+
+    is_quick: bool = False
+    missed: list[str] = field(default_factory=list[str])
+
+    def heading(self, name: str, what: str) -> None:
+        say(f"\n{name}: {what}")
+        self._row("", "tui-host", "baseline", "figure", "goal")
+
+    def ratio(
+        self,
+        what: str,
+        ours: Sequence[float],
+        theirs: Sequence[float],
+        goal: Goal | None = None,
+        *,
+        unit: str = "s",
+        swapped: bool = False,
+    ) -> float:
+        """A line with two medians and ours over theirs; `swapped` is for rates out of times: theirs over ours."""
+        our, their = statistics.median(ours), statistics.median(theirs)
+        ratio = their / our if swapped else our / their
+        spread = f"  ({amount(min(ours), unit)} to {amount(max(ours), unit)}; {amount(min(theirs), unit)} to {amount(max(theirs), unit)})"
+        self._row(
+            what,
+            amount(our, unit),
+            amount(their, unit),
+            f"{ratio:.3g} ×",
+            told(goal, "×"),
+            spread if len(ours) > 1 else "",
+        )
+        self._judge(what, ratio, goal)
+        return ratio
+
+    def figure(self, what: str, value: float, unit: str, goal: Goal | None = None, *, note: str = "") -> None:
+        """A line with one figure of ours."""
+        self._row(what, "", "", amount(value, unit), told(goal, unit), f"  ({note})" if note else "")
+        self._judge(what, value, goal)
+
+    def _judge(self, what: str, figure: float, goal: Goal | None) -> None:
+        if goal is not None and not goal.is_met(figure):
+            self.missed.append(what)
+            say("    ^ missed")
+
+    def _row(self, what: str, *cells: str) -> None:
+        padded = [cell.rjust(width) for cell, width in zip(cells[:4], WIDTHS[1:], strict=False)]
+        say(f"  {what.ljust(WIDTHS[0])}{''.join(padded)}{''.join(cells[4:])}")
+
+
+Bench = Callable[[Table], None]
+"""Measures into a table."""
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def amount(value: float, unit: str) -> str:
+    """A figure as people read it; seconds and bytes in their own order of magnitude."""
+    if unit == "s":
+        for size, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+            if abs(value) >= size:
+                return f"{value / size:.3g} {name}"
+        return f"{value * 1e9:.3g} ns"
+    if unit == "B":
+        for size, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+            if abs(value) >= size:
+                return f"{value / size:,.1f} {name}"
+        return f"{value:.0f} B"
+    return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"
+
+
+def told(goal: Goal | None, unit: str) -> str:
+    if goal is None:
+        return ""
+    return f"{'≥' if goal.at_least else '≤'} {amount(goal.value, unit)}"
+
+
+def interleaved(rounds: int, *works: Callable[[], float]) -> list[list[float]]:
+    """What each work gave, round by round: A B A B, so that whatever else the machine does meets both."""
+    found: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for work, results in zip(works, found, strict=True):
+            results.append(work())
+    return found
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that this share of the values does not exceed."""
+    ranked = sorted(values)
+    return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
+
+
+def machine() -> str:
+    """Where this was measured, for the top of the output."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
+        cpu = names[0] if names else cpu
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("textual", "mcp", "httpx"))
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return (
+        f"{cpu}, {os.cpu_count()} cores, {platform.system()} {platform.release()}; load {load}\n"
+        f"Python {sys.version.split()[0]}, {versions}"
+    )
