@@ -138,9 +138,30 @@ def test_a_variable_that_is_not_set_fails_the_provider_that_needs_it_alone(plain
     )
     words = ("ask", "--json", "hi", "--config", other, "--data-dir", plain.data)
     assert plain.program.run(*words, env={"MY_KEY": KEY}).code == 0
+    sessions = plain.listed()
     failed = plain.program.run(*words, "--model", "more/m", env={"MY_KEY": KEY})
-    assert (failed.code, failed.json["stop"]) == (1, "error")
-    assert "NOT_THERE is not set" in str(failed.json["error"])
+    remedy = "set the environment variable NOT_THERE and start again"
+    assert (failed.code, failed.out) == (2, b"")
+    assert failed.err == f"tui-host: {other}: providers.more.base_url: NOT_THERE is not set ({remedy})\n"
+    # To go on with a session asks its own model, unless another one is typed.
+    gone_on = plain.program.run(*words, "--session", "last")
+    assert (gone_on.code, gone_on.out) == (2, b"")
+    assert f"{other}: providers.mine.api_key: MY_KEY is not set" in gone_on.err
+    assert plain.listed() == sessions
+
+
+def test_what_the_model_needs_is_told_before_any_server_is_waited_for(program: Programs, tmp_path: Path) -> None:
+    more = '[providers.bad]\nbase_url = "http://${NO_HOST}/v1"\napi_key = "${NO_KEY}"\nheaders = { X = "${NO_X}" }\n'
+    with desk(program, tmp_path, servers=server("mute", "no-initialize"), more=more) as place:
+        failed = place.ask("--json", "hi", "--model", "bad/m")
+        preset = place.ask("--json", "hi", "--model", "openai/gpt-4.1-mini")
+        assert not place.data.exists()
+    assert (failed.code, failed.out) == (preset.code, preset.out) == (2, b"")
+    assert [line.split("(")[0] for line in failed.err.splitlines()] == [
+        f"tui-host: {tmp_path}/config.toml: providers.bad.{key}: {name} is not set "
+        for key, name in (("base_url", "NO_HOST"), ("api_key", "NO_KEY"), ("headers.X", "NO_X"))
+    ]
+    assert preset.err.startswith("tui-host: providers.openai: OPENAI_API_KEY is not set (set the environment variable")
 
 
 def test_a_turn_that_reaches_its_limit_says_so(program: Programs, tmp_path: Path) -> None:

@@ -17,14 +17,15 @@ from tui_host.cli import diagnostics, output
 from tui_host.cli.approver import TerminalApprover, can_ask
 from tui_host.cli.running import Interruption, running, told_while_connecting
 from tui_host.errors import JSON, SettingsError, TuiHostError
-from tui_host.host.host import Host
+from tui_host.host.host import DEFAULT_MODEL, Host
+from tui_host.settings.usable import check_provider
 
 if TYPE_CHECKING:
     from tui_host.chat.outcome import Outcome
     from tui_host.chat.session import Session
     from tui_host.chat.turn import TurnResult
     from tui_host.cli.arguments import Arguments
-    from tui_host.settings.schema import Settings
+    from tui_host.settings.schema import ModelRef, Settings
 
 LOOK_SECONDS = 0.02
 MOST_TEXT = 64 << 20
@@ -35,9 +36,12 @@ def ask(arguments: Arguments, settings: Settings) -> int:
     """Ask, answer, and say by the exit code how it went."""
     if arguments.no_record and arguments.session:
         raise SettingsError("--session goes on with what is recorded", where="--no-record", remedy="leave one out")
+    text = _question(arguments.words[0])
+    if not arguments.session or arguments.model is not None:
+        _check_model(settings, settings.model or DEFAULT_MODEL, where="model")
     asking = _Asking(arguments, settings)
     try:
-        return anyio.run(asking.run, _question(arguments.words[0]))
+        return anyio.run(asking.run, text)
     except SettingsError:
         raise
     except KeyboardInterrupt:
@@ -46,6 +50,18 @@ def ask(arguments: Arguments, settings: Settings) -> int:
     except TuiHostError as error:
         asking.tell_unbegun("error", error)
         raise
+
+
+def _check_model(settings: Settings, model: ModelRef, *, where: str) -> None:
+    """Tell what keeps this model from being asked, before anything is waited for or kept.
+
+    Raises:
+        SettingsError: With every mistake.
+    """
+    provider = settings.providers.get(model.provider)
+    if provider is None:
+        raise SettingsError(f"there is no provider {model.provider}", where, "configure it, or choose with --model")
+    check_provider(provider, settings.environment)
 
 
 def _question(word: str) -> str:
@@ -126,6 +142,7 @@ class _Asking:
             session.model = host.settings.model
         if arguments.protocol is not None:
             session.protocol = host.settings.protocol
+        _check_model(host.settings, session.model, where=f"session {session.id}")
         return session
 
     async def _turn(self, session: Session, text: str, interruption: Interruption) -> TurnResult | None:

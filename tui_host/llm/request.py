@@ -12,10 +12,9 @@ from tui_host.errors import ModelError, SettingsError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.messages import Ask
 from tui_host.settings.schema import Provider
-from tui_host.settings.secrets import Secret, credential, resolve, resolve_headers, resolve_json
-from tui_host.settings.urls import check_url, is_loopback, shown
-
-_CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))
+from tui_host.settings.secrets import Secret, credential, resolve_headers, resolve_json
+from tui_host.settings.urls import shown
+from tui_host.settings.usable import address_of, demand_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -111,20 +110,10 @@ def credential_place(provider: Provider) -> str:
 def _outside(
     provider: Provider, environment: Mapping[str, str]
 ) -> tuple[str, tuple[tuple[str, str], ...], Secret | None]:
-    where = f"providers.{provider.name}"
-    address = resolve(provider.base_url, environment, where=f"{where}.base_url").text.strip()
-    check_url(address, allow_http=provider.allow_http, where=f"{where}.base_url")
-    own = resolve_headers(provider.headers, environment, where=f"{where}.headers")
+    address = address_of(provider, environment)
+    own = resolve_headers(provider.headers, environment, where=f"providers.{provider.name}.headers")
     secret = credential(provider, environment)
-    is_demanded = not is_loopback(urlsplit(address).hostname or "") and not any(
-        name.lower() in _CREDENTIALS for name in own
-    )
-    if secret is None and provider.key_variable is not None and is_demanded:
-        raise SettingsError(
-            f"{provider.key_variable} is not set",
-            where,
-            f"set the environment variable {provider.key_variable} and start again",
-        )
+    demand_key(provider, address, own, secret)
     fixed = (("User-Agent", "tui-host"), ("Accept-Encoding", "identity"))
     return address, _merged((*fixed, *dialect(provider.dialect).auth(secret)), tuple(own.items())), secret
 

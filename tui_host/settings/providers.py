@@ -60,6 +60,7 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
         allow_http=allow_http,
         api_version=_expanded(table.text("api_version"), environment),
         prices=table.json("prices"),
+        file=table.file,
     )
     table.finish()
     return read

@@ -93,6 +93,7 @@ class Provider:
         preset: It stands in no file: it comes from the table of presets.
         label: What a person calls it.
         embedded: It is the demo model, a process that the host starts.
+        file: Where it stands, empty for a preset.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Provider:
     preset: bool = False
     label: str = ""
     embedded: bool = False
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
