@@ -19,7 +19,7 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.schema import MIGRATIONS
 from tui_host.capture.store import Store
-from tui_host.errors import StoreError
+from tui_host.errors import SettingsError, StoreError
 
 WRITER = """
 import sys
@@ -230,9 +230,9 @@ def test_a_newer_form_is_refused_and_left_alone(tmp_path: Path) -> None:
     Store.open(path, migrations=(*MIGRATIONS, ("CREATE TABLE later (id INTEGER)",))).close()
     before = path.read_bytes()
 
-    with pytest.raises(StoreError, match="newer"):
+    with pytest.raises(SettingsError, match="newer"):
         Store.open(path)
-    with pytest.raises(StoreError, match="newer"):
+    with pytest.raises(SettingsError, match="newer"):
         Store.open_to_read(path)
 
     assert path.read_bytes() == before

@@ -63,7 +63,8 @@ class Store:
         A damaged one is moved aside, and that is told in `notices`.
 
         Raises:
-            StoreError: It cannot be used here, or a newer version of the program has written it; says what to do.
+            StoreError: It cannot be used here; says what to do.
+            SettingsError: A newer version of the program has written it; it is left as it is.
         """
         notices: list[str] = []
         connection = open_to_write(path, connect, migrations, notices)
@@ -75,6 +76,7 @@ class Store:
 
         Raises:
             StoreError: It cannot be read.
+            SettingsError: A newer version of the program has written it.
         """
         connect_to_read(path).close()
         return cls(path, None, [])

@@ -75,7 +75,8 @@ def open_to_write(
     """The database, ready to be written; a damaged one is moved aside and told in `notices`.
 
     Raises:
-        StoreError: The folder or the file cannot be used, or a newer version of the program has written it.
+        StoreError: The folder or the file cannot be used.
+        SettingsError: A newer version of the program has written it; nothing in it is touched.
     """
     try:
         _make_folder_private(path.parent, notices)
@@ -220,8 +221,8 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> 
         return
     if application != APPLICATION_ID:
         raise StoreError("this is a database of another program", str(path), _ELSEWHERE)
-    if version > newest:
-        raise StoreError(
+    if version > newest:  # told as wrong use, with 2: nothing is amiss with the file (STO-06)
+        raise SettingsError(
             f"the database was written by a newer tui-host (form {version}, this one knows {newest})",
             str(path),
             "update tui-host, or choose another place with --data-dir",
