@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual.theme import BUILTIN_THEMES
 
 from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.schema import Limits, ModelRef, Rule, ServerSpec, Store, Template, Ui
+from tui_host.settings.schema import THEMES, Limits, ModelRef, Rule, ServerSpec, Store, Template, Ui
 
 CONTRACT = """
 model = "deepseek/deepseek-chat"
@@ -206,11 +207,16 @@ def test_remembered_choices_hold_where_the_file_is_silent_alone(tmp_path: Path) 
 
 
 def test_a_remembered_choice_that_is_gone_stops_nothing(tmp_path: Path) -> None:
-    write(tmp_path, 'model = "gone/a"\nprotocol = "gone"', "state.toml")
+    write(tmp_path, 'model = "gone/a"\nprotocol = "gone"\ntheme = "gone"', "state.toml")
     settings = read(tmp_path)
     assert settings.model is None
     assert settings.protocol == "native"
-    assert len(settings.notices) == 2
+    assert settings.ui.theme is None
+    assert len(settings.notices) == 3
+
+
+def test_the_themes_are_those_that_textual_has() -> None:
+    assert tuple(sorted(BUILTIN_THEMES)) == THEMES
 
 
 def test_nothing_is_read_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,8 @@ def test_all_mistakes_are_told_at_once_each_in_one_line_with_file_key_found_and_
     steps = 0
     [store]
     keep = "long"
+    [ui]
+    theme = "nrod"
     """
     write(tmp_path, "command = 1", "servers.d/other.toml")
     write(tmp_path, "x = [", "rules.toml")
@@ -52,7 +54,9 @@ def test_all_mistakes_are_told_at_once_each_in_one_line_with_file_key_found_and_
         "rules #1.action",
         "limits.steps",
         "store.keep",
+        "ui.theme",
     }
+    assert 'there is no theme "nrod" (write nord, if that was meant)' in told[f"{file}: ui.theme"]
     assert "write deepseek" in told[f"{file}: model"]
     assert "write protocol" in told[f"{file}: protocl"]
     assert 'found "slow" (text), expected a number' in told[f"{file}: providers.mine.timeout"]

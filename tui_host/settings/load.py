@@ -20,6 +20,7 @@ from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import (
     BUNDLED,
     PROTOCOLS,
+    THEMES,
     Limits,
     ModelRef,
     Provider,
@@ -98,7 +99,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         _tell_of_idle(rules, tuple(servers), report)
     model = _model(files, arguments, providers, snapshot, report)
     protocol = _protocol(files, arguments, report)
-    limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files)
+    limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files, report)
     files.config.finish()
     files.state.finish()
     files.rules.finish()
@@ -307,12 +308,17 @@ def _store(files: _Files) -> Store:
     return store
 
 
-def _ui(files: _Files) -> Ui:
+def _ui(files: _Files, report: Report) -> Ui:
     remembered = files.state.text("theme")
+    if remembered is not None and remembered not in THEMES:
+        report.notices.append(f'{files.state.where("theme")}: no theme "{shown(remembered)}"; it is not used')
+        remembered = None
     table = files.config.table("ui")
     if table is None:
         return Ui(theme=remembered)
     theme = table.text("theme")
+    if theme is not None and theme not in THEMES:
+        table.mistake("theme", f'there is no theme "{shown(theme)}"', nearest(theme, THEMES))
     draws_ascii = table.flag("ascii", default=False)
     table.finish()
     return Ui(theme=remembered if theme is None else theme, ascii=draws_ascii if "ascii" in table else None)

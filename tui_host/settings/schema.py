@@ -30,6 +30,31 @@ ACTIONS: tuple[Action, ...] = ("allow", "ask", "deny")
 BUNDLED: tuple[str, ...] = ("math", "weather", "orders")
 """The bundled servers, in the order they are listed."""
 
+THEMES: tuple[str, ...] = (
+    "ansi-dark",
+    "ansi-light",
+    "atom-one-dark",
+    "atom-one-light",
+    "catppuccin-frappe",
+    "catppuccin-latte",
+    "catppuccin-macchiato",
+    "catppuccin-mocha",
+    "dracula",
+    "flexoki",
+    "gruvbox",
+    "monokai",
+    "nord",
+    "rose-pine",
+    "rose-pine-dawn",
+    "rose-pine-moon",
+    "solarized-dark",
+    "solarized-light",
+    "textual-dark",
+    "textual-light",
+    "tokyo-night",
+)
+"""Textual's themes, written out: a name that is none is told with all other mistakes, where no Textual is loaded."""
+
 DEMO = "demo"
 """The embedded model's provider; no configured provider may take the name."""
 
