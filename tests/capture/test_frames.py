@@ -96,6 +96,7 @@ def test_a_request_says_what_it_asks_for() -> None:
         (rpc(id="a", result={"content": [{"type": "text", "text": "30"}], "isError": False}), "result", "30"),
         (rpc(id="a", result={"content": [{"type": "image", "data": "…"}]}), "result", "image"),
         (rpc(id=1, result={"tools": [1, 2], "nextCursor": ""}), "result", "2 tools, and more"),
+        (rpc(id=1, result={"resourceTemplates": []}), "result", "0 resource templates"),
         (
             rpc(
                 id=1,

@@ -106,6 +106,17 @@ def test_what_a_terminal_would_obey_is_seen_instead() -> None:
     assert drawn(TextPage("body", "a\x1b[2J\u202eb\x9b\r\n")) == ["a␛[2J⟨202e⟩b⟨9b⟩␍␊"]
 
 
+def test_what_is_read_wraps_between_words_and_what_is_counted_does_not() -> None:
+    text = "the quota of this key is used up: 中文中文 wait until tomorrow"
+    for form in ("plain", "headers"):
+        lines = drawn(TextPage("refusal", text, form=form), 20)
+        assert [line.strip() for line in lines][:2] == ["the quota of this", "key is used up:"]
+    assert drawn(TextPage("body", text), 20)[0] == "the quota of this ke"
+    lines = drawn(TextPage("frame", json.dumps({"message": text}), form="json"), 24)
+    assert [line.strip() for line in lines][1:3] == ['"message": "the quota', "of this key is used"]
+    assert drawn(TextPage("refusal", "x" * 30, form="plain"), 20) == ["x" * 20, "x" * 10]
+
+
 def test_a_cut_text_says_so_and_keeps_within_its_cells() -> None:
     assert cut("中文中文", 5) == "中文…"
     assert cut("abc", 3) == "abc"

@@ -145,6 +145,65 @@ async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -
         assert marks(app).rstrip().endswith(">")
 
 
+async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in_it() -> None:
+    wires = Wires()
+    connected(wires)
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        ladder = app.inspector.ladder
+        await until(pilot, lambda: ladder.selected_number == 1)
+        request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
+        await until(pilot, lambda: ladder.selected_number == request.number)
+        wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.1, direction="out", turn=0)
+        wires.stderr("listing", 1.2)
+        wires.frame(b'{"jsonrpc":"2.0","id":9,"result":{"tools":[]}}', 1.3, direction="in", turn=0)
+        await until(pilot, lambda: "result #9" in app.text and "listing" in app.text)
+        assert ladder.selected_number == request.number
+        assert "following" in app.text
+        headings = [line.split()[1] for line in app.lines if line.startswith("  ── ")]
+        assert headings == ["connections", "turn"]
+        assert app.text.index("result #9") < app.text.index("POST chat/completions")
+        response = wires.response(request, 1.4, *events_of({"content": "30"}))
+        wires.end(response, 2.0)
+        wires.notice(1, 2.1)
+        await until(pilot, lambda: "info: n 1" in app.text)
+        assert ladder.selected_number == response.number
+
+
+async def test_following_ends_on_the_refusal_of_the_provider() -> None:
+    wires = Wires()
+    connected(wires)
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
+        response = wires.response(request, 1.2, b'{"error":{"message":"bad key"}}', status=401)
+        wires.end(response, 1.4)
+        wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.5, direction="out", turn=0)
+        wires.stderr("goes on", 1.6)
+        await until(pilot, lambda: "goes on" in app.text and "what: 401: bad key" in app.text)
+        assert app.inspector.ladder.selected_number == response.number
+        assert app.inspector.details[0].row == wires.ladder.rows[response.number]
+
+
+async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None:
+    wires = a_session()
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 16)) as pilot:
+        ladder = app.inspector.ladder
+        await until(pilot, lambda: "following" in app.text and ladder.top > 3)
+        await pilot.press("k", "k")
+        selected = ladder.selected_number
+        before = [line[:-1] for line in app.lines[1 : ladder.region.bottom]]  # but the scroll bar
+        for number in range(10, 15):
+            data = f'{{"jsonrpc":"2.0","id":{number},"method":"ping"}}'
+            wires.frame(data.encode(), 4.0, direction="out", turn=0)
+        await until(pilot, lambda: "5 new" in app.text)
+        assert ladder.selected_number == selected
+        assert [line[:-1] for line in app.lines[1 : ladder.region.bottom]] == before
+        await pilot.press("g")
+        await until(pilot, lambda: "ping #10" in app.text)
+
+
 async def test_headings_are_stepped_over_and_the_top_one_comes_into_view() -> None:
     app = Inspecting(a_session())
     async with app.run_test(size=(100, 16)) as pilot:
@@ -325,9 +384,13 @@ async def test_a_tick_costs_what_is_seen_and_not_what_there_is() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "following" in app.text)
         ladder = app.inspector.ladder
+        await pilot.press("G")
+        wires.notice(0, 5.0)
+        await pilot.press("G")
+        await until(pilot, lambda: "n 0" in app.text)
         draw = ladder.draw
         ladder.draw = lambda number: (drawn.append(number), draw(number))[1]  # a spy in the place of the method
-        for number in range(5000):
+        for number in range(1, 5000):
             wires.notice(number, 5.0)
         await until(pilot, lambda: "n 4999" in app.text)
         assert len(drawn) < 200

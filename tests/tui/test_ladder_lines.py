@@ -71,6 +71,11 @@ def test_what_goes_to_a_server_stands_right_of_it_with_the_server_s_name() -> No
     assert drawn(replace(ROW, method="tools/call", rpc_id="4")) == " 2.91     ├──> math   tools/call #4"
 
 
+def test_a_time_of_ten_seconds_or_more_leaves_the_marker_alone() -> None:
+    for seconds, line in ((10.234, " 10.23 ├──> math   ping"), (123.45, " 123.5 ├──> math   ping")):
+        assert drawn(replace(ROW, method="ping", mono_ns=round(seconds * 1e9))).replace("   ├", "├", 1) == line
+
+
 def test_a_result_comes_with_its_words_and_how_long_it_took() -> None:
     row = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="30")
     assert drawn(row, Told(started_ns=0, milliseconds=12)) == ' 2.91     ├<── math   result #4  "30" · 12 ms'
@@ -148,7 +153,9 @@ def test_times_sizes_and_paths_are_short() -> None:
         "0", "812", "3.1k", "999k", "1.5M", "12M",
     ]  # fmt: skip
     assert [short_time(time) for time in (12, 999, 2400, 200_000)] == ["12 ms", "999 ms", "2.4 s", "3 min 20 s"]
-    assert [clock(seconds) for seconds in (0, 12.345, 123.45, 1234.5)] == [" 0.00", "12.35", "123.5", " 1234"]
+    assert [clock(seconds) for seconds in (0, 12.345, 123.45, 1234.5)] == [
+        " 0.00 ", " 12.35", " 123.5", " 1234 ",
+    ]  # fmt: skip
     assert short_path("https://h/v1/chat/completions?key=1") == "chat/completions"
     assert short_path("http://h:1/api/chat") == "chat"
     assert short_path("http://h/v1beta/models/m:generate") == "models/m:generate"
@@ -189,6 +196,54 @@ def test_what_a_server_says_by_itself_stays_where_it_happened() -> None:
     index = index_of(rows)
     assert lines_of(index) == ["#0", "0", "1", "2"]
     assert index.home_of(1) == 0
+
+
+def test_listings_while_a_turn_runs_join_the_connections_before_it_and_cut_no_step_in_two() -> None:
+    rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1), (0, 0), (1, 1))
+    rows[1] = replace(REQUEST, number=1)
+    rows[4] = replace(rows[4], outward=False, answer=True)  # of row 2
+    index = LadderIndex()
+    for count in range(1, len(rows) + 1):
+        index.count(rows[:count], partner={4: 2, 2: 4}.get)
+        first = index.extend([count - 1])
+        assert first == {1: 0, 2: 2, 3: 2, 4: 5, 5: 3, 6: 7}[count]
+    assert lines_of(index) == ["#0", "0", "2", "4", "#1", "1", "3", "5"]
+    assert [index.line_of(number) for number in range(6)] == [1, 5, 2, 6, 3, 7]
+    assert index.newest_of_turns == 5
+
+
+def test_what_is_listed_after_a_turn_stands_below_it() -> None:
+    rows = rows_of((1, 1), (1, 1), (0, 0), (0, 0), (2, 1))
+    rows[0] = replace(REQUEST, number=0)
+    rows[1] = replace(RESPONSE, number=1, words='"30"')
+    rows[2:4] = [replace(row, mono_ns=9_000_000_000) for row in rows[2:4]]
+    assert lines_of(index_of(rows)) == ["#0", "0", "1", "#2", "2", "3", "#4", "4"]
+
+
+def test_another_capture_has_sections_of_its_own() -> None:
+    rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1))
+    rows[2:] = [replace(row, capture="later") for row in rows[2:]]
+    assert lines_of(index_of(rows)) == ["#0", "0", "#1", "1", "#2", "2", "#3", "3"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), st.booleans()), max_size=40), st.data())
+def test_each_section_has_one_heading_and_its_rows_stand_in_the_order_in_which_they_came(
+    told: list[tuple[int, int, bool, bool]], data: st.DataObject
+) -> None:
+    rows = [
+        replace(ROW, number=number, turn=turn, step=step if turn else 0, outward=outward, lane="llm" if llm else "mcp")
+        for number, (turn, step, outward, llm) in enumerate(told)
+    ]
+    kept = sorted(data.draw(st.sets(st.integers(0, max(0, len(rows) - 1))))) if rows else []
+    index = index_of(rows, kept)
+    lines = [(index.is_heading(line), index.row_at(line)) for line in range(len(index))]
+    assert sorted(number for is_heading, number in lines if not is_heading) == kept
+    homes = [index.home_of(number) for is_heading, number in lines if is_heading]
+    assert homes == sorted(set(homes))
+    in_order = [(index.home_of(number), number) for is_heading, number in lines if not is_heading]
+    assert in_order == sorted(in_order)
+    assert all(lines[line] == (False, number) for number in kept if (line := index.line_of(number)) is not None)
+    assert all(index.line_of(number) is not None for number in kept)
 
 
 def test_a_filter_keeps_headings_of_what_it_keeps() -> None:

@@ -9,6 +9,12 @@ from tui_host.errors import JSON
 
 WORDS = 200
 """Characters that a row's words have at most."""
+_LISTS = {
+    "tools": "tools",
+    "resources": "resources",
+    "resourceTemplates": "resource templates",
+    "prompts": "prompts",
+}
 
 
 def words_of_request(method: str, params: Mapping[str, JSON]) -> str:
@@ -33,11 +39,11 @@ def words_of_result(result: Mapping[str, JSON]) -> str:
     for block in items(result.get("content"))[:1]:
         text = mapping(block).get("text")
         return said(text if isinstance(text, str) else mapping(block).get("type"))
-    for key in ("tools", "resources", "resourceTemplates", "prompts"):
+    for key, name in _LISTS.items():
         if key in result:
             more = ", and more" if result.get("nextCursor") is not None else ""
             count = len(items(result[key]))
-            return f"{count} {key.removesuffix('s') if count == 1 else key}{more}"
+            return f"{count} {name.removesuffix('s') if count == 1 else name}{more}"
     if "capabilities" in result:
         return _introduction(result)
     return short({key: item for key, item in result.items() if key != "_meta"}) if result else ""

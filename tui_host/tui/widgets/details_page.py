@@ -109,6 +109,15 @@ def fitting(text: str, start: int, end: int, room: int) -> int:
     return stop
 
 
+def fitting_words(text: str, start: int, end: int, room: int) -> int:
+    """The same, but behind the last blank that fits, unless what stands before it would fill less than half of the room."""
+    stop = fitting(text, start, end, room)
+    if stop >= end or text[stop] == " ":
+        return stop
+    blank = text.rfind(" ", start, stop) + 1
+    return blank if 2 * (blank - start) >= stop - start else stop
+
+
 def cut(text: str, room: int, more: str = "…") -> str:
     """Visible text of one line in at most `room` cells; what was cut off leaves a mark."""
     if text.isascii() and len(text) <= room:

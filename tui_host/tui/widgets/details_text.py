@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import visible
 from tui_host.tui.markdown.wrap import fill
-from tui_host.tui.widgets.details_page import Page, fitting, with_pictures
+from tui_host.tui.widgets.details_page import Page, fitting, fitting_words, with_pictures
 from tui_host.tui.widgets.jsonlines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
 
 Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
@@ -122,6 +122,7 @@ class TextPage(Page):
     def _fold(self) -> Iterator[Row]:
         text, width = self._text, self._width
         is_json = self._form == "json"
+        fit = fitting if self._form == "raw" else fitting_words  # the bytes of a raw line are counted, words are read
         for start, end, depth in _BREAKERS[self._form](text):
             indent = min(2 * depth, width // 2)
             room = width - indent
@@ -132,11 +133,11 @@ class TextPage(Page):
                 and text[after : after + 1] != " "
             ):
                 room -= 1  # the blank that is drawn behind a key's colon
-            place = fitting(text, start, end, room)
+            place = fit(text, start, end, room)
             yield start, place, indent
             indent = min(indent + 2, width // 2) if self._form in {"json", "headers"} else 0
             while place < end:
-                begun, place = place, fitting(text, place, end, width - indent)
+                begun, place = place, fit(text, place, end, width - indent)
                 yield begun, place, -1 - indent
 
 

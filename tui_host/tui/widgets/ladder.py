@@ -162,7 +162,7 @@ class LadderView(PieceView):
         ladder = source.ladder
         changed, self._revision = ladder.changed_since(self._revision), ladder.revision
         rows, before = ladder.rows, self._taken
-        self._taken = self._index.count(rows, _TAKING)
+        self._taken = self._index.count(rows, _TAKING, ladder.partner)
         for number in changed:
             if number < before:
                 self._row_changed(number)
@@ -173,23 +173,57 @@ class LadderView(PieceView):
         if self._filter:
             self._filter_stale = True
         else:
-            self._index.extend(range(before, self._taken))
-            self._grown(self._taken - before)
+            self._extend(range(before, self._taken))
         self.post_message(self.Moved())
 
-    def _grown(self, new: int) -> None:
-        self.grew()
+    def _extend(self, numbers: Sequence[int]) -> None:
+        """Give new rows their lines: at the end, or in an earlier section, and then what is seen stays where it is."""
+        before, top = len(self._index), self.top
+        at_top = self._index.row_at(top) if top < before else None
+        first = self._index.extend(numbers)
+        self._grown(len(numbers), first=min(first, before) if first < before else None, at_top=at_top)
+
+    def _grown(self, new: int, *, first: int | None = None, at_top: int | None = None) -> None:
+        """Lines came: at the end alone, or from `first` on; `at_top` is the row that was seen first."""
+        if first is None:
+            self.grew()
+        else:
+            if self._selected is not None:
+                self.cursor = self._index.line_of(self._selected)
+            self.redraw()
         if self.following:
             self._follow()
         else:
             self.new_below += new
+            line = self._index.line_of(at_top) if first is not None and at_top is not None else None
+            if line is not None:
+                self.show_line(line, top=True)
         self._relate()
 
     def _follow(self) -> None:
-        if count := len(self._index):
-            self.new_below = 0
-            self._choose(count - 1)
-            self.show_line(count - 1)
+        """Select what matters most: the newest row of the turns; of connections only what comes before there is a turn.
+
+        A person who went to the end behind it stays at the end, until the next row of a turn.
+        """
+        count = len(self._index)
+        if not count:
+            return
+        newest = self._newest_line
+        self.show_line(count - 1)
+        self._choose(newest)
+        self.show_line(newest)
+        self.new_below = max(0, count - self.top - max(1, self.view_height))
+
+    @property
+    def _newest_line(self) -> int:
+        """The line of the row that following selects."""
+        end = len(self._index) - 1
+        newest, selected = self._index.newest_of_turns, self._selected
+        if newest is None:
+            return end
+        line = self._index.line_of(newest)
+        at = self._index.line_of(selected) if selected is not None else None
+        return end if line is None or (at is not None and at > line) else line
 
     def _choose(self, line: int) -> None:
         """Make a line current without asking who wanted it."""
@@ -218,7 +252,8 @@ class LadderView(PieceView):
         if source is None:
             return
         began = time.perf_counter()
-        before = self._index.kept
+        before, top = self._index.kept, self.top
+        at_top = self._index.row_at(top) if top < len(self._index) else None
         numbers: Sequence[int] = range(self._taken)
         if self._filter:
             numbers = source.ladder.filter(self._filter)
@@ -230,7 +265,7 @@ class LadderView(PieceView):
         ended = time.perf_counter()
         self._filter_due = ended + _FILTER_SHARE * (ended - began)
         if is_more:
-            self._grown(len(numbers) - before)
+            self._grown(len(numbers) - before, first=0, at_top=at_top)
         else:
             self._refiltered()
 
@@ -305,7 +340,7 @@ class LadderView(PieceView):
         if number != before:
             self.post_message(self.CursorMoved(self, number))
         self.show_line(0 if number == 1 else number)
-        self.following = number == count - 1
+        self.following = number in {count - 1, self._newest_line}
         if self.following:
             self.new_below = 0
         self.post_message(self.Moved())

@@ -28,8 +28,8 @@ class Heading:
         llm: Rows in the LLM lane of the turn.
         mcp: Rows in the MCP lane of it.
         turn: The turn of the selected row; None if there is none.
-        following: The newest row is the selected one, and will be.
-        new_below: Rows that came since the person moved.
+        following: What matters most of the newest rows is the selected one, and will be.
+        new_below: Rows that came since the person moved; while following, those below what is seen.
         live: More may come.
         filter: The filter in force.
         kept: Rows that it keeps.
@@ -55,10 +55,10 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     words: list[str] = []
     if heading.turn is not None:
         words.append(f"turn {heading.turn}" if heading.turn else "connections")
-    if heading.new_below:
-        words.append(f"{heading.new_below:,} new below (G)")
-    elif heading.following and heading.live:
+    if heading.following and heading.live:
         words.append("following")
+    if heading.new_below:
+        words.append(f"{heading.new_below:,} {'' if heading.following else 'new '}below (G)")
     if heading.filter:
         words += [
             f"/ {cut(line(heading.filter, 60), 24, glyphs.more)}",

@@ -1,42 +1,43 @@
-"""Which lines the ladder has: the rows that a filter keeps, in order, with a heading above each group."""
+"""Which lines the ladder has: the rows that a filter keeps, by sections, with a heading above each."""
 
 from __future__ import annotations
 
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tui_host.capture.rows import Row
+from tui_host.tui.widgets.ladder_sections import Sections
+
+_MOST = 40
+"""Bits for a row's number in a line's place."""
 
 
-def _order(line: int) -> int:
-    return 2 * line + 1 if line >= 0 else -2 * line - 2
-
-
-def _belongs(row: Row, home: Row) -> bool:
-    """Whether a row goes on with a group; what a server says by itself in the middle of a turn stays where it happened."""
-    if row.capture != home.capture:
-        return False
-    by_itself = row.turn == 0 and not (row.kind == "frame" and row.outward and row.rpc_id)
-    return by_itself or (row.turn, row.step) == (home.turn, home.step)
+def _no_partner(_: int) -> int | None:
+    return None
 
 
 class LadderIndex:
     """Lines as an array of row numbers; a heading is the number of the row below it, negative (less one).
 
+    Sections stand in the order in which they began, a section's rows in the order in which they came. So a row that belongs to
+    an earlier section gets its line there, and not at the end.
+
     Attributes:
         kept: How many rows there are lines for.
+        newest_of_turns: The newest row that has a line and belongs to a turn; None if there is none.
         widest_peer: Characters of the longest server's name.
     """
 
     def __init__(self) -> None:
         self._lines = array("q")
         self._homes = array("q")
-        self._last_home: Row | None = None
-        self._home: int | None = None
+        self._of_turn = bytearray()
+        self._sections = Sections()
         self._counts: dict[tuple[str, int], list[int]] = {}
         self.kept = 0
+        self.newest_of_turns: int | None = None
         self.widest_peer = 0
 
     def __len__(self) -> int:
@@ -53,27 +54,36 @@ class LadderIndex:
 
     def line_of(self, number: int) -> int | None:
         """The line that shows a row; None if there is none."""
-        line = bisect_left(self._lines, _order(number), key=_order)
+        if not 0 <= number < len(self._homes):
+            return None
+        line = self._place(number)
         return line if line < len(self._lines) and self._lines[line] == number else None
 
     def line_near(self, number: int) -> int | None:
         """The line of a row, or of the nearest one before or after it; None if there are no lines."""
         if not self._lines:
             return None
-        line = min(bisect_left(self._lines, _order(number), key=_order), len(self._lines) - 1)
+        line = min(self._place(number), len(self._lines) - 1)
         return line + 1 if self._lines[line] < 0 else line
 
     def home_of(self, number: int) -> int:
-        """The row that a row's group begins with."""
+        """The row that a row's section begins with."""
         return self._homes[number]
 
     def counts(self, home: Row) -> tuple[int, int]:
-        """Rows in the LLM lane and in the MCP lane of the turn that a group belongs to, filtered or not."""
+        """Rows in the LLM lane and in the MCP lane of the turn that a section belongs to, filtered or not."""
         llm, mcp = self._counts.get((home.capture, home.turn), (0, 0))
         return llm, mcp
 
-    def count(self, rows: Sequence[Row], seconds: float = 60.0) -> int:
-        """Find the groups of the rows that came since the last call, and count them, for at most so long.
+    def count(
+        self, rows: Sequence[Row], seconds: float = 60.0, partner: Callable[[int], int | None] = _no_partner
+    ) -> int:
+        """Find the sections of the rows that came since the last call, and count them, for at most so long.
+
+        Args:
+            rows: All rows.
+            seconds: How long.
+            partner: The other half of a row.
 
         Returns:
             How many rows are counted by now.
@@ -81,11 +91,11 @@ class LadderIndex:
         until = time.perf_counter() + seconds
         for number in range(len(self._homes), len(rows)):
             row = rows[number]
-            if self._last_home is None or not _belongs(row, self._last_home):
-                self._last_home = row
-            home = self._last_home
-            self._homes.append(home.number)
-            counts = self._counts.setdefault((home.capture, home.turn), [0, 0])
+            home = self._sections.home(row, rows, self._homes, partner(number))
+            self._homes.append(home)
+            self._of_turn.append(row.turn > 0)
+            turn = row.turn or (rows[home].turn if home != number else 0)
+            counts = self._counts.setdefault((row.capture, turn), [0, 0])
             if row.lane != "host":
                 counts[row.lane == "mcp"] += 1
             if row.lane == "mcp":
@@ -97,15 +107,37 @@ class LadderIndex:
     def clear(self) -> None:
         """Have no lines; what was counted stays."""
         self._lines = array("q")
-        self._home = None
         self.kept = 0
+        self.newest_of_turns = None
 
-    def extend(self, numbers: Iterable[int]) -> None:
-        """Put rows at the end, which were counted."""
+    def extend(self, numbers: Iterable[int]) -> int:
+        """Give rows their lines, in the order in which they came; they were counted.
+
+        Returns:
+            The first line that is new or another one now.
+        """
+        lines = self._lines
+        first = len(lines)
         for number in numbers:
-            home = self._homes[number]
-            if home != self._home:
-                self._home = home
-                self._lines.append(-number - 1)
-            self._lines.append(number)
+            place = len(lines)
+            if place and self._key(lines[-1]) > self._order(number):
+                place = self._place(number)
+            first = min(first, place)
+            if not place or self._homes[self.row_at(place - 1)] != self._homes[number]:
+                lines.insert(place, -number - 1)
+                place += 1
+            lines.insert(place, number)
             self.kept += 1
+            if self._of_turn[number]:
+                self.newest_of_turns = number
+        return first
+
+    def _place(self, number: int) -> int:
+        return bisect_left(self._lines, self._order(number), key=self._key)
+
+    def _order(self, number: int) -> int:
+        return (self._homes[number] << _MOST) + number + 1
+
+    def _key(self, line: int) -> int:
+        """Where a line stands; a heading before its section's rows."""
+        return self._order(line) if line >= 0 else self._homes[-line - 1] << _MOST

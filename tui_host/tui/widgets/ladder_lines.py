@@ -74,14 +74,14 @@ def short_time(milliseconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A time since the turn began, in five cells."""
+    """A time since the turn began, in six cells; the first is blank, so that the marker before it stands alone."""
     if seconds < 0:
-        return "  ·  "
+        return "  ·   "
     if seconds < 99.995:
-        return f"{seconds:5.2f}"
+        return f" {seconds:<5.2f}"
     if seconds < 999.95:
-        return f"{seconds:5.1f}"
-    return f"{seconds:5.0f}" if seconds < 99_999 else " days"
+        return f" {seconds:<5.1f}"
+    return f" {seconds:<5.0f}" if seconds < 99_999 else " days "
 
 
 def short_path(url: str) -> str:
@@ -141,14 +141,14 @@ def _lanes(row: Row, columns: Columns) -> list[Piece]:
     match row.lane:
         case "llm":
             arrow = f"<{rule}{rule}" if row.outward else f"{rule}{rule}>"
-            return [("  ", ""), (arrow, style), (tee_left, "host"), (rest, "")]
+            return [(" ", ""), (arrow, style), (tee_left, "host"), (rest, "")]
         case "host":
             mark = glyphs.state[0] if row.kind == "decision" else upright
-            return [("     ", ""), (mark, "decision"), (rest, "")]
+            return [("    ", ""), (mark, "decision"), (rest, "")]
         case "mcp":
             arrow = f"{rule}{rule}> " if row.outward else f"<{rule}{rule} "
             name = padded(line(row.peer, columns.peer), columns.peer, glyphs.more)
-            return [("     ", ""), (tee_right, "host"), (arrow, style), (f"{name} ", "peer")]
+            return [("    ", ""), (tee_right, "host"), (arrow, style), (f"{name} ", "peer")]
         case _:
             assert_never(row.lane)
 
