@@ -133,6 +133,16 @@ class Terminal:
         modes = self.screen.modes == {7, 25} and self.screen.keyboard == 0 and not self.screen.unfinished
         return modes and termios.tcgetattr(self._slave) == self.attributes
 
+    def is_stopped(self) -> bool:
+        """Whether the program is paused, as by job control."""
+        state = subprocess.run(
+            ["ps", "-o", "stat=", "-p", str(self.process.pid)],  # noqa: S607
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+        return state.startswith("T")
+
     def close(self) -> None:
         """End what is left."""
         if self.process.poll() is None:

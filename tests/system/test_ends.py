@@ -47,6 +47,50 @@ def test_a_signal_ends_it_with_its_code_and_puts_the_terminal_back(tmp_path: Pat
         assert after_the_screen(terminal) == ""
 
 
+def test_after_sigkill_the_terminal_is_as_it_was(tmp_path: Path) -> None:
+    with program(tmp_path) as terminal:
+        terminal.until_shown("Ask anything")
+        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        assert not terminal.is_restored()
+        terminal.signal(signal.SIGKILL)
+        assert terminal.ended() == -signal.SIGKILL
+        terminal.until(terminal.is_restored)
+        terminal.until(lambda: not terminal.family.living())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGSTOP], ids=["tstp", "stop"])
+def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_path: Path, number: int) -> None:
+    with program(tmp_path) as terminal:
+        terminal.until_shown("Ask anything")
+        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        for _ in range(2):
+            terminal.signal(number)
+            terminal.until(terminal.is_stopped)
+            if number == signal.SIGTSTP:
+                terminal.until(terminal.is_restored)
+            terminal.signal(signal.SIGCONT)
+            terminal.until(lambda: 1049 in terminal.screen.modes)
+        terminal.type("typed after it")
+        terminal.until_shown("typed after it")
+        terminal.signal(signal.SIGTERM)
+        assert terminal.ended() == 143
+        assert terminal.is_restored()
+
+
+def test_a_paused_program_that_is_killed_leaves_the_shells_terminal_alone(tmp_path: Path) -> None:
+    with program(tmp_path) as terminal:
+        terminal.until_shown("Ask anything")
+        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        terminal.signal(signal.SIGTSTP)
+        terminal.until(terminal.is_stopped)
+        terminal.settle()
+        written = len(terminal.written)
+        terminal.signal(signal.SIGKILL)
+        terminal.until(lambda: not terminal.family.living())
+        terminal.settle()
+        assert len(terminal.written) == written
+
+
 def test_a_terminal_that_goes_without_a_signal_ends_it_with_129(tmp_path: Path) -> None:
     with program(tmp_path, is_controlling=False) as terminal:
         terminal.until_shown("Ask anything")

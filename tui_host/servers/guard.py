@@ -1,24 +1,50 @@
-"""The guard: one small process that outlives a killed host just long enough to end the host's children."""
+"""The guard: one small process that outlives a killed host just long enough to end its children and put back its terminal."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from tui_host.servers import guard_process
 
 
-class Guard:
-    """Knows which process groups are ours. Started with the first of them, gone after `bye`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """A terminal, and how it was found.
 
-    All methods return at once; a guard that somebody killed is started again.
+    Attributes:
+        descriptor: Of the terminal, open for writing as long as the program runs.
+        attributes: Its line discipline, as `guard_process.put_back` takes it.
+        reset: What undoes the modes that the program sets.
     """
 
-    def __init__(self) -> None:
+    descriptor: int
+    attributes: str
+    reset: bytes
+
+
+class Guard:
+    """Knows which process groups are ours, and whether we draw. Started with the first of these, gone after `bye`.
+
+    All methods return at once; a guard that somebody killed is started again.
+
+    Args:
+        terminal: What to put back if the program is killed while it draws; None for a program that does not.
+
+    Attributes:
+        terminal: The same.
+    """
+
+    def __init__(self, terminal: Terminal | None = None) -> None:
+        self.terminal = terminal
+        self._is_drawing = False
+        self._turn = threading.RLock()  # a pause is told by a signal handler, also in the middle of something else
         self._groups: set[int] = set()
         self._leaving: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
@@ -44,6 +70,19 @@ class Guard:
                 self._groups.discard(group)
                 self._tell(f"-{group}\n")
 
+    def draw(self) -> None:
+        """The program has the terminal from now on."""
+        with self._turn:
+            self._is_drawing = self.terminal is not None
+            self._tell("t+\n")
+
+    def leave(self) -> None:
+        """The terminal is somebody else's from now on: nothing is put back."""
+        with self._turn:
+            self._is_drawing = False
+            if self._process is not None:
+                self._tell("t-\n")
+
     def bye(self) -> None:
         """The program ends in order. Groups that are left are ended by the guard, which is then gone itself."""
         for group in tuple(self._leaving):
@@ -51,6 +90,8 @@ class Guard:
         process, self._process = self._process, None
         if process is None:
             return
+        with suppress(OSError):
+            _stdin(process).write(b"bye\n")
         with suppress(OSError):
             _stdin(process).close()
         try:
@@ -62,19 +103,23 @@ class Guard:
         self._leaving.clear()
 
     def _tell(self, line: str) -> None:
-        if self._process is not None and self._process.poll() is None:
-            with suppress(OSError):
-                _stdin(self._process).write(line.encode())
-                return
-        self._start()
+        with self._turn:
+            if self._process is not None and self._process.poll() is None:
+                with suppress(OSError):
+                    _stdin(self._process).write(line.encode())
+                    return
+            self._start()
 
     def _start(self) -> None:
         if self._process is not None:
             with suppress(OSError):
                 _stdin(self._process).close()
             self._process.poll()
+        terminal = self.terminal
+        words = () if terminal is None else (str(terminal.descriptor), terminal.attributes, terminal.reset.hex())
         self._process = subprocess.Popen(  # noqa: S603 - our own file
-            [sys.executable, "-I", "-S", str(Path(guard_process.__file__))],
+            [sys.executable, "-I", "-S", str(Path(guard_process.__file__)), *words],
+            pass_fds=() if terminal is None else (terminal.descriptor,),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -83,8 +128,9 @@ class Guard:
             cwd="/",
             env={},
         )
+        known = [f"+{group}" for group in sorted(self._groups)] + ["t+"] * self._is_drawing
         with suppress(OSError):
-            _stdin(self._process).write("".join(f"+{group}\n" for group in sorted(self._groups)).encode())
+            _stdin(self._process).write("".join(f"{line}\n" for line in known).encode())
 
 
 def _stdin(process: subprocess.Popen[bytes]) -> IO[bytes]:

@@ -14,11 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_host.tui import textual_private
+from tui_host.tui.terminal import restore
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from textual.app import App
+
+    from tui_host.servers.guard import Guard
 
 HANGUP = 129
 SIGNALS = {signal.SIGHUP: HANGUP, signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -28,7 +31,7 @@ LOOK_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def watched(app: App[int], noted: Callable[[BaseException], None]) -> AsyncGenerator[None]:
+async def watched(app: App[int], noted: Callable[[BaseException], None], guard: Guard) -> AsyncGenerator[None]:
     """Within the block signals and a lost terminal end the app in order.
 
     Plain handlers, and not the loop's: they work also while the loop waits for something.
@@ -36,6 +39,7 @@ async def watched(app: App[int], noted: Callable[[BaseException], None]) -> Asyn
     Args:
         app: What is ended.
         noted: Told of what went wrong in a thread or a task that nobody waits for; what Python would print over the screen.
+        guard: Knows the terminal, which is put back where the app cannot do that any more.
     """
     loop = asyncio.get_running_loop()
     resort = threading.Event()
@@ -45,7 +49,7 @@ async def watched(app: App[int], noted: Callable[[BaseException], None]) -> Asyn
         code = SIGNALS[signal.Signals(number)]
         if not resort.is_set():
             resort.set()
-            threading.Thread(target=_last_resort, args=(app, code), name="tui-host-last", daemon=True).start()
+            threading.Thread(target=_last_resort, args=(guard, code), name="tui-host-last", daemon=True).start()
         loop.call_soon_threadsafe(partial(app.exit, return_code=code))
 
     def failed_thread(failure: threading.ExceptHookArgs) -> None:
@@ -88,16 +92,16 @@ def is_terminal_gone() -> bool:
     return not os.isatty(0)
 
 
-def _last_resort(app: App[int], code: int) -> None:
+def _last_resort(guard: Guard, code: int) -> None:
     time.sleep(LAST_SECONDS)
-    textual_private.restore_terminal(app)
+    restore(guard)
     os._exit(code)  # the guard ends the servers once this process is gone
 
 
-def leave_output(app: App[int], code: int) -> None:
+def leave_output(app: App[int], code: int, guard: Guard) -> None:
     """Write what is still buffered. Where nobody reads it any more, drop it, so that the interpreter's end does not fail by it."""
     if textual_private.is_stuck(app):
-        textual_private.restore_terminal(app)
+        restore(guard)
         os._exit(code)  # the interpreter would wait for the writer's lock
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tui_host.errors import SettingsError
 
 if TYPE_CHECKING:
+    from tui_host.servers.guard import Guard
     from tui_host.settings.schema import Settings
     from tui_host.tui.app import TuiHost
 
@@ -33,13 +34,21 @@ def run_app(settings: Settings) -> int:
         raise SettingsError(
             "this terminal cannot place text", where="TERM", remedy="set TERM, or use tui-host ask TEXT"
         )
+    from tui_host.servers.guard import Guard
     from tui_host.tui.ending import leave_output
+    from tui_host.tui.pausing import PausableLoop
+    from tui_host.tui.terminal import found_terminal
 
     _write_utf8()
-    app = asyncio.run(_run(settings))
+    guard = Guard(found_terminal())
+    try:
+        with asyncio.Runner(loop_factory=PausableLoop) as runner:
+            app = runner.run(_run(settings, guard))
+    finally:
+        guard.bye()
     error = app.crash or app.host.fault
     code = app.return_code or 0
-    leave_output(app, code)
+    leave_output(app, code, guard)
     if error is not None:
         raise error
     return code
@@ -51,21 +60,21 @@ def _write_utf8() -> None:
         sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
 
 
-async def _run(settings: Settings) -> TuiHost:
+async def _run(settings: Settings, guard: Guard) -> TuiHost:
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
     from tui_host.tui.ending import watched
     from tui_host.tui.textual_private import keep_pastes_text
 
     keep_pastes_text()
-    app = TuiHost(Host(settings))
+    app = TuiHost(Host(settings, guard=guard))
     theme = settings.ui.theme
     if theme is not None and theme not in app.available_themes:  # only Textual knows which there are
         themes = ", ".join(sorted(app.available_themes))
         raise SettingsError(
             f"there is no theme {theme!r}", where=f"{settings.config_file}: ui.theme", remedy=f"take one of: {themes}"
         )
-    async with watched(app, app.noted), around(app):
+    async with watched(app, app.noted, guard), around(app), drawing(app, guard):
         await app.run_async()
     return app
 
@@ -88,3 +97,26 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
         finally:
             app.first_frame.set()  # an app that ended before its first frame still has a host to end
             app.host.stop()
+
+
+@asynccontextmanager
+async def drawing(app: TuiHost, guard: Guard) -> AsyncGenerator[None]:
+    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing."""
+    from tui_host.tui.pausing import PausableLoop, pausing
+
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, PausableLoop)  # noqa: S101 - made in `run_app`
+
+    async def watch() -> None:
+        await app.first_frame.wait()
+        with pausing(app, loop, guard):
+            await asyncio.to_thread(guard.draw)
+            await asyncio.Event().wait()
+
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            guard.leave()

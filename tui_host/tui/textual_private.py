@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import termios
-import threading
 import time
 from contextlib import suppress
 from functools import partial
@@ -30,10 +27,6 @@ PATIENCE = 1.0
 """Seconds that a terminal may take to read the last of what it is sent, before the program ends without that."""
 WRITER = "textual-output"
 """The name of the thread that writes to the terminal."""
-RESET = b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
-"""Undoes every mode that Textual's driver sets, in its order."""
-
-
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 
 
@@ -108,25 +101,6 @@ def is_stuck(app: App[int]) -> bool:
     """Whether something is still to be written to the terminal though the app has ended."""
     writer = getattr(app._driver, "_writer_thread", None)
     return isinstance(writer, WriterThread) and writer.is_alive()
-
-
-def restore_terminal(app: App[int]) -> None:
-    """Put the terminal back, as far as it takes anything in, from outside of the event loop and of Textual's writer."""
-    driver = app._driver
-    if driver is None:
-        return
-    attributes = getattr(driver, "attrs_before", None)
-    if attributes is not None:
-        with suppress(termios.error, OSError):
-            termios.tcsetattr(0, termios.TCSANOW, attributes)
-    reset = threading.Thread(target=_reset, name="tui-host-reset", daemon=True)
-    reset.start()
-    reset.join(PATIENCE)
-
-
-def _reset() -> None:
-    with suppress(OSError):
-        os.write(2, RESET)
 
 
 def _stop_writer(writer: WriterThread) -> None:
