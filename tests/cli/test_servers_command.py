@@ -79,7 +79,7 @@ def test_check_tells_of_each_enabled_server_and_fails_if_one_does(checked: Ended
     ]
     good = lines.index("good: ready  2025-11-25 (stateful)  hostile good 1")
     assert lines[good + 1 : good + 4] == ["  echo", "  slow", "  progress"]
-    assert "mute: failed    no answer to initialize within 0.5 s" in lines
+    assert "mute: failed  no answer to initialize within 0.5 s" in lines
     assert any(line.startswith("nowhere: failed") and "no-such-command-here was not found" in line for line in lines)
     assert any(line.startswith("bare: failed") and "NOT_THERE is not set" in line for line in lines)
     # A check is no session: it leaves nothing.
@@ -88,7 +88,7 @@ def test_check_tells_of_each_enabled_server_and_fails_if_one_does(checked: Ended
 
 def test_what_a_failed_server_wrote_is_shown_and_acts_on_no_terminal(checked: Ended) -> None:
     lines = checked.text.splitlines()
-    exits = lines.index("exits: failed    exited (4)")
+    exits = lines.index("exits: failed  exited (4)")
     assert lines[exits + 1] == "  | ␛[2Jno license found␇"
 
 

@@ -207,6 +207,7 @@ async def test_a_refused_connection_is_one_line() -> None:
             status = running.status("gone")
             assert status.state == "failed"
             assert "refused" in status.detail
+            assert status.notices == ()  # it is told once
             assert "\n" not in status.detail
             assert running.status("good").state == "ready"
 

@@ -127,8 +127,9 @@ def _tell(host: Host, statuses: Sequence[ServerStatus]) -> None:
 
 
 def _lines(status: ServerStatus) -> Iterator[str]:
-    version = f"  {status.protocol_version} ({status.era})" if status.protocol_version else ""
-    yield f"{status.name}: {status.state}{version}  {status.server_info}  {status.detail}".rstrip()
+    version = f"{status.protocol_version} ({status.era})" if status.protocol_version else ""
+    told_of_it = (f"{status.name}: {status.state}", version, status.server_info, status.detail)
+    yield "  ".join(words for words in told_of_it if words)
     told: set[str] = set()
     for tool in status.tools:
         name = tool.name or "a tool without a name"

@@ -112,7 +112,7 @@ class Connection:
             malformed=counts.malformed if tap is None else tap.malformed,
             stderr=() if child is None else tuple(map(shown, child.errors.last(STDERR_LINES))),
             exit_code=None if child is None else child.process.exit_code,
-            notices=(*status.notices, *_live_notices(wire)),
+            notices=(*status.notices, *_live_notices(wire, status.detail)),
         )
 
     async def run(self) -> None:
@@ -410,15 +410,17 @@ def silence_sdk() -> None:
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
 
 
-def _live_notices(wire: Wire) -> list[str]:
+def _live_notices(wire: Wire, detail: str) -> list[str]:
+    """What is to be known of a wire now, save what the state's own line says already."""
     counts, child = wire.repair.counts, wire.child
     told: list[str] = []
     if child is not None and child.unread_since is not None:
         told.append(f"it has not read its standard input for {time.monotonic() - child.unread_since:.0f} s")
     if child is not None and child.errors.unrecorded:
         told.append(f"{child.errors.unrecorded:,} bytes of its standard error came too fast to be recorded")
-    if wire.gate is not None and wire.gate.last is not None:
-        told.append(f"the last request failed: {words_of_answer(wire.gate.last)}")
+    failed = words_of_answer(wire.gate.last) if wire.gate is not None and wire.gate.last is not None else ""
+    if failed and failed not in detail:
+        told.append(f"the last request failed: {failed}")
     if counts.merged:
         told.append(f"{counts.merged:,} notifications came too fast; only the newest of each kind was acted upon")
     if counts.refused or wire.refused:
