@@ -36,11 +36,11 @@ def ask(arguments: Arguments, settings: Settings) -> int:
     """Ask, answer, and say by the exit code how it went."""
     if arguments.no_record and arguments.session:
         raise SettingsError("--session goes on with what is recorded", where="--no-record", remedy="leave one out")
-    text = _question(arguments.words[0])
-    if not arguments.session or arguments.model is not None:
-        _check_model(settings, settings.model or DEFAULT_MODEL, where="model")
     asking = _Asking(arguments, settings)
     try:
+        text = _question(arguments.words[0])
+        if not arguments.session or arguments.model is not None:
+            _check_model(settings, settings.model or DEFAULT_MODEL, where="model")
         return anyio.run(asking.run, text)
     except SettingsError:
         raise
@@ -70,7 +70,12 @@ def _question(word: str) -> str:
         if word == "-":
             if sys.stdin is None:
                 raise SettingsError("standard input is closed", where="ask -", remedy="send the question into it")
-            text = sys.stdin.buffer.read(MOST_TEXT + 1).decode()
+            data = sys.stdin.buffer.read(MOST_TEXT + 1)
+            if len(data) > MOST_TEXT:  # before it is decoded: the limit may cut a character
+                raise SettingsError(
+                    f"the question is longer than {MOST_TEXT:,} bytes", where="ask -", remedy="send less"
+                )
+            text = data.decode()
         else:
             text = word.encode(errors="surrogateescape").decode()  # the bytes as they were typed
     except UnicodeDecodeError as error:
@@ -79,8 +84,6 @@ def _question(word: str) -> str:
             where=f"ask {'-' if word == '-' else 'TEXT'}",
             remedy="send text",
         ) from None
-    if len(text) > MOST_TEXT:
-        raise SettingsError(f"the question is longer than {MOST_TEXT:,} bytes", where="ask -", remedy="send less")
     if not text.strip():
         raise SettingsError("there is no question", where="ask", remedy='tui-host ask "what is 6 × 7?"')
     return text
@@ -173,6 +176,9 @@ class _Asking:
             self._value(_to_json(session, result))
         elif result.answer is not None:
             output.text(self._host.redacted(result.answer))
+        for status in self._host.pool.statuses() if self._host.pool is not None else ():
+            if status.state == "failed":
+                self._say(f"{status.name} is not connected: {status.detail}")
         if not self._asks:
             for words in _refusals(result.outcomes):
                 self._say(words)
