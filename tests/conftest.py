@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,25 @@ from hypothesis import settings
 settings.register_profile("project", deadline=None, max_examples=60)
 settings.load_profile("project")
 
+# Each worker would rewrite the asserts of every test module anew, which takes longer than all the rest of its start.
+sys.dont_write_bytecode = False
+
 KEYS_OF_PROVIDERS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "DEEPSEEK_API_KEY")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Two workers a core for the whole suite, which waits much: for processes, sockets, screens. Tests that are named run here.
+
+    Without a worker between them a debugger reaches them, and `tests/bench` and `tests/interop` have the machine for themselves.
+    """
+    if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
+        return None
+    whole = {Path(__file__).parent, Path(__file__).parents[1]}
+    if not any(Path(each.partition("::")[0]).resolve() in whole for each in config.args):
+        return 0
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return min(max(2 * cores, 2), 8)
 
 
 @pytest.fixture(scope="session")
