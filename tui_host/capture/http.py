@@ -6,12 +6,14 @@ MCP server the JSON-RPC messages in the bodies become `frame` records beside the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.ending import Ending, Reason
+from tui_host.capture.faults import reason_of, words_of
 from tui_host.capture.http_frames import HttpFrames
 from tui_host.capture.record import Draft, Head, Place, Redaction
 from tui_host.capture.recording import Recording
@@ -83,6 +85,29 @@ class ObservedExchange:
         self._redactor = recorder.redactor.stream()
         self._size = self._kept = 0
         self._ended = False
+
+    @contextmanager
+    def sending(self) -> Generator[None]:
+        """While the block sends and waits for the head, what is raised in it is this exchange's end, and is raised on."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(words_of(error), reason_of(error))
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    async def passing(self, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+        """The chunks of the response's body, each recorded before it is passed on, and how it ended."""
+        try:
+            async for data in body:
+                self.chunk(data)
+                yield data
+        except Exception as error:
+            self.fail(words_of(error), reason_of(error))
+            raise
+        self.end()
 
     def response(self, status: int, headers: Headers) -> None:
         """The head of the response has come."""

@@ -11,7 +11,6 @@ import httpx2
 from typing_extensions import override
 
 from tui_host.capture.context import current_place
-from tui_host.capture.faults import reason_of, words_of
 from tui_host.capture.http import ObservedExchange, Observer, header_pairs
 
 
@@ -37,14 +36,8 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         exchange = self._observer.begin(
             request.method, str(request.url), header_pairs(request.headers.raw), body, current_place.get()
         )
-        try:
+        with exchange.sending():
             response = await self._inner.handle_async_request(request)
-        except Exception as error:
-            exchange.fail(words_of(error), reason_of(error))
-            raise
-        except BaseException:
-            exchange.close()
-            raise
         exchange.response(response.status_code, header_pairs(response.headers.raw))
         if not isinstance(response.stream, httpx2.AsyncByteStream):
             raise TypeError("the inner transport must answer with an asynchronous stream")
@@ -66,15 +59,8 @@ class _RecordedStream(httpx2.AsyncByteStream):
         self._exchange = exchange
 
     @override
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for data in self._inner:
-                self._exchange.chunk(data)
-                yield data
-        except Exception as error:
-            self._exchange.fail(words_of(error), reason_of(error))
-            raise
-        self._exchange.end()
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._exchange.passing(self._inner)
 
     @override
     async def aclose(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.frames import frame_head
-from tui_host.capture.record import Draft, Place
+from tui_host.capture.record import NOWHERE, Draft, Place
 
 
 class Recording(Protocol):
@@ -28,8 +29,9 @@ class StdioTap:
 
     def __init__(self, recorder: Recording, *, peer: str, connection: str) -> None:
         self._recorder = recorder
-        self._peer = peer
-        self._connection = connection
+        self._in = Draft(wire="mcp", kind="frame", peer=peer, direction="in", connection=connection)
+        self._out = replace(self._in, direction="out")
+        self._error = replace(self._in, wire="stderr", kind="line")
         self._correlator = Correlator()
         self.sent = 0
         self.received = 0
@@ -40,18 +42,7 @@ class StdioTap:
         self.sent += 1
         head = frame_head(line)
         seen = self._correlator.see("out", head, place)
-        self._recorder.append(
-            Draft(
-                wire="mcp",
-                kind="frame",
-                peer=self._peer,
-                direction="out",
-                place=seen.place,
-                connection=self._connection,
-                data=line,
-                malformed=head.reason or seen.odd or None,
-            )
-        )
+        self._keep(self._out, line, head.reason or seen.odd, seen.place)
 
     def into(self, line: bytes, fault: str | None) -> bool:
         """Record a line that came from the server; whether it is a message."""
@@ -62,46 +53,18 @@ class StdioTap:
         if not is_message and line.strip():
             self.malformed += 1
         reason = fault or ("" if is_message or line.strip() else "an empty line") or head.reason or seen.odd
-        self._recorder.append(
-            Draft(
-                wire="mcp",
-                kind="frame",
-                peer=self._peer,
-                direction="in",
-                place=seen.place,
-                connection=self._connection,
-                data=line,
-                malformed=reason or None,
-            )
-        )
+        self._keep(self._in, line, reason, seen.place)
         return is_message
 
     def junk(self, block: bytes, lines: int) -> None:
         """Record lines that are no messages, together."""
         self.received += lines
         self.malformed += lines
-        self._recorder.append(
-            Draft(
-                wire="mcp",
-                kind="frame",
-                peer=self._peer,
-                direction="in",
-                connection=self._connection,
-                data=block,
-                malformed=f"{lines:,} lines that are no messages, too fast for a record each",
-            )
-        )
+        self._keep(self._in, block, f"{lines:,} lines that are no messages, too fast for a record each")
 
     def error(self, line: bytes, fault: str | None) -> None:
         """Record a line of standard error."""
-        self._recorder.append(
-            Draft(
-                wire="stderr",
-                kind="line",
-                peer=self._peer,
-                direction="in",
-                connection=self._connection,
-                data=line,
-                malformed=fault,
-            )
-        )
+        self._keep(self._error, line, fault)
+
+    def _keep(self, draft: Draft, data: bytes, malformed: str | None, place: Place = NOWHERE) -> None:
+        self._recorder.append(replace(draft, data=data, malformed=malformed or None, place=place))
