@@ -76,7 +76,7 @@ class LadderView(PieceView):
         self._filter_due = 0.0
         self._filter_stale = False
         self.following = True
-        self.new_below = 0
+        self._new = 0
 
     # What the inspector asks.
 
@@ -106,6 +106,13 @@ class LadderView(PieceView):
         """Rows in the LLM and in the MCP lane, of the turn of the selected row."""
         home = self.home
         return self._index.counts(home) if home is not None else (0, 0)
+
+    @property
+    def new_below(self) -> int:
+        """Rows that came since the person moved; while following, those below what is seen."""
+        if not self.following:
+            return self._new
+        return max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
 
     @property
     def home(self) -> Row | None:
@@ -194,7 +201,7 @@ class LadderView(PieceView):
         if self.following:
             self._follow()
         else:
-            self.new_below += new
+            self._new += new
             line = self._index.line_of(at_top) if first is not None and at_top is not None else None
             if line is not None:
                 self.show_line(line, top=True)
@@ -208,11 +215,11 @@ class LadderView(PieceView):
         count = len(self._index)
         if not count:
             return
+        self._new = 0
         newest = self._newest_line
         self.show_line(count - 1)
         self._choose(newest)
         self.show_line(newest)
-        self.new_below = max(0, count - self.top - max(1, self.view_height))
 
     @property
     def _newest_line(self) -> int:
@@ -341,8 +348,7 @@ class LadderView(PieceView):
             self.post_message(self.CursorMoved(self, number))
         self.show_line(0 if number == 1 else number)
         self.following = number in {count - 1, self._newest_line}
-        if self.following:
-            self.new_below = 0
+        self._new = 0 if self.following else self._new
         self.post_message(self.Moved())
 
     @override
