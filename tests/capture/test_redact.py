@@ -252,3 +252,11 @@ def test_the_record_names_what_was_taken_out_before_too() -> None:
     draft = replace(Draft(wire="mcp", kind="chunk", data=KEY.encode()), redacted=(earlier,))
 
     assert REDACTOR.draft(draft).redacted == (earlier, Redaction(where="data", name="API_KEY", length=len(KEY)))
+
+
+def test_the_pieces_of_a_text_are_the_text_and_name_what_is_secret() -> None:
+    text = f"a {KEY} ü {KEY}"
+    assert REDACTOR.pieces(text) == [("a ", ""), (KEY, "API_KEY"), (" ü ", ""), (KEY, "API_KEY")]
+    assert REDACTOR.pieces("nothing") == [("nothing", "")]
+    assert REDACTOR.pieces("") == []
+    assert REDACTOR.lengths == {"API_KEY": len(KEY), "ODD": len(ODD)}

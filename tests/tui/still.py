@@ -201,6 +201,10 @@ class Still:
             while not all(word in text_of(runs_of(self.app)) for word in words):
                 await self.pilot.pause(0.02)
 
+    def shows(self, words: str) -> bool:
+        """Whether this stands on the screen."""
+        return words in text_of(runs_of(self.app))
+
     async def looks_like(self, name: str, *, colours: bool = False) -> None:
         """Wait until the screen is like a golden picture, else tell the difference; all on it must be readable."""
         assert self.pilot is not None

@@ -15,17 +15,19 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static, TextArea
 from typing_extensions import override
 
+from tui_host.capture.redact import Redactor
 from tui_host.capture.visible import hidden
 from tui_host.chat.arguments import canonical
 from tui_host.chat.policy import CallRequest, Decision, Question
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.approval import Approval
-from tui_host.tui.widgets.approval_edit import misfits, read_edit
+from tui_host.tui.widgets.approval_edit import editable, misfits, read_edit
 from tui_host.tui.widgets.approval_field import Field
 from tui_host.tui.widgets.approval_quiet import Quiet
-from tui_host.tui.widgets.approval_words import call_row, description_of, editable, hints_of
+from tui_host.tui.widgets.approval_words import call_row, description_of, hints_of
 
 SCHEMA: JSON = {
     "type": "object",
@@ -33,6 +35,7 @@ SCHEMA: JSON = {
     "required": ["a", "b"],
 }
 KEY = "hunter2-hunter2"
+SECRETS = Redactor([("KEY", KEY)])
 HINTS = (("readOnlyHint", True),)
 
 
@@ -95,7 +98,7 @@ class Asking(App[None]):
             Approval(
                 self.questions,
                 on_grant=self.granted.append,
-                redact=lambda text: text.replace(KEY, "⟨secret:KEY⟩"),
+                mask=Mask(lambda: SECRETS),
                 glyphs=self._glyphs,
                 quiet_seconds=self._quiet,
             )
@@ -644,7 +647,7 @@ def test_a_complaint_says_its_place_once() -> None:
 
 def test_an_editor_shows_hidden_characters_as_escapes_of_the_same_value() -> None:
     arguments = canonical({"a": HOSTILE, "b": "中文 é"})
-    shown = editable(arguments)
+    shown = editable(arguments, Mask()).text
     assert not hidden(shown)
     assert canonical(json.loads(shown)) == arguments
     assert "中文 é" in shown
@@ -682,12 +685,62 @@ async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approv
     async with app.run_test(size=(100, 40)) as pilot:
         await armed(pilot, app)
         assert KEY not in text(app)
-        assert '"a": "⟨secret:KEY⟩"' in text(app)
+        assert '"a": "••• KEY (15)"' in text(app)
         assert "a secret of yours is in it" in text(app)
-        assert "Send ⟨secret:KEY⟩." in text(app)
+        assert "Send ••• KEY (15)." in text(app)
         await decide(pilot, app, "y")
         assert asked.decision is not None
         assert KEY in asked.decision.arguments.decode()
+
+
+async def test_an_edit_shows_marks_and_what_is_sent_has_the_values_where_they_were_left() -> None:
+    fake = "⟨secret:KEY⟩"
+    asked = question(arguments={"a": KEY, "b": fake})
+    app = Asking(asked)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await armed(pilot, app)
+        assert '"a": "••• KEY (15)"' in text(app)
+        assert f'"b": "{fake}"' in text(app)
+        await decide(pilot, app, "e")
+        field = app.query_one("#approval-edit", Field)
+        assert KEY not in field.text
+        assert '"a": "⟨secret:KEY#2⟩"' in field.text
+        said = "⟨secret:KEY#2⟩: a secret of yours; its value is sent wherever the mark stands"
+        assert said in " ".join(text(app).replace("│", " ").split())
+        field.load_text('{"a": 1, "b": ⟨secret:KEY#2⟩}')
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "not JSON" in " ".join(text(app).split())
+        assert "hunter2" not in text(app)
+        field.load_text(f'{{"a": 7, "b": 5, "note": "Bearer ⟨secret:KEY#2⟩", "fake": "{fake}"}}')
+        await pilot.press("enter")
+        await pilot.pause()
+        assert '"note": "Bearer ••• KEY (15)"' in text(app)
+        assert "the value itself would be sent" in " ".join(text(app).replace("│", " ").split())
+        assert "hunter2" not in text(app)
+        await decide(pilot, app, "y")
+        assert asked.decision is not None
+        sent: JSON = {"a": 7, "b": 5, "note": f"Bearer {KEY}", "fake": fake}
+        assert asked.decision.arguments == canonical(sent)
+
+
+async def test_a_secret_is_not_halved_where_a_description_is_cut() -> None:
+    app = Asking(question(description=f"{'x' * 8 * 60}{KEY} end"))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await armed(pilot, app)
+        assert "hunter" not in text(app).replace("\n", "")
+
+
+@pytest.mark.parametrize("secret", ['quo"te\\back-slash', "zero\u200bwidth-key", "12345678", "schlüssel-wörter"])
+def test_marks_left_in_place_give_back_the_same_arguments(secret: str) -> None:
+    mask = Mask(lambda: Redactor([("S", secret)]))
+    arguments = canonical(
+        {"a": secret, "b": int(secret) if secret.isdigit() else 1, "c": f"x{secret}y", "⟨secret:S⟩": HOSTILE}
+    )
+    shown = editable(arguments, mask)
+    assert secret not in shown.text
+    assert shown.values
+    assert read_edit(shown.text, None, shown.values) == arguments
 
 
 async def test_an_endless_description_is_cut_beside_the_question_and_whole_behind_d() -> None:

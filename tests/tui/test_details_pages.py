@@ -16,7 +16,8 @@ from tui_host.capture.record import Redaction
 from tui_host.capture.rows import Row
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
-from tui_host.tui.widgets.details_page import Page, cut, fitting, masked
+from tui_host.tui.masks import masked
+from tui_host.tui.widgets.details_page import Page, cut, fitting
 from tui_host.tui.widgets.details_text import TextPage, hex_text, is_text
 from tui_host.tui.widgets.details_tree import Entry, TreePage
 from tui_host.tui.widgets.details_wire import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 from urllib.parse import quote, quote_plus, unquote_plus
@@ -83,7 +83,12 @@ class _Hit:
 
 def mark(name: str) -> str:
     """What stands where a secret was; nothing in it needs escaping in JSON."""
-    return f"⟨secret:{_NOT_IN_A_NAME.sub('_', name)}⟩"
+    return f"⟨secret:{name_in_mark(name)}⟩"
+
+
+def name_in_mark(name: str) -> str:
+    """A secret's name as its mark has it."""
+    return _NOT_IN_A_NAME.sub("_", name)
 
 
 class Redactor:
@@ -136,6 +141,26 @@ class Redactor:
     def text(self, text: str) -> str:
         """A text without the secrets known by value."""
         return self._text(text)[0]
+
+    def pieces(self, text: str) -> list[tuple[str, str]]:
+        """A text cut where secrets known by value stand in it: each piece with the secret's name, empty for what is none."""
+        data = text.encode("utf-8", "surrogatepass")
+        hits = _hits(data, self._needles) if self._needles else []
+        if not hits:
+            return [(text, "")] if text else []
+        found: list[tuple[str, str]] = []
+        end = 0
+        for hit in hits:
+            found.append((data[end : hit.start].decode("utf-8", "surrogatepass"), ""))
+            found.append((data[hit.start : hit.end].decode("utf-8", "surrogatepass"), name_in_mark(hit.needle.name)))
+            end = hit.end
+        found.append((data[end:].decode("utf-8", "surrogatepass"), ""))
+        return [piece for piece in found if piece[0]]
+
+    @property
+    def lengths(self) -> Mapping[str, int]:
+        """How many characters each secret has, by its name as marks have it."""
+        return {name_in_mark(name): len(value) for value, name in self._names.items()}
 
     def json_text(self, text: str) -> str:
         """JSON without the secrets known by value; still JSON, even where a number looks like a secret."""

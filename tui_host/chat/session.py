@@ -145,7 +145,7 @@ class Session:
         self.turn += 1
         self.step = 0
         if not self.title:
-            self.title = title_of(text)
+            self.title = title_of(self.redact(text))
         self.draft = ""
         self.save()
         self.conversation.add(UserItem(turn=self.turn, text=text))

@@ -146,7 +146,7 @@ class Host:
             self.notices.extend(self.store.notices)
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
-        self.recorder = Recorder(self.store, self._redactor(), capture=capture, kind=kind)
+        self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)
         self.pool = Pool(settings.servers, self.recorder, settings.environment, guard=self._guard)
         self._client = ModelClient(self.recorder, settings.environment)
         self._demo = DemoModel(self.recorder, settings.environment)
@@ -336,14 +336,15 @@ class Host:
 
     def redacted(self, text: str) -> str:
         """A text for a person or a pipe, without the secrets known by value."""
-        return self._redactor().text(text)
+        return self.redactor.text(text)
 
     def redacted_json(self, text: str) -> str:
         """JSON without the secrets known by value; still JSON."""
-        return self._redactor().json_text(text)
+        return self.redactor.json_text(text)
 
-    def _redactor(self) -> Redactor:
-        """The recorder's; before there is one, one that knows the same secrets."""
+    @property
+    def redactor(self) -> Redactor:
+        """What knows the secrets: the recorder's; before there is one, one that knows the same secrets."""
         from tui_host.capture.redact import Redactor
 
         if self.recorder is not None:

@@ -24,6 +24,7 @@ from tui_host.tui.filters import Clean
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.keys import ACTIONS, Action
 from tui_host.tui.markdown.parser import load
+from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.help import HelpScreen, place_of
 from tui_host.tui.screens.main import MainScreen
 from tui_host.tui.screens.model import ModelScreen
@@ -146,8 +147,9 @@ class TuiHost(App[int]):
 
     def _opened(self) -> None:
         """The host is there: say what it has to tell, put back a draft, and look for model servers on this machine."""
+        mask = mask_of(self.host, self._glyphs)
         for notice in self.host.notices:
-            self.notify(line(notice, 300), severity="warning", markup=False, timeout=10)
+            self.notify(line(mask(notice), 300), severity="warning", markup=False, timeout=10)
         if not self.session.turn:
             self.run_worker(self._look_around())
 

@@ -20,6 +20,7 @@ class Glyphs:
         done: It went well.
         failed: It did not.
         bullets: Of lists, by depth.
+        hidden: In the place of a secret; three cells.
         state: A full and an empty circle, a half one for what is under way.
     """
 
@@ -32,12 +33,23 @@ class Glyphs:
     done: str = "✓"
     failed: str = "✗"
     bullets: str = "•◦‣"
+    hidden: str = "•••"
     state: str = "●○◐"
 
 
 UNICODE = Glyphs()
 ASCII = Glyphs(
-    bar="|", thin="|", box="++++-|", cross="+++++", dot="-", more="~", done="+", failed="x", bullets="*-+", state="*o~"
+    bar="|",
+    thin="|",
+    box="++++-|",
+    cross="+++++",
+    dot="-",
+    more="~",
+    done="+",
+    failed="x",
+    bullets="*-+",
+    hidden="***",
+    state="*o~",
 )
 
 

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from tui_host.chat.conversation import UserItem
 from tui_host.tui.keys import ACTIONS
+from tui_host.tui.masks import mask_of
 from tui_host.tui.offers import offers
 from tui_host.tui.widgets import status
 from tui_host.tui.widgets.approval import Approval
@@ -77,6 +78,7 @@ class MainScreen(Screen[None]):
         self._host = host
         self._session = session
         self._glyphs = glyphs
+        self._mask = mask_of(host, glyphs)
         self._wanted: Arrangement = "both"
         self._side: Arrangement = "chat"  # which one of the two where there is room for one
         self._is_narrow = False
@@ -98,7 +100,11 @@ class MainScreen(Screen[None]):
         with Horizontal(id="body"):
             with Container(id="chat"), Vertical(id="talk"):
                 yield Transcript(
-                    self._session.conversation, empty=offers(self._host.settings), glyphs=self._glyphs, id="transcript"
+                    self._session.conversation,
+                    empty=offers(self._host.settings),
+                    glyphs=self._glyphs,
+                    mask=self._mask.marks,
+                    id="transcript",
                 )
                 yield status.Line(id="waiting")
                 yield self._prompt
@@ -238,7 +244,7 @@ class MainScreen(Screen[None]):
 
     def _ask(self) -> None:
         self._asked = list(self._session.questions)
-        self._approval = Approval(self._asked, on_grant=self._granted, redact=self._host.redacted, glyphs=self._glyphs)
+        self._approval = Approval(self._asked, on_grant=self._granted, mask=self._mask, glyphs=self._glyphs)
         if self._shows_chat:
             self.set_focus(None)  # what is disabled hands its focus to the next one: that would be a detail
         self.query_one("#talk").disabled = True

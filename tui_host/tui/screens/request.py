@@ -13,6 +13,7 @@ from typing_extensions import override
 from tui_host.capture.ladder import Ladder
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
+from tui_host.tui.masks import mask_of, masked
 from tui_host.tui.screens.page import PageScreen
 from tui_host.tui.widgets.details import Detail
 
@@ -144,10 +145,10 @@ class RequestScreen(PageScreen):
         try:
             draft = await self._host.coming(self._session, self._unsent)
         except TuiHostError as error:
-            self._note(f"There can be no request: {error}")
+            self._note(f"There can be no request: {mask_of(self._host, self.glyphs)(str(error))}")
             return
         url = draft.head.url if draft.head is not None and draft.head.url is not None else ""
-        self.say(f"The coming request   POST {line(url, 200)}   {len(draft.data):,} bytes")
+        self.say(f"The coming request   POST {line(masked(url, draft.redacted), 200)}   {len(draft.data):,} bytes")
         self.source = source = ComingSource(draft, self._wires)
         detail = self.query_one(Detail)
         detail.show(source, source.row)

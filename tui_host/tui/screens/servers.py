@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import Glyphs
+from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import LOW, PageScreen
 from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
@@ -72,7 +73,8 @@ class ServersScreen(PageScreen):
         self._host = host
         self._statuses: tuple[ServerStatus, ...] = ()
         self._frames = Frames()
-        self._parts = Parts()
+        self._mask = mask_of(host)
+        self._parts = Parts(self._mask)
         self._due = 0.0
         self._flipped: dict[str, set[str]] = {}
         self._told: tuple[ServerStatus, int] | None = None
@@ -85,6 +87,8 @@ class ServersScreen(PageScreen):
     def on_mount(self) -> None:
         """Look for the first time."""
         self._is_up = True
+        self._mask = mask_of(self._host, self.glyphs)
+        self._parts = Parts(self._mask)
         self.look()
 
     @override
@@ -147,8 +151,8 @@ class ServersScreen(PageScreen):
             status.name,
             self._parts.of(status, frames),
             flipped=self._flipped.setdefault(status.name, set()),
-            failed=failure_of(status),
-            notes=notes_of(status),
+            failed=failure_of(status, self._mask),
+            notes=notes_of(status, self._mask),
         )
         view.show(page, hold=is_same)
         ended = time.perf_counter()

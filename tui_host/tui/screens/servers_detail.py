@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from tui_host.capture.frames import FrameHead, frame_head
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
-from tui_host.tui.widgets.details_page import masked
+from tui_host.tui.masks import Mask, masked
 from tui_host.tui.widgets.details_tree import Entry
 from tui_host.tui.widgets.ladder_lines import short_size
 
@@ -80,36 +81,41 @@ class Frames:
         return flow if flow is not None and flow.connection == status.connection else Flow(status.connection)
 
 
-def failure_of(status: ServerStatus) -> str:
+def failure_of(status: ServerStatus, mask: Mask) -> str:
     """Why it failed; empty if it did not."""
-    return f"{status.state}: {line(status.detail, 600)}" if status.state == "failed" else ""
+    return f"{status.state}: {line(mask(status.detail), 600)}" if status.state == "failed" else ""
 
 
-def notes_of(status: ServerStatus) -> list[str]:
+def notes_of(status: ServerStatus, mask: Mask) -> list[str]:
     """What stands above all: how it is, and what a person can do about it."""
-    notices = [f"notice: {line(notice, 400)}" for notice in status.notices]
+    notices = [f"notice: {line(mask(notice), 400)}" for notice in status.notices]
     if status.state == "failed":
         return ["r connects again", *notices]
-    reason = f": {line(status.detail, 600)}" if status.detail else ""
+    reason = f": {line(mask(status.detail), 600)}" if status.detail else ""
     remedy = ["r connects it"] if status.state in {"stopped", "disabled"} else []
     return [f"{status.state}{reason}", *remedy, *notices]
 
 
 class Parts:
-    """Makes the entries of a server; those of its tools once for each listing, for a server may have hundreds."""
+    """Makes the entries of a server; those of its tools once for each listing, for a server may have hundreds.
 
-    def __init__(self) -> None:
+    Args:
+        mask: Hides secrets; before anything is cut, so that no half of one is shown.
+    """
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
         self._listing: tuple[Tool, ...] | None = None
         self._tools = Entry(key="tools", label="tools")
 
     def of(self, status: ServerStatus, frames: Flow) -> list[Entry]:
         """All that is known of it."""
         if status.tools is not self._listing:
-            self._listing, self._tools = status.tools, _tools(status)
-        errors = [_stderr(status)] if status.stderr else []
+            self._listing, self._tools = status.tools, self._of_tools(status)
+        errors = [_stderr(status, self._mask)] if status.stderr else []
         parts = [
             *(errors if status.state == "failed" else ()),
-            *_facts(status),
+            *_facts(status, self._mask),
             self._tools,
             _frames(status, frames),
             *(errors if status.state != "failed" else ()),
@@ -118,53 +124,69 @@ class Parts:
             parts.append(_fact("stderr", "nothing"))
         return parts
 
+    def _of_tools(self, status: ServerStatus) -> Entry:
+        mask = self._mask
+        shown = [
+            replace(
+                tool,
+                name=mask(tool.name),
+                title=mask(tool.title),
+                description=mask(tool.description),
+                problem=None if tool.problem is None else mask(tool.problem),
+            )
+            for tool in status.tools
+        ]
+        return _tools(shown, mask)
+
 
 def _fact(name: str, words: str, *, text: str = "") -> Entry:
     text = text or (words if len(words) > _SHORT else "")
     return Entry(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
 
 
-def _facts(status: ServerStatus) -> list[Entry]:
+def _facts(status: ServerStatus, mask: Mask) -> list[Entry]:
     resources, templates, prompts = status.resources
-    facts = [_fact("command" if status.transport == "stdio" else "url", status.command, text=status.command)]
+    command = mask(status.command)
+    facts = [_fact("command" if status.transport == "stdio" else "url", command, text=command)]
     if status.server_info:
-        facts.append(_fact("calls itself", status.server_info))
+        facts.append(_fact("calls itself", mask(status.server_info)))
     if status.protocol_version:
         facts.append(_fact("protocol", f"{status.protocol_version} ({status.era}), {status.transport}"))
     if status.capabilities is not None:
         names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
-        facts.append(_fact("capabilities", names or "none", text=_json(status.capabilities)))
+        facts.append(_fact("capabilities", mask(names) or "none", text=mask(_json(status.capabilities))))
     if status.state == "ready":
         counts = {"resource": resources, "template": templates, "prompt": prompts}
         others = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
         facts.append(_fact("also lists", ", ".join(others) or "nothing"))
     if status.instructions:
-        facts.append(replace(_fact("instructions", status.instructions, text=status.instructions), form="plain"))
+        instructions = mask(status.instructions)
+        facts.append(replace(_fact("instructions", instructions, text=instructions), form="plain"))
     if status.exit_code is not None:
         facts.append(_fact("exit code", str(status.exit_code)))
     return facts
 
 
-def _stderr(status: ServerStatus) -> Entry:
+def _stderr(status: ServerStatus, mask: Mask) -> Entry:
     count = len(status.stderr)
     return Entry(
         key="stderr",
         label=f"{'stderr':<{_NAME}}last {count} line{'s' if count != 1 else ''}",
-        text=lambda: "\n".join(status.stderr),
+        text=lambda: mask("\n".join(status.stderr)),
         form="plain",
         opened=status.state == "failed",
         style="what",
     )
 
 
-def _tools(status: ServerStatus) -> Entry:
-    offered = [tool for tool in status.tools if tool.problem is None]
+def _tools(tools: Sequence[Tool], mask: Mask) -> Entry:
+    offered = [tool for tool in tools if tool.problem is None]
     tokens = sum(_tokens(tool) for tool in offered)
     return Entry(
         key="tools",
-        label=f"tools ({len(status.tools):,})",
-        figures=_size(sum(tool.size for tool in status.tools), tokens) if status.tools else (),
-        children=tuple(_tool(tool) for tool in status.tools),
+        label=f"tools ({len(tools):,})",
+        figures=_size(sum(tool.size for tool in tools), tokens) if tools else (),
+        children=tuple(_tool(tool, mask) for tool in tools),
         opened=True,
         style="what",
     )
@@ -185,17 +207,17 @@ def _tokens(tool: Tool) -> int:
     return _estimate(tool.fingerprint, f"{tool.name} {tool.description} {schema}")
 
 
-def _tool(tool: Tool) -> Entry:
+def _tool(tool: Tool, mask: Mask) -> Entry:
     parts = [
         Entry(
             key="description", label=tool.description or "(no description)", text=lambda: tool.description, form="plain"
         )
     ]
-    parts.append(Entry(key="schema", label="input schema", text=lambda: _json(tool.schema), opened=True))
+    parts.append(Entry(key="schema", label="input schema", text=lambda: mask(_json(tool.schema)), opened=True))
     if tool.output_schema is not None:
-        parts.append(Entry(key="output", label="output schema", text=lambda: _json(tool.output_schema)))
+        parts.append(Entry(key="output", label="output schema", text=lambda: mask(_json(tool.output_schema))))
     if tool.annotations:
-        hints = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations)
+        hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
         parts.append(Entry(key="annotations", label=f"the server says: {hints}", text=lambda: hints))
     problem = tool.problem is not None
     return Entry(

@@ -11,6 +11,7 @@ from textual.message import Message
 from tui_host.capture.search import Found, search
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
+from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import ChoiceScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
@@ -117,7 +118,7 @@ class SessionsScreen(ChoiceScreen):
         moment = time.localtime(info.updated_ns / 1_000_000_000)
         turns = f"{info.turns:,} turn{'s' if info.turns != 1 else ' '}"
         return Choice(
-            words=info.title or "untitled",
+            words=mask_of(self._host, self.glyphs).marks(info.title) or "untitled",
             before=f"{time.strftime('%Y-%m-%d %H:%M', moment)}  ",
             note=found.excerpt,
             right=(self._state(info, here), turns, line(info.model, 30), info.source),

@@ -19,8 +19,9 @@ from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
 from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.masks import Mask
 from tui_host.tui.widgets import approval_words as words
-from tui_host.tui.widgets.approval_edit import read_edit
+from tui_host.tui.widgets.approval_edit import Editable, editable, read_edit
 from tui_host.tui.widgets.approval_face import ApprovalFace
 from tui_host.tui.widgets.approval_field import Field
 from tui_host.tui.widgets.approval_quiet import DECIDING, QUIET_SECONDS, Quiet
@@ -61,15 +62,16 @@ class Approval(ApprovalFace, can_focus=True):
         questions: Sequence[Question],
         *,
         on_grant: Callable[[Question], None],
-        redact: Callable[[str], str] = str,
+        mask: Mask | None = None,
         glyphs: Glyphs = UNICODE,
         quiet_seconds: float = QUIET_SECONDS,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        super().__init__(questions, redact=redact, glyphs=glyphs, id=id)
+        super().__init__(questions, mask=mask or Mask(), glyphs=glyphs, id=id)
         self._on_grant = on_grant
         self._quiet = Quiet(quiet_seconds)
         self._asked_session = False
+        self._editable = Editable()
         self._has_complained = False  # about what stands in the field now
         self._ignored = ""  # the last key that came too early to decide
 
@@ -267,7 +269,8 @@ class Approval(ApprovalFace, can_focus=True):
     def action_edit(self) -> None:
         """Edit the arguments."""
         if self._current is not None:
-            self._open(self._editor, words.editable(self._arguments_of(self._current)), "")
+            self._editable = editable(self._arguments_of(self._current), self._mask)
+            self._open(self._editor, self._editable.text, words.stand_ins(self._editable.values))
 
     def _open(self, field: Field, text: str, message: str) -> None:
         self._asked_session = self._has_complained = False
@@ -309,9 +312,9 @@ class Approval(ApprovalFace, can_focus=True):
     def _take_edit(self, question: Question, text: str) -> bool:
         """Keep an edit to be shown and asked again; False if it cannot be sent, which is said in place."""
         try:
-            edited = read_edit(text, question.request.tool.schema)
+            edited = read_edit(text, question.request.tool.schema, self._editable.values)
         except TuiHostError as error:
-            self._message = visible(str(error), newlines=False)
+            self._message = visible(self._mask.values(str(error)), newlines=False)
             self._has_complained = True
             self._arrange()
             return False

@@ -14,6 +14,7 @@ from typing_extensions import override
 from tui_host.chat.policy import Question
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.markdown.wrap import clip
+from tui_host.tui.masks import Mask
 from tui_host.tui.widgets import approval_words as words
 from tui_host.tui.widgets.approval_arguments import Arguments
 from tui_host.tui.widgets.approval_field import Field
@@ -49,13 +50,13 @@ class ApprovalFace(Container):
         self,
         questions: Sequence[Question],
         *,
-        redact: Callable[[str], str],
+        mask: Mask,
         glyphs: Glyphs,
         id: str | None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(id=id, classes="-ascii" if glyphs.more.isascii() else None)
         self._questions: list[Question] = list(questions)
-        self._redact = redact
+        self._mask = mask
         self._glyphs = glyphs
         self._current: Question | None = None
         self._edits: dict[str, bytes] = {}
@@ -106,10 +107,10 @@ class ApprovalFace(Container):
         count = "" if len(left) == 1 else f"  {place} of {len(left)}"
         self.border_title = Content(f"Approve {len(left)} call{'s' if len(left) != 1 else ''}?{count}{later}")
         if self._shows_description:
-            text = words.description_of(question.request)
+            text = words.description_of(question.request, hide=self._mask.values)
         else:
-            text = words.arguments_text(self._arguments_of(question), raw=self._is_raw)
-        self._arguments.show(self._redact(text))
+            text = self._mask.values(words.arguments_text(self._arguments_of(question), raw=self._is_raw))
+        self._arguments.show(text)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -121,13 +122,13 @@ class ApprovalFace(Container):
         width = max(1, self.content_region.width or parent.size.width - 4)
         left = [other for other in self._questions if other.open]
         is_edited = question.request.call in self._edits
-        notice = words.notice(self._arguments_of(question), is_edited=is_edited, redact=self._redact)
+        notice = words.notice(self._arguments_of(question), is_edited=is_edited, mask=self._mask)
         said = "  ".join(part for part in (notice, self._message) if part)
         tool = question.request.tool
-        told = [self._redact(self._arguments_of(other).decode()) if len(left) > 1 else "" for other in left]
+        told = [self._mask.values(self._arguments_of(other).decode()) if len(left) > 1 else "" for other in left]
         start = left.index(question) if question in left else 0
         hints = "" if words.hints_fit(tool, width, told[start] if told else "") else words.hints_of(tool)
-        description = self._redact(words.description_of(question.request, hints, 8 * width))
+        description = words.description_of(question.request, hints, 8 * width, hide=self._mask.values)
         keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._working_keys())
         rows = {
             "calls": self._call_rows(left, told, start, width),

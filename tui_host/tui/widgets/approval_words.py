@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -14,11 +14,14 @@ from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.markdown.wrap import clip, fill, fold
+from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.status import DIM
 
 GAP = "   "
 """Between two keys."""
 CLAIM = "server says: "
+BEYOND = 4096
+"""Characters behind a cut that are looked at for a secret that the cut would halve."""
 LONGEST_LINE = 500
 """Characters of arguments that a call's one line is made from."""
 SHORTEST, ENOUGH = 8, 24
@@ -66,25 +69,31 @@ def hints_of(tool: Tool) -> str:
     return f"{CLAIM}{', '.join(found)}" if found else ""
 
 
-def description_of(request: CallRequest, hints: str = "", limit: int | None = None) -> str:
+def description_of(
+    request: CallRequest, hints: str = "", limit: int | None = None, *, hide: Callable[[str], str] = str
+) -> str:
     """What changed in the definition, hints that found no room elsewhere, and the server's own words about the tool.
 
     Args:
         request: The call.
         hints: Those that found no room.
         limit: Characters of the server's words, where only their beginning is shown.
+        hide: Takes secrets out, before anything is cut.
     """
     tool = request.tool
     parts: list[str] = []
     if request.changed:
-        parts.append(f"! changed since it was last approved: {visible(request.changed)}")
+        parts.append(f"! changed since it was last approved: {visible(hide(request.changed))}")
     count = hidden(tool.description) + hidden(tool.title)
     if count:
         parts.append(f"! its description has {count} hidden characters")
     if hints:
         parts.append(hints)
     words = f"{tool.title}: {tool.description}" if tool.title else tool.description
-    parts.append(visible(words[:limit]).strip() or "(the server gives no description)")
+    parts.append(
+        visible(hide(words[: None if limit is None else limit + BEYOND])[:limit]).strip()
+        or "(the server gives no description)"
+    )
     return "\n".join(parts)
 
 
@@ -179,15 +188,13 @@ def folded(text: str, width: int) -> list[str]:
     return lines
 
 
-def editable(arguments: bytes) -> str:
-    """The arguments for an editor: characters that would not be seen as JSON escapes, so that the value is the same."""
-    text = arguments_text(arguments, raw=False)
-    if visible(text) == text:
-        return text
-    return "".join(character if visible(character) == character else json.dumps(character)[1:-1] for character in text)
+def stand_ins(values: Iterable[str]) -> str:
+    """What the marks in the field are, empty if there is none."""
+    names = ", ".join(values)
+    return f"{names}: a secret of yours; its value is sent wherever the mark stands" if names else ""
 
 
-def notice(arguments: bytes, *, is_edited: bool, redact: Callable[[str], str]) -> str:
+def notice(arguments: bytes, *, is_edited: bool, mask: Mask) -> str:
     """What stands in the way of reading the arguments as they seem: an edit, hidden characters, a secret."""
     text = arguments.decode()
     notices: list[str] = []
@@ -196,8 +203,9 @@ def notice(arguments: bytes, *, is_edited: bool, redact: Callable[[str], str]) -
     count = hidden(text)
     if count:
         notices.append(f"{count} hidden characters, shown as codes")
-    if redact(text) != text:
-        notices.append("a secret of yours is in it, shown as its mark: the value itself would be sent")
+    found = mask.found(text)
+    if found:
+        notices.append(f"a secret of yours is in it, {', '.join(found)}: the value itself would be sent")
     return "  ".join(notices)
 
 

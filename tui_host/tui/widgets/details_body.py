@@ -9,7 +9,7 @@ from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.record import Record, Redaction
 from tui_host.capture.rows import Row
 from tui_host.capture.visible import decode, hidden, line
-from tui_host.tui.widgets.details_page import masked
+from tui_host.tui.masks import masked
 from tui_host.tui.widgets.details_text import hex_text, is_text
 from tui_host.tui.widgets.inspector_source import InspectorSource
 

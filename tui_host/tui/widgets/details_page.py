@@ -9,11 +9,9 @@ from typing import Protocol
 
 from rich.cells import cell_len
 
-from tui_host.capture.record import Redaction
 from tui_host.capture.visible import visible
 from tui_host.tui.widgets.jsonlines import Piece
 
-_MASK = re.compile(r"⟨secret:([\w.\-]+)⟩")
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
 
 
@@ -54,19 +52,6 @@ class Page(Protocol):
     def line_at(self, place: int) -> int:
         """The line at such a place."""
         ...
-
-
-def masked(text: str, redacted: Sequence[Redaction], hide: str = "•••") -> str:
-    """The text with the marks of what was taken out as `••• NAME (length)`; other people's marks stay as they are."""
-    lengths = {secret.name: secret.length for secret in redacted}
-    if not lengths or "⟨secret:" not in text:
-        return text
-
-    def show(match: re.Match[str]) -> str:
-        name = match[1]
-        return f"{hide} {name} ({lengths[name]})" if name in lengths else match[0]
-
-    return _MASK.sub(show, text)
 
 
 def with_pictures(text: str, style: str = "") -> list[Piece]:

@@ -10,8 +10,9 @@ from tui_host.capture.record import Head, Record
 from tui_host.capture.rows import Row
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.capture.visible import decode, line
+from tui_host.tui.masks import masked
 from tui_host.tui.widgets.details_body import Body, body_of, own_records
-from tui_host.tui.widgets.details_page import Page, masked
+from tui_host.tui.widgets.details_page import Page
 from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.details_tree import Entry, TreePage
 from tui_host.tui.widgets.inspector_source import InspectorSource

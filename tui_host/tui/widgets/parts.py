@@ -12,8 +12,9 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import Comparison, Outline, Part, compare
+from tui_host.tui.masks import masked
 from tui_host.tui.widgets.details_body import Body, body_of, own_records
-from tui_host.tui.widgets.details_page import Page, masked
+from tui_host.tui.widgets.details_page import Page
 from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.details_tree import Entry, TreePage
 from tui_host.tui.widgets.inspector_source import InspectorSource
@@ -87,7 +88,7 @@ class _Drawing:
         is_group = part.kind in {"tools", "messages"}
         return Entry(
             key=part.key,
-            label=f"{part.label} ({len(part.children)})" if is_group else _label(part),
+            label=masked(f"{part.label} ({len(part.children)})" if is_group else _label(part), self.body.redacted),
             figures=_figures(part),
             mark=self._mark(part),
             note=f"from {line(part.origin, 40)}" if part.origin and not is_group else "",

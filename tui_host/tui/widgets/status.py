@@ -13,6 +13,7 @@ from tui_host.capture.visible import line, tool_name
 from tui_host.chat.conversation import CallItem, SummaryItem
 from tui_host.tui.keys import ACTIONS
 from tui_host.tui.markdown.wrap import clip
+from tui_host.tui.masks import mask_of
 from tui_host.tui.widgets.transcript_words import duration
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def header(host: Host, session: Session, glyphs: Glyphs, width: int, alert: str 
         room = width - start.cell_length - right.cell_length
         if room >= 0:
             break
-    title = line(session.title, 60)
+    title = line(mask_of(host, glyphs).marks(session.title), 60)
     if title and room >= SHORTEST_TITLE + 6:
         shown = clip(title, room - 6, glyphs.more)
         return Content.assemble(
@@ -159,7 +160,7 @@ def waiting(host: Host, session: Session) -> Content:
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
         "answer": "the answer is coming",
         "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
-        "tools": f"waiting for {_running(session)}",
+        "tools": f"waiting for {_running(host, session)}",
     }[activity.waits]
     return Content.assemble(Content(f"{words} {seconds:.0f} s   "), Content.styled("escape", "bold"), Content(" stops"))
 
@@ -170,14 +171,15 @@ def _connecting(host: Host) -> str:
     return ", ".join(line(status.name, 20) for status in host.pool.statuses() if status.state == "connecting")
 
 
-def _running(session: Session) -> str:
+def _running(host: Host, session: Session) -> str:
     """The calls at work, by name, each with its last sign of life."""
     names: list[str] = []
+    mask = mask_of(host)
     for item in reversed(session.conversation.items):
         if not isinstance(item, CallItem):
             break
         if item.state == "running":
-            progress = f" {line(item.progress, 40)}" if item.progress else ""
+            progress = f" {line(mask.marks(item.progress), 40)}" if item.progress else ""
             names.append(f"{line(tool_name(item.server, item.tool), 40)}{progress}")
     return ", ".join(reversed(names)) or "tools"
 

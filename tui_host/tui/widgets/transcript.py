@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -51,11 +51,13 @@ class Transcript(LineView):
         empty: Empty | None = None,
         glyphs: Glyphs = UNICODE,
         again_key: str = "ctrl+r",
+        mask: Callable[[str], str] = str,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(id=id)
         self._glyphs = glyphs
         self._again_key = again_key
+        self._mask = mask
         self._empty = empty or Empty()
         self._empty_rows: list[tuple[Strip, str]] = []
         self._column = Column(conversation)
@@ -108,7 +110,7 @@ class Transcript(LineView):
         look = self._column.look
         if look is None or look.width != self.view_width:
             known = None if look is None else look.inks
-            look = Look(self.view_width, inks_of(self, self._glyphs, known), self._again_key)
+            look = Look(self.view_width, inks_of(self, self._glyphs, known), self._again_key, self._mask)
         return look
 
     def _work(self, changed: Sequence[int] = ()) -> None:
@@ -211,7 +213,7 @@ class Transcript(LineView):
             return
         present = inks_of(self, self._glyphs, look.inks)
         if present is not look.inks:
-            look = Look(look.width, present, self._again_key)
+            look = Look(look.width, present, self._again_key, self._mask)
             self._column.fit(look)
             self._empty_rows = self._empty.rows(look)
             self.refresh()

@@ -12,7 +12,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_host.chat.arguments import pretty
-from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, SummaryItem, UserItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, SummaryItem, UserItem, without_secrets
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.inks import Inks
 from tui_host.tui.markdown.pieces import estimate
@@ -39,11 +39,13 @@ class Look:
         width: Cells of a line.
         inks: Styles and marks.
         again_key: The key that tries again, as it is written for people.
+        mask: Hides what marks stand for a secret.
     """
 
     width: int
     inks: Inks
     again_key: str = "ctrl+r"
+    mask: Callable[[str], str] = str
 
 
 class Shown:
@@ -65,7 +67,7 @@ class Shown:
     def take(self, item: Item, look: Look, *, is_open: bool, gap: int) -> None:
         """Be this item, so."""
         self.item, self.look, self.is_open, self.gap = item, look, is_open, gap
-        parts = _Builder(look, self._document).parts(item, is_open=is_open)
+        parts = _Builder(look, self._document).parts(without_secrets(item, look.mask), is_open=is_open)
         for number, (old, new) in enumerate(zip(self._parts, parts, strict=False)):
             # Keep what is the same, so that it is not painted again.
             if isinstance(old, Fixed) and isinstance(new, Fixed) and old.same_as(new):

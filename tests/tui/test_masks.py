@@ -1,0 +1,69 @@
+"""Secrets on the screens: a mask with name and length, never the value, and never a half of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.tui.still import STATUSES, TOOLS, a_call, still
+from tui_host.capture.record import Redaction
+from tui_host.capture.redact import Redactor
+from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
+from tui_host.servers.catalog import ServerStatus
+from tui_host.tui.glyphs import ASCII
+from tui_host.tui.masks import Mask, masked
+
+KEY = "hunter2-hunter2"
+MARK = "⟨secret:KEY⟩"
+HIDDEN = "••• KEY (15)"
+
+
+def test_a_value_and_a_mark_of_a_known_secret_are_masked_and_an_unknown_mark_stays() -> None:
+    mask = Mask(lambda: Redactor([("KEY", KEY)]))
+    assert mask(f"a {KEY} b {MARK} c ⟨secret:GONE⟩") == f"a {HIDDEN} b {HIDDEN} c ⟨secret:GONE⟩"
+    assert mask.values(f"a {KEY} b {MARK}") == f"a {HIDDEN} b {MARK}"
+    assert mask.marks(f"a {KEY} b {MARK}") == f"a {KEY} b {HIDDEN}"
+    assert mask.found(f"{KEY} {MARK} {KEY}") == [HIDDEN]
+    assert Mask()(f"{KEY} {MARK}") == f"{KEY} {MARK}"
+
+
+def test_a_name_that_a_mark_cannot_hold_is_masked_too_and_ascii_has_its_own_mask() -> None:
+    mask = Mask(lambda: Redactor([("my key", KEY)]), ASCII)
+    assert mask(f"{KEY} ⟨secret:my_key⟩") == "*** my_key (15) *** my_key (15)"
+    assert masked("⟨secret:my_key⟩", [Redaction(where="data", name="my key", length=15)]) == "••• my_key (15)"
+
+
+async def test_chat_cards_calls_and_header_show_masks(tmp_path: Path) -> None:
+    async with still(tmp_path, size=(120, 40)) as app:
+        app.app.host.redactor.add("KEY", KEY)
+        app.session.turn = 1
+        app.session.title = f"with {MARK}"
+        chat = app.session.conversation
+        chat.add(UserItem(turn=1, text=f"user {MARK}"))
+        asked = f'{{"a":"{MARK}"}}'
+        chat.add(a_call(state="done", asked=asked, sent=asked, result=f"result {MARK}", words=f"words {MARK}"))
+        chat.add(AnswerItem(turn=1, step=1, text=f"answer {MARK}", state="done"))
+        chat.add(NoteItem(turn=1, kind="error", what=f"error {MARK}"))
+        await app.press("f2", "f2")
+        await app.until_shown(*(f"{word} {HIDDEN}" for word in ("with", "user", "result", "words", "answer", "error")))
+        await app.until_shown(f'{{"a":"{HIDDEN}"}}')
+
+
+async def test_the_servers_screen_shows_masks_for_what_servers_say(tmp_path: Path) -> None:
+    secretive = ServerStatus(
+        name="math",
+        state="failed",
+        detail=f"refused {KEY}",
+        command=f"run {KEY}",
+        server_info=f"info {KEY}",
+        instructions=f"instructions {KEY}",
+        stderr=(f"stderr {KEY}",),
+        notices=("x" * 390 + KEY,),
+        tools=(replace(TOOLS[0], description=f"describes {KEY}", title=f"titled {KEY}"),),
+    )
+    async with still(tmp_path, size=(160, 45), servers=(secretive, *STATUSES[1:])) as app:
+        app.app.host.redactor.add("KEY", KEY)
+        await app.press("f3")
+        shown = ("refused", "run", "info", "instructions", "stderr", "titled")
+        await app.until_shown(*(f"{word} {HIDDEN}" for word in shown))
+        assert not app.shows("hunter2")
