@@ -182,7 +182,7 @@ async def test_a_version_that_nobody_knows_is_named() -> None:
 
 
 async def test_silence_ends_a_call_and_is_cancelled_on_the_wire() -> None:
-    async with started(hostile("bad", "silent", timeout=0.5)) as running:
+    async with started(hostile("bad", "silent", timeout=2)) as running:
         with anyio.fail_after(10), pytest.raises(ServerError, match="the tool may have run"):
             await running.call("bad")
         await running.until(lambda: b"notifications/cancelled" in running.lines("bad", "out")[-1])
@@ -191,7 +191,7 @@ async def test_silence_ends_a_call_and_is_cancelled_on_the_wire() -> None:
 
 
 async def test_progress_extends_a_call_and_is_told() -> None:
-    async with started(hostile("good", "good", timeout=0.5)) as running:
+    async with started(hostile("good", "good", "0.3", timeout=2)) as running:
         told: list[float] = []
         with anyio.fail_after(20):
             output = await running.call("good", "progress", on_progress=lambda progress: told.append(progress.progress))
@@ -212,7 +212,7 @@ async def test_a_cancelled_call_is_cancelled_on_the_wire_and_the_connection_live
 
 
 async def test_an_answer_to_nobody_is_counted_and_the_call_ends_by_its_limit() -> None:
-    async with started(hostile("bad", "wrong-id", timeout=0.5)) as running:
+    async with started(hostile("bad", "wrong-id", timeout=2)) as running:
         with pytest.raises(ServerError, match="no answer within"):
             await running.call("bad")
         assert any("nothing that was asked" in notice for notice in running.status("bad").notices)
