@@ -183,6 +183,19 @@ def test_a_server_that_takes_too_long_is_gone_on_without_and_that_is_told(progra
     assert ended.err.startswith("tui-host: went on without mute: still connecting (once it is ready, ")
 
 
+def test_servers_that_failed_are_told_and_harm_no_other(program: Programs, tmp_path: Path) -> None:
+    unset = '[servers.bare]\ncommand = "true"\nenv = { TOKEN = "${NOT_THERE}" }\n'
+    servers = unset + server("exits", "exits") + server("good", "good")
+    with desk(program, tmp_path, asks(("good__echo", "{}")), text("well"), servers=servers) as place:
+        ended = place.ask("--json", "--yes", "hi")
+    assert (ended.code, ended.json["answer"]) == (0, "well")
+    remedy = "set the environment variable NOT_THERE and start again"
+    assert ended.told.splitlines() == [
+        f"tui-host: bare is not connected: servers.bare.env.TOKEN: NOT_THERE is not set ({remedy})",
+        "tui-host: exits is not connected: exited (4)",
+    ]
+
+
 def test_records_that_could_not_be_kept_are_told(program: Programs, tmp_path: Path) -> None:
     with desk(program, tmp_path, text(*["word "] * 3000)) as place:
         # What the database may grow to is less than what there is to keep.

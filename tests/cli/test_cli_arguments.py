@@ -59,3 +59,18 @@ def test_what_is_not_in_the_grammar_is_told_with_a_remedy(words: list[str]) -> N
     with pytest.raises(SettingsError) as caught:
         read_arguments(words)
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--data-dir", "", "ask", "x"],
+        ["ask", "x", "--config="],
+        ["ask", "x", "--session", ""],
+        ["sessions", "export", "last", "-o", ""],
+    ],
+    ids=str,
+)
+def test_an_option_that_a_script_left_empty_stands_for_nothing(words: list[str]) -> None:
+    with pytest.raises(SettingsError, match=r"found nothing, expected a (path|name)"):
+        read_arguments(words)

@@ -65,6 +65,14 @@ def test_a_reader_of_ask_that_has_gone_ends_it_quietly(place: Desk) -> None:
     assert (ended.code, ended.err, ended.left) == (0, "", ())
 
 
+def test_a_question_that_nobody_can_mean_is_refused_by_its_size(place: Desk) -> None:
+    before = len(place.provider.requests)
+    ended = place.ask("-", stdin="问".encode() * ((64 << 20) // 3 + 1))  # the limit cuts a character
+    assert (ended.code, ended.out) == (2, b"")
+    assert ended.err == "tui-host: ask -: the question is longer than 67,108,864 bytes (send less)\n"
+    assert len(place.provider.requests) == before
+
+
 def test_what_no_encoding_can_say_is_written_as_an_escape(place: Desk) -> None:
     said = text("天气").replace("气".encode(), b"\\ud800")
     place.provider.answers += [said, said]

@@ -98,10 +98,10 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"tui-host {_version()}")
     # SUPPRESS: a default here would undo what stood before the command.
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", default=argparse.SUPPRESS, help="the configuration to read"
+        "--config", type=_path, metavar="FILE", default=argparse.SUPPRESS, help="the configuration to read"
     )
     parser.add_argument(
-        "--data-dir", type=Path, metavar="DIR", default=argparse.SUPPRESS, help="where sessions are kept"
+        "--data-dir", type=_path, metavar="DIR", default=argparse.SUPPRESS, help="where sessions are kept"
     )
 
 
@@ -115,6 +115,20 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _name(text: str) -> str:
+    """A name that was typed. An empty one is a variable that a script forgot to set, and stands for nothing."""
+    if not text:
+        raise argparse.ArgumentTypeError("found nothing, expected a name")
+    return text
+
+
+def _path(text: str) -> Path:
+    """A path that was typed; `Path` would take an empty one for the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("found nothing, expected a path")
+    return Path(text)
+
+
 def _model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="PROVIDER/MODEL", default=argparse.SUPPRESS, help="the model to ask")
     parser.add_argument("--protocol", metavar="NAME", default=argparse.SUPPRESS, help="the tool protocol")
@@ -126,7 +140,7 @@ def _add_ask(add: AddParser) -> None:
     _json(ask)
     _model_options(ask)
     ask.add_argument("words", nargs=1, metavar="TEXT", help="the question; - reads standard input")
-    ask.add_argument("--session", metavar="ID", help="go on with this session")
+    ask.add_argument("--session", type=_name, metavar="ID", help="go on with this session")
     ask.add_argument(
         "--allow", action="append", default=[], metavar="PATTERN", help="allow SERVER.TOOL, with *; repeatable"
     )
@@ -163,7 +177,9 @@ def _add_sessions(add: AddParser) -> None:
         action.add_argument("words", nargs=1, metavar="ID", help="an id, the beginning of one, or «last»")
     deleted.add_argument("words", nargs="+", metavar="ID", help="ids, beginnings of ids, or «last»")
     exported.add_argument("--format", choices=("jsonl", "markdown"), default="jsonl")
-    exported.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of standard output")
+    exported.add_argument(
+        "-o", "--output", type=_path, metavar="FILE", help="instead of standard output, which - stands for"
+    )
 
 
 def parser() -> argparse.ArgumentParser:

@@ -119,7 +119,7 @@ def _item_words(item: dict[str, JSON]) -> Iterator[str]:
 def _export(store: Store, arguments: Arguments) -> None:
     info = store.find_session(arguments.words[0])
     pieces = EXPORTS[arguments.format](store, info)
-    if arguments.output is None:
+    if arguments.output is None or str(arguments.output) == "-":
         output.raw(pieces)
     else:
         _write(arguments.output, pieces)
