@@ -6,7 +6,6 @@ Calls that save return at once and keep their order, among themselves and with t
 from __future__ import annotations
 
 import difflib
-import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,28 +13,35 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store_process import is_running, process_start
-from tui_host.capture.store_rows import SQLValue, storable
-from tui_host.capture.store_selection import delete_session_records
-from tui_host.capture.store_writer import Write
+from tui_host.capture.store_deletion import SLICE, delete_empty_captures, delete_records, delete_session, give_back
+from tui_host.capture.store_places import SQLValue, storable
+from tui_host.capture.store_selection import doomed_keys
+from tui_host.capture.store_writer import Write, in_transaction
 from tui_host.errors import TuiHostError
 
 T = TypeVar("T")
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 
 _INFO = (
-    "SELECT id, title, created, updated, turns, source, model, protocol, owner_pid, owner_started,"
+    "SELECT id, title, created, updated, turns, source, model, protocol, owner,"
     " turns > 0 OR source IN ('tap', 'import') AS listed FROM sessions"
 )
 _SAVE = """
-    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, draft, owner_pid, owner_started)
-    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, draft, owner)
+    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = excluded.updated, model = excluded.model,
         protocol = excluded.protocol, draft = excluded.draft
 """
+_OWNER = "SELECT owner FROM sessions WHERE id = ?"
+_OWN = "UPDATE sessions SET owner = ? WHERE id = ?"
 _SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) VALUES (?, ?, ?, ?)"
 _SAVE_ITEM = "INSERT OR REPLACE INTO items (session, number, json) VALUES (?, ?, ?)"
 _TOUCH = "UPDATE sessions SET turns = max(turns, ?), updated = max(updated, ?) WHERE id = ?"
+_SAVE_TURN = """
+    INSERT INTO turns (session, number, began, changed, model, protocol)
+    SELECT id, ?, ?, ?, model, protocol FROM sessions WHERE id = ?
+    ON CONFLICT (session, number) DO UPDATE SET changed = max(changed, excluded.changed)
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +98,15 @@ class Database(Protocol):
     """What sessions need of the store."""
 
     @property
+    def owner(self) -> str:
+        """Names the lock that this process holds."""
+        ...
+
+    def is_live(self, owner: str | None) -> bool:
+        """Whether the process that named this lock as its own still runs."""
+        ...
+
+    @property
     def redactor(self) -> Redactor:
         """What every saved text passes."""
         ...
@@ -114,8 +129,6 @@ class Sessions:
 
     def __init__(self, store: Database) -> None:
         self._store = store
-        self._pid = os.getpid()
-        self._pid_started = process_start(self._pid)
 
     # Saving: at once, in order.
 
@@ -134,8 +147,7 @@ class Sessions:
                     state.model,
                     state.protocol,
                     storable(text(state.draft)),
-                    self._pid,
-                    self._pid_started,
+                    self._store.owner,
                 ),
             )
         )
@@ -145,6 +157,8 @@ class Sessions:
         row: tuple[SQLValue, ...] = (session, number, turn, storable(self._store.redactor.json_text(text)))
         self._store.put(Write(sql=_SAVE_MESSAGE, row=row))
         self._store.put(Write(sql=_TOUCH, row=(turn, time_ns, session)))
+        if turn:
+            self._store.put(Write(sql=_SAVE_TURN, row=(turn, time_ns, time_ns, session)))
 
     def save_item(self, session: str, number: int, text: str) -> None:
         """Save one item of the chat, JSON as the chat gives it, in place of what its number had."""
@@ -156,12 +170,12 @@ class Sessions:
     def list(self) -> Sequence[SessionInfo]:
         """The sessions with a turn, and those from taps and imports; the last changed first."""
         rows = self._store.read(f"{_INFO} WHERE listed ORDER BY updated DESC, id DESC")
-        return [_info(row) for row in rows]
+        return [self._info(row) for row in rows]
 
     def get(self, session: str) -> SessionInfo | None:
         """One session by its whole id, with or without a turn."""
         rows = self._store.read(f"{_INFO} WHERE id = ?", session)
-        return _info(rows[0]) if rows else None
+        return self._info(rows[0]) if rows else None
 
     def find(self, name: str) -> SessionInfo:
         """A session by its id, a unique prefix of it, or `last`.
@@ -193,11 +207,11 @@ class Sessions:
     def left_draft(self) -> tuple[str, str] | None:
         """The last session whose process ended before anything was sent in it: its id, and what stood in the prompt."""
         rows = self._store.read(
-            "SELECT id, draft, owner_pid, owner_started FROM sessions"
+            "SELECT id, draft, owner FROM sessions"
             " WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC"
         )
-        for session, draft, pid, started in rows:
-            if not (isinstance(pid, int) and is_running(pid, _text(started))):
+        for session, draft, owner in rows:
+            if not self._store.is_live(_text(owner)):
                 return _text(session), _text(draft)
         return None
 
@@ -221,28 +235,21 @@ class Sessions:
         """Become the one process that writes this session; False while another one that runs is."""
 
         def take(connection: sqlite3.Connection) -> bool:
-            connection.execute("BEGIN IMMEDIATE")
-            row: tuple[int | None, str | None] | None = connection.execute(
-                "SELECT owner_pid, owner_started FROM sessions WHERE id = ?", (session,)
-            ).fetchone()
-            is_free = row is None or row[0] in {None, self._pid} or not is_running(row[0] or 0, row[1] or "")
+            row: tuple[str | None] | None = connection.execute(_OWNER, (session,)).fetchone()
+            is_free = row is None or row[0] == self._store.owner or not self._store.is_live(row[0])
             if is_free:
-                connection.execute(
-                    "UPDATE sessions SET owner_pid = ?, owner_started = ? WHERE id = ?",
-                    (self._pid, self._pid_started, session),
-                )
-            connection.execute("COMMIT")
+                connection.execute(_OWN, (self._store.owner, session))
             return is_free
 
-        return self._store.run(take)
+        return self._store.run(in_transaction(take))
 
     def release(self, session: str) -> None:
         """Let others write it."""
-        sql = "UPDATE sessions SET owner_pid = NULL, owner_started = NULL WHERE id = ? AND owner_pid = ?"
-        self._store.put(Write(sql=sql, row=(session, self._pid)))
+        sql = "UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?"
+        self._store.put(Write(sql=sql, row=(session, self._store.owner)))
 
     def delete(self, session: str) -> bool:
-        """Remove a session from the disk, with the records that only it used.
+        """Remove a session from the disk, with the records that only it used. What is recorded meanwhile hardly waits.
 
         Returns:
             Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
@@ -250,44 +257,47 @@ class Sessions:
         Raises:
             TuiHostError: A running process writes it, or the database cannot be written.
         """
+        if not self.claim(session):
+            raise TuiHostError("another process writes this session", session, "end it first")
+        is_live = self._store.is_live
+        keys = self._store.run(lambda connection: doomed_keys(connection, session, is_live))
+        for start in range(0, len(keys), SLICE):
+            part = keys[start : start + SLICE]
+            self._store.run(in_transaction(lambda connection, part=part: delete_records(connection, part)))
 
-        def remove(connection: sqlite3.Connection) -> bool:
-            connection.execute("BEGIN IMMEDIATE")
-            row: tuple[SQLValue, ...] | None = connection.execute(f"{_INFO} WHERE id = ?", (session,)).fetchone()
-            if row is not None and row[8] != self._pid and _info(row).live:
-                raise TuiHostError("another process writes this session", session, "end it first")
-            delete_session_records(connection, session)
-            connection.execute("DELETE FROM messages WHERE session = ?", (session,))
-            connection.execute("DELETE FROM items WHERE session = ?", (session,))
-            connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA incremental_vacuum").fetchall()
-            busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            return not busy
+        def remove(connection: sqlite3.Connection) -> None:
+            delete_records(connection, doomed_keys(connection, session, is_live))  # those that came meanwhile
+            delete_session(connection, session)
+            delete_empty_captures(connection, is_live)
 
-        return self._store.run(remove)
+        self._store.run(in_transaction(remove))
+        return self._store.run(give_back)
+
+    def _info(self, row: Sequence[SQLValue]) -> SessionInfo:
+        source = _text(row[5])
+        return SessionInfo(
+            id=_text(row[0]),
+            title=_text(row[1]),
+            created_ns=_number(row[2]),
+            updated_ns=_number(row[3]),
+            turns=_number(row[4]),
+            source="ask"
+            if source == "ask"
+            else "tap"
+            if source == "tap"
+            else "import"
+            if source == "import"
+            else "chat",
+            live=self._store.is_live(_text(row[8])),
+            model=_text(row[6]),
+            protocol=_text(row[7]),
+        )
 
 
 def rfc3339(time_ns: int) -> str:
     """UTC with microseconds, such as `2026-11-21T13:45:01.000250Z`."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
-
-
-def _info(row: Sequence[SQLValue]) -> SessionInfo:
-    source = _text(row[5])
-    owner_pid = row[8]
-    return SessionInfo(
-        id=_text(row[0]),
-        title=_text(row[1]),
-        created_ns=_number(row[2]),
-        updated_ns=_number(row[3]),
-        turns=_number(row[4]),
-        source="ask" if source == "ask" else "tap" if source == "tap" else "import" if source == "import" else "chat",
-        live=isinstance(owner_pid, int) and is_running(owner_pid, _text(row[9])),
-        model=_text(row[6]),
-        protocol=_text(row[7]),
-    )
 
 
 def _text(value: SQLValue) -> str:

@@ -12,19 +12,33 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
+from tui_host.capture.chain import Chain, fold_chain
 from tui_host.capture.record import Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.schema import MIGRATIONS, SEQ_BITS
 from tui_host.capture.sessions import SessionInfo, Sessions
+from tui_host.capture.store_bodies import Bodies
 from tui_host.capture.store_file import Connect, connect, connect_to_read, doubted, open_to_write
-from tui_host.capture.store_rows import SELECT, SQLValue, StoredRow, from_row, record_key
-from tui_host.capture.store_selection import select_session
-from tui_host.capture.store_writer import Slot, Write, Writer, begin_capture, is_damage
+from tui_host.capture.store_lock import Lock, is_live
+from tui_host.capture.store_places import SQLValue, begin_capture
+from tui_host.capture.store_rows import SELECT, StoredRow, from_row, record_key
+from tui_host.capture.store_selection import chain_keys, keys_at, select_session
+from tui_host.capture.store_writer import Slot, Write, Writer, is_damage
 from tui_host.errors import StoreError
 
 CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
 PAGE = 128
 """Records read at once, so that no reader holds on to an old state of the file for long."""
+_IN_ORDER = "WHERE records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
+_OF_EXCHANGE = """
+    WHERE records.key IN (
+        SELECT records.key FROM captures
+            JOIN exchanges ON exchanges.capture = captures.key
+            JOIN places ON places.exchange = exchanges.key
+            JOIN records ON records.place = places.key
+        WHERE captures.id = ? AND exchanges.id = ? AND records.kind = ?
+    ) ORDER BY records.key
+"""
 
 T = TypeVar("T")
 
@@ -34,17 +48,20 @@ class Store:
 
     Attributes:
         path: Its file.
+        owner: Names the lock that this process holds while it writes; empty where it does not.
         notices: What a person should be told, one sentence each.
         redactor: What every saved text passes.
         sessions: The sessions in it.
     """
 
-    def __init__(self, path: Path, writer: Writer | None, notices: list[str]) -> None:
+    def __init__(self, path: Path, writer: Writer | None, lock: Lock | None, notices: list[str]) -> None:
         self.path = path
+        self.owner = lock.token if lock is not None else ""
         self.notices = notices
         self.redactor = Redactor()
         self.sessions = Sessions(self)
         self._writer = writer
+        self._lock_held = lock
         self._readers: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -67,8 +84,9 @@ class Store:
             SettingsError: A newer version of the program has written it; it is left as it is.
         """
         notices: list[str] = []
-        connection = open_to_write(path, connect, migrations, notices)
-        return cls(path, Writer(connection, notices.append, retry_seconds=retry_seconds), notices)
+        connection, lock = open_to_write(path, connect, migrations, notices)
+        writer = Writer(connection, lock.token, notices.append, retry_seconds=retry_seconds)
+        return cls(path, writer, lock, notices)
 
     @classmethod
     def open_to_read(cls, path: Path) -> Store:
@@ -79,7 +97,7 @@ class Store:
             SettingsError: A newer version of the program has written it.
         """
         connect_to_read(path).close()
-        return cls(path, None, [])
+        return cls(path, None, None, [])
 
     @property
     def fault(self) -> str:
@@ -98,7 +116,14 @@ class Store:
             for reader in self._readers:
                 reader.close()
             self._readers.clear()
+            if self._lock_held is not None:
+                self._lock_held.release()
+                self._lock_held = None
         return written
+
+    def is_live(self, owner: str | None) -> bool:
+        """Whether a process that named this lock as its own still runs; its own does."""
+        return bool(owner) and (owner == self.owner or is_live(self.path, owner))
 
     # Writing.
 
@@ -118,7 +143,8 @@ class Store:
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
         """Say that this process begins a capture."""
-        self.put(begin_capture(capture, kind, time_ns))
+        sql, row = begin_capture(capture, kind, time_ns, self.owner)
+        self.put(Write(sql=sql, row=row))
 
     def end_capture(self, capture: str, time_ns: int) -> None:
         """Say that a capture is over."""
@@ -165,18 +191,19 @@ class Store:
                 return
             low = record_key(key, after)
             high = record_key(key, (1 << SEQ_BITS) - 1 if until_seq is None else until_seq)
-        wanted: list[tuple[str, SQLValue]] = [("records.session", session), ("records.connection", connection)]
-        wanted = [(name, value) for name, value in wanted if value is not None]
-        conditions = "".join(f" AND {name} = ?" for name, _ in wanted)
-        sql = f"{SELECT} WHERE records.key > ? AND records.key <= ?{conditions} ORDER BY records.key LIMIT ?"
+        if session is not None or connection is not None:
+            with self._reader() as reader:
+                keys = keys_at(reader, session, connection, range(low + 1, high + 1))
+            yield from self._with_keys(keys if limit is None else keys[:limit])
+            return
+        bodies = Bodies()
         while limit is None or limit > 0:
             page = PAGE if limit is None else min(PAGE, limit)
-            rows = self._rows(sql, low, high, *(value for _, value in wanted), page)
-            for row in rows:
-                yield from_row(row)
-            if len(rows) < page:
+            read = self._read_records(f"{SELECT} {_IN_ORDER}", (low, high, page), bodies)
+            yield from (record for _, record in read)
+            if len(read) < page:
                 return
-            low = rows[-1][0]
+            low = read[-1][0]
             limit = None if limit is None else limit - page
 
     def record(self, capture: str, seq: int) -> Record | None:
@@ -185,13 +212,19 @@ class Store:
 
     def body(self, capture: str, exchange: str, side: Literal["request", "response"]) -> bytes:
         """An HTTP body as it was transferred: the request's data, or the response's chunks, joined."""
-        key = self._key_of(capture)
-        if key is None:
-            return b""
         kind = "request" if side == "request" else "chunk"
-        sql = "SELECT data FROM records WHERE exchange = ? AND key BETWEEN ? AND ? AND kind = ? ORDER BY key"
-        rows = self.read(sql, exchange, record_key(key, 0), record_key(key + 1, 0) - 1, kind)
-        return b"".join(row[0] for row in rows if isinstance(row[0], bytes))
+        read = self._read_records(f"{SELECT} {_OF_EXCHANGE}", (capture, exchange, kind), Bodies())
+        return b"".join(record.draft.data for _, record in read)
+
+    def chain(self, session: str, call: str) -> Chain:
+        """The life of one call, found without a look at the rest of its session.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        with self._reader() as reader:
+            keys = chain_keys(reader, session, call)
+        return fold_chain(call, self._with_keys(keys))
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """A session's records in the order of its export; True with those that are its connections' preamble.
@@ -204,12 +237,8 @@ class Store:
         with self._reader() as reader:
             selection = select_session(reader, session)
         for keys, is_preamble in ((selection.preamble, True), (selection.belonging, False)):
-            for start in range(0, len(keys), PAGE):
-                page = keys[start : start + PAGE]
-                marks = ", ".join("?" * len(page))
-                rows = self._rows(f"{SELECT} WHERE records.key IN ({marks}) ORDER BY records.key", *page)
-                for row in rows:
-                    yield from_row(row), is_preamble
+            for record in self._with_keys(keys):
+                yield record, is_preamble
 
     def find_session(self, name: str) -> SessionInfo:
         """A session by its id, a unique prefix of it, or `last`; see `Sessions.find`."""
@@ -220,9 +249,24 @@ class Store:
         key = rows[0][0] if rows else None
         return key if isinstance(key, int) else None
 
-    def _rows(self, sql: str, *values: SQLValue) -> list[StoredRow]:
+    def _with_keys(self, keys: Sequence[int]) -> Iterator[Record]:
+        """The records of these keys, which are in order."""
+        bodies = Bodies()
+        for start in range(0, len(keys), PAGE):
+            page = keys[start : start + PAGE]
+            sql = f"{SELECT} WHERE records.key IN ({', '.join('?' * len(page))}) ORDER BY records.key"
+            for _, record in self._read_records(sql, page, bodies):
+                yield record
+
+    def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[tuple[int, Record]]:
+        """Records with their keys, as one state of the file has them."""
         with self._reader() as reader:
-            return reader.execute(sql, values).fetchall()
+            reader.execute("BEGIN")
+            try:
+                rows: list[StoredRow] = reader.execute(sql, values).fetchall()
+                return [(row[0], from_row(row, reader, bodies)) for row in rows]
+            finally:
+                reader.execute("ROLLBACK")
 
     @contextmanager
     def _reader(self) -> Generator[sqlite3.Connection]:

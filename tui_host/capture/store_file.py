@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tui_host.capture.schema import APPLICATION_ID, MIGRATIONS
+from tui_host.capture.store_lock import Lock, remove_left_behind
 from tui_host.capture.store_writer import is_damage
 from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
@@ -33,6 +34,7 @@ def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:
         connection.close()
         raise
@@ -71,8 +73,8 @@ def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
 
 def open_to_write(
     path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
-) -> sqlite3.Connection:
-    """The database, ready to be written; a damaged one is moved aside and told in `notices`.
+) -> tuple[sqlite3.Connection, Lock]:
+    """The database, ready to be written, and this process's lock; a damaged one is moved aside and told in `notices`.
 
     Raises:
         StoreError: The folder or the file cannot be used.
@@ -82,14 +84,20 @@ def open_to_write(
         _make_folder_private(path.parent, notices)
         _make_private(path)
         try:
-            return _open(path, connect, migrations, notices)
+            connection = _open(path, connect, migrations, notices)
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
             aside = set_aside(path)
             notices.append(f"the database was damaged: it was set aside as {aside.name}, and a new one begun")
             _make_private(path)
-            return _open(path, connect, migrations, notices)
+            connection = _open(path, connect, migrations, notices)
+        try:
+            remove_left_behind(path)
+            return connection, Lock(path)
+        except BaseException:
+            connection.close()
+            raise
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StoreError(f"the database cannot be opened: {reason}", str(path), _ELSEWHERE) from error
@@ -191,16 +199,20 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 def _migrate(path: Path, connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
     version = version_of(connection)
-    if version == len(migrations):
-        return
-    if version > 0:
+    if 0 < version < len(migrations):
         _copy_aside(path, connection, version)
+    while version_of(connection) < len(migrations):
+        _migrate_once(connection, migrations)
+
+
+def _migrate_once(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
+    """One form on, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for statements in migrations[version_of(connection) :]:  # asked again: another process may have done it
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        version = version_of(connection)  # asked again: another process may have done it
+        for statement in migrations[version] if version < len(migrations) else ():
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {max(version, min(version + 1, len(migrations)))}")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("COMMIT")
     except BaseException:

@@ -1,22 +1,34 @@
-"""A record as a row of the database, and back."""
+"""Records as rows of the database, and back."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
+from tui_host.capture.chain import read_object
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
 from tui_host.capture.schema import SEQ_BITS
+from tui_host.capture.store_bodies import LARGE, Bodies, Packed, Packer
+from tui_host.capture.store_places import Places, SQLValue, storable, storable_or_none
+from tui_host.errors import JSON
 
-SQLValue: TypeAlias = "int | str | bytes | None"
 Row: TypeAlias = "tuple[SQLValue, ...]"
 StoredRow: TypeAlias = tuple[
     int,
     int,
     int,
-    Wire,
     Kind,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    int | None,
+    int | None,
+    bytes,
+    Wire,
     str,
     Direction | None,
     str | None,
@@ -25,37 +37,103 @@ StoredRow: TypeAlias = tuple[
     str | None,
     str | None,
     str | None,
-    str | None,
-    str | None,
-    str | None,
-    str | None,
-    bytes,
     str,
 ]
 
-COLUMNS = (
-    "key, time, mono, wire, kind, peer, direction, session, turn, step, call, connection, exchange, encoding, malformed,"
-    " head, redacted, data"
-)
-ROWS_AT_ONCE = 32
-"""Rows in one statement: SQLite's older limit of 999 values, and few enough that a statement is soon over."""
+SELECT = """
+    SELECT records.key, time, mono, records.kind, encoding, malformed, head, redacted, base, size, data,
+        places.wire, places.peer, direction, session, turn, step, call, connections.id, exchanges.id, captures.id
+    FROM records CROSS JOIN places ON places.key = records.place
+        CROSS JOIN captures ON captures.key = places.capture
+        LEFT JOIN connections ON connections.key = places.connection
+        LEFT JOIN exchanges ON exchanges.key = places.exchange
+"""  # CROSS: records first, in their order
 
-_VALUES = f"({', '.join('?' * 18)})"
-SELECT = (
-    f"SELECT {', '.join('records.' + name.strip() for name in COLUMNS.split(','))}, captures.id"  # noqa: S608 - constants alone
-    f" FROM records JOIN captures ON captures.key = records.key >> {SEQ_BITS}"
-)
+_PLAIN = "key, place, time, mono, kind, data"
+_WHOLE = f"{_PLAIN}, encoding, malformed, head, redacted, base, size"
+_PLAIN_KINDS: frozenset[Kind] = frozenset(("response", "chunk", "end", "error", "frame", "line"))
+_VALUES_AT_ONCE = 960
+"""SQLite's older limit is 999; few enough, too, that a statement is soon over."""
+_INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - constants alone
+_DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
 
 
-def storable(text: str) -> str:
-    """The text without lone surrogates, which SQLite refuses (PRO-12)."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+class RecordTable:
+    """Inserts records, with all that they refer to, in the writer's open transaction.
+
+    Args:
+        connection: The writer's.
+        owner: The lock that this process holds.
+
+    Attributes:
+        places: Where the keys come from.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
+        self.places = Places(connection, owner)
+        self._connection = connection
+        self._packer = Packer(connection)
+        self._plain: list[SQLValue] = []
+
+    def forget(self) -> None:
+        """The transaction was given up: what was made in it is not there."""
+        self.places.forget()
+        self._packer.forget()
+        self._plain.clear()
+
+    def add(self, record: Record) -> None:
+        """Insert a record, at the latest with `finish`."""
+        draft = record.draft
+        place = self.places.place(record)
+        key = record_key(self.places.capture(record.capture), record.seq)
+        kind, data = draft.kind, draft.data
+        is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
+        if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
+            self._plain += (key, place, record.time_ns, record.mono_ns, kind, data)
+            if len(self._plain) >= _VALUES_AT_ONCE:
+                self.finish()
+        else:
+            self.finish()
+            self._insert_whole(record, key, place)
+
+    def finish(self) -> None:
+        """Insert what waits."""
+        if self._plain:
+            # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
+            self._connection.execute(_insert_plain(len(self._plain) // 6), self._plain)
+            self._plain.clear()
+
+    def _insert_whole(self, record: Record, key: int, place: int) -> None:
+        draft = record.draft
+        if draft.kind == "request" and draft.wire == "llm":
+            packed = self._packer.pack_request(key, storable_or_none(draft.place.session), draft.data)
+        else:
+            packed = self._packer.pack(draft.data)
+        row: Row = (
+            key,
+            place,
+            record.time_ns,
+            record.mono_ns,
+            draft.kind,
+            packed.data,
+            storable_or_none(draft.encoding),
+            storable_or_none(draft.malformed),
+            None if draft.head is None else _head_to_json(draft.head),
+            _redacted_to_json(draft.redacted) if draft.redacted else None,
+            packed.base,
+            packed.size,
+        )
+        self._connection.execute(_INSERT, row)
+        if draft.kind == "decision":
+            self._connection.execute(_DECISION, _decision_row(key, draft))
+        elif draft.kind == "link":
+            self._connection.execute(_LINK, _link_row(key, draft))
 
 
-@lru_cache(ROWS_AT_ONCE)
-def insert(rows: int) -> str:
-    """The statement that inserts so many records."""
-    return f"INSERT INTO records ({COLUMNS}) VALUES {', '.join([_VALUES] * rows)}"  # noqa: S608 - constants alone
+@lru_cache(_VALUES_AT_ONCE // 6)
+def _insert_plain(rows: int) -> str:
+    return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone
 
 
 def record_key(capture_key: int, seq: int) -> int:
@@ -63,43 +141,27 @@ def record_key(capture_key: int, seq: int) -> int:
     return (capture_key << SEQ_BITS) + seq
 
 
-def to_row(record: Record, capture_key: int) -> Row:
-    """What `insert` takes for one record."""
-    draft = record.draft
-    place = draft.place
-    return (
-        record_key(capture_key, record.seq),
-        record.time_ns,
-        record.mono_ns,
-        draft.wire,
-        draft.kind,
-        storable(draft.peer),
-        draft.direction,
-        _storable(place.session),
-        place.turn,
-        place.step,
-        _storable(place.call),
-        _storable(draft.connection),
-        _storable(draft.exchange),
-        _storable(draft.encoding),
-        _storable(draft.malformed),
-        None if draft.head is None else _head_to_json(draft.head),
-        _redacted_to_json(draft.redacted) if draft.redacted else None,
-        draft.data,
-    )
+def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Record:
+    """The record of a row that `SELECT` gave; one whose kept bytes are damaged says so and has none.
 
-
-def from_row(row: StoredRow) -> Record:
-    """The record of a row that `SELECT` gave."""
-    (key, time, mono, wire, kind, peer, direction, session, turn, step, call, connection, exchange) = row[:13]
-    (encoding, malformed, head, redacted, data, capture) = row[13:]
+    Args:
+        row: The row.
+        connection: Where to look for what its data stands against; in the same transaction.
+        bodies: Those read last.
+    """
+    (key, time, mono, kind, encoding, malformed, head, redacted, base, size, data, wire, peer, direction) = row[:14]
+    (session, turn, step, call, connected, exchange, capture) = row[14:]
+    try:
+        data = bodies.unpack(connection, key, Packed(data=data, size=size, base=base))
+    except ValueError as error:
+        data, malformed = b"", f"its {size} bytes are damaged on the disk: {error}"
     draft = Draft(
         wire=wire,
         kind=kind,
         peer=peer,
         direction=direction,
         place=Place(session=session, turn=turn, step=step, call=call),
-        connection=connection,
+        connection=connected,
         exchange=exchange,
         head=None if head is None else _head_from_json(head),
         data=data,
@@ -110,8 +172,23 @@ def from_row(row: StoredRow) -> Record:
     return Record(capture=capture, seq=key & ((1 << SEQ_BITS) - 1), time_ns=time, mono_ns=mono, draft=draft)
 
 
-def _storable(text: str | None) -> str | None:
-    return None if text is None else storable(text)
+def _decision_row(key: int, draft: Draft) -> Row:
+    said, place = read_object(draft.data), draft.place
+    texts = (_said(said, name) for name in ("server", "tool", "decision", "by"))
+    return key, storable_or_none(place.session), place.turn, storable_or_none(place.call), *texts
+
+
+def _link_row(key: int, draft: Draft) -> Row:
+    said = read_object(draft.data)
+    span = said.get("span")
+    exchange = _said(span, "exchange") if isinstance(span, Mapping) else None
+    session = storable_or_none(draft.place.session)
+    return key, session, _said(said, "call"), _said(said, "relation"), exchange, _said(said, "known")
+
+
+def _said(said: Mapping[str, JSON], name: str) -> str | None:
+    value = said.get(name)
+    return storable(value) if isinstance(value, str) else None
 
 
 def _head_to_json(head: Head) -> str:

@@ -5,7 +5,6 @@ What cannot be written now stays in memory, in order, and is tried again every f
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
@@ -19,8 +18,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.record import Record
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store_process import process_start
-from tui_host.capture.store_rows import ROWS_AT_ONCE, Row, insert, to_row
+from tui_host.capture.store_rows import RecordTable, Row
 from tui_host.errors import StoreError
 
 BATCH = 1024
@@ -94,6 +92,18 @@ class Job:
             self.future.set_result(None)
 
 
+def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
+    """Work for a job, as one transaction; where it fails, the job takes it back."""
+
+    def perform(connection: sqlite3.Connection) -> T:
+        connection.execute("BEGIN IMMEDIATE")
+        done = work(connection)
+        connection.execute("COMMIT")
+        return done
+
+    return perform
+
+
 Statement: TypeAlias = "Slot | Write"
 Item: TypeAlias = "Slot | Write | Job | None"
 
@@ -103,6 +113,7 @@ class Writer:
 
     Args:
         connection: In autocommit mode and usable from any thread; the writer owns it.
+        owner: The lock that this process holds.
         told: Where it says what a person should know.
         retry_seconds: How long it waits before it tries again.
     """
@@ -110,13 +121,14 @@ class Writer:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        owner: str,
         told: Callable[[str], None],
         *,
         retry_seconds: float,
     ) -> None:
         self.fault = ""
         self._connection = connection
-        self._keys: dict[str, int] = {}
+        self._records = RecordTable(connection, owner)
         self._told = told
         self._retry_seconds = retry_seconds
         self._retry_at = 0.0
@@ -250,19 +262,16 @@ class Writer:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
-            rows: list[Row] = []
             for item in batch:
                 if isinstance(item, Slot):
-                    rows.append(self._row(item))
-                if isinstance(item, Write) or len(rows) == ROWS_AT_ONCE:
-                    self._insert(rows)
-                    rows.clear()
-                if isinstance(item, Write):
+                    self._records.add(item.finish())
+                else:
+                    self._records.finish()
                     connection.execute(item.sql, item.row)
-            self._insert(rows)
+            self._records.finish()
             connection.execute("COMMIT")
         except BaseException:
-            self._keys.clear()  # a capture made in this transaction is gone with it
+            self._records.forget()
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -311,33 +320,6 @@ class Writer:
                 newest[item.owner] = item.record.seq
         for owner, seq in newest.items():
             owner.settled(seq, fault)
-
-    def _insert(self, rows: Sequence[Row]) -> None:
-        # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another one is busy.
-        if rows:
-            self._connection.execute(insert(len(rows)), [value for row in rows for value in row])
-
-    def _row(self, slot: Slot) -> Row:
-        record = slot.finish()
-        key = self._keys.get(record.capture)
-        if key is None:
-            key = self._keys[record.capture] = _capture_key(self._connection, record.capture)
-        return to_row(record, key)
-
-
-def begin_capture(capture: str, kind: str, time_ns: int) -> Write:
-    """Make a capture of this process, if it is not there yet."""
-    pid = os.getpid()
-    sql = "INSERT OR IGNORE INTO captures (id, kind, started, pid, pid_started) VALUES (?, ?, ?, ?, ?)"
-    return Write(sql=sql, row=(capture, kind, time_ns, pid, process_start(pid)))
-
-
-def _capture_key(connection: sqlite3.Connection, capture: str) -> int:
-    """A capture's key; the capture is made if whoever began it did not say so."""
-    begin = begin_capture(capture, "app", time.time_ns())
-    connection.execute(begin.sql, begin.row)
-    key: int = connection.execute("SELECT key FROM captures WHERE id = ?", (capture,)).fetchone()[0]
-    return key
 
 
 def _is_storage(error: sqlite3.Error) -> bool:

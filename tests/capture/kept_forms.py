@@ -1,0 +1,138 @@
+"""Files as each version of the program wrote them, kept as SQL; what goes into one, and what must come out again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from tests.capture.drafts import FixedClock, frame
+from tui_host.capture.exports import jsonl
+from tui_host.capture.record import Draft, Head, Place, Redaction
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.sessions import SessionState
+from tui_host.capture.store import Store
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+SESSION, DRAFT = "20261121-134501-x7k2q", "20261121-134502-bbbbb"
+STEP = Place(session=SESSION, turn=1, step=1)
+CALL = replace(STEP, call="call_1")
+LINK = {
+    "relation": "asked",
+    "call": "call_1",
+    "span": {"exchange": "x1", "side": "response", "layer": "decoded", "start": 3, "end": 9},
+    "known": "id",
+    "server": "math",
+    "tool": "multiply",
+    "words": '{"a":6,"b":5}',
+}
+DECISION = {
+    "server": "math",
+    "tool": "multiply",
+    "asked": {"a": 6, "b": 5},
+    "sent": {"a": 6, "b": 5},
+    "decision": "approved",
+    "by": "person",
+    "reason": None,
+    "result": None,
+    "is_error": None,
+    "ms": None,
+}
+
+
+def drafts() -> Iterator[Draft]:
+    """A turn of two steps on both wires, with whatever a record can have."""
+    yield frame(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}\n')
+    yield frame(b"not JSON \xff\x00\n", direction="in", turn=None)
+    yield Draft(wire="stderr", kind="line", peer="math", direction="in", connection="math#1", data="警告\n".encode())
+    messages = [{"role": "system", "content": "You are helpful. " * 20}, {"role": "user", "content": "6 × 5?"}]
+    for step, exchange in ((1, "x1"), (2, "x2")):
+        place = replace(STEP, step=step)
+        ask = Draft(wire="llm", kind="request", peer="demo", direction="out", place=place, exchange=exchange)
+        head = Head(
+            method="POST",
+            url="http://127.0.0.1:9/v1/chat/completions",
+            headers=(("authorization", "Bearer ⟨secret:API_KEY⟩"), ("x-odd", "\udcff")),
+        )
+        body = json.dumps({"messages": messages}, ensure_ascii=False).encode()
+        yield replace(ask, head=head, data=body, redacted=(Redaction(where="head", name="API_KEY", length=20),))
+        answer = replace(ask, direction="in")
+        yield replace(answer, kind="response", head=Head(status=200, headers=(("content-encoding", "gzip"),)))
+        yield replace(answer, kind="chunk", encoding="gzip", data=b"\x1f\x8b" + bytes(range(256)))
+        yield replace(answer, kind="end", data=b'{"reason": "complete", "bytes": 258, "kept": 258}')
+        if step == 1:
+            host = Draft(wire="host", kind="link", place=CALL)
+            yield replace(host, data=json.dumps(LINK).encode())
+            yield replace(host, kind="decision", peer="math", data=json.dumps(DECISION).encode())
+            yield replace(frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n'), place=CALL)
+            yield replace(frame(b"x" * 10, direction="in"), place=CALL, malformed="no JSON")
+            messages.append({"role": "tool", "content": "30"})
+
+
+def fill(path: Path) -> None:
+    """Write what every kept file holds, by the program as it is now."""
+    store = Store.open(path)
+    for number in (1, 2):
+        recorder = Recorder(store, Redactor(), capture=f"capture-{number}", clock=FixedClock())
+        for draft in drafts():
+            recorder.append(draft)
+        recorder.close()
+    store.begin_capture("capture-3", "ask", 1_795_268_701_000_000_000)
+    for session, turns, draft in ((SESSION, 2, ""), (DRAFT, 0, "half a que")):
+        state = SessionState(
+            id=session,
+            title="what's 6 × 5?" if turns else "",
+            created_ns=1_795_268_701_000_000_000,
+            updated_ns=1_795_268_702_000_000_000,
+            source="chat",
+            model="demo/openai",
+            protocol="native",
+            draft=draft,
+        )
+        store.sessions.save(state)
+        for turn in range(1, turns + 1):
+            at = 1_795_268_703_000_000_000 + turn
+            text = json.dumps({"turn": turn, "role": "user", "parts": []})
+            store.sessions.save_message(session, turn - 1, turn=turn, text=text, time_ns=at)
+            store.sessions.save_item(session, turn - 1, json.dumps({"item": "user", "turn": turn, "text": "工具"}))
+    store.sessions.release(SESSION)
+    assert store.close()
+
+
+def told(store: Store) -> bytes:
+    """All that a person can get out of the file again."""
+    info = store.find_session(SESSION)
+    lines = list(jsonl.lines(info, store.session_records(SESSION)))
+    lines += [jsonl.record_line(record) for record in store.records()]
+    texts = [store.sessions.messages(SESSION), store.sessions.items(SESSION), store.sessions.left_draft()]
+    return b"".join(lines) + json.dumps(texts, ensure_ascii=False, indent=0).encode() + b"\n"
+
+
+def dump(path: Path) -> str:
+    """The file as SQL that makes it again."""
+    connection = sqlite3.connect(path)
+    try:
+        pragmas = [
+            f"PRAGMA {name} = {connection.execute(f'PRAGMA {name}').fetchone()[0]};"
+            for name in ("auto_vacuum", "application_id", "user_version")
+        ]
+        return "\n".join([*pragmas, *connection.iterdump()]) + "\n"
+    finally:
+        connection.close()
+
+
+def restore(sql: str, path: Path) -> None:
+    """The file that was dumped."""
+    connection = sqlite3.connect(path)
+    try:
+        connection.executescript(sql)
+    finally:
+        connection.close()
+
+
+def newest() -> int:
+    """The number of the newest kept form."""
+    return max(int(path.stem.partition("-")[2]) for path in GOLDEN.glob("store-*.sql"))

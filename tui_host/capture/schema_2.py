@@ -1,0 +1,213 @@
+"""The second form of the database: each thing has its table, and a record refers to its place instead of repeating it.
+
+Published: never changed.
+"""
+
+from __future__ import annotations
+
+_CAPTURES = (
+    """
+    CREATE TABLE captures_2 (
+        key INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,       -- app, ask, tap, import
+        started INTEGER NOT NULL, -- ns since 1970
+        ended INTEGER,            -- ns; NULL while it runs, and where it was killed
+        pid INTEGER NOT NULL,
+        owner TEXT                -- the lock that its process holds; see store_lock
+    )
+    """,
+    "INSERT INTO captures_2 SELECT key, id, kind, started, ended, pid, NULL FROM captures",
+    "DROP TABLE captures",
+    "ALTER TABLE captures_2 RENAME TO captures",
+)
+
+_SESSIONS = (
+    "DROP INDEX sessions_by_update",
+    """
+    CREATE TABLE sessions_2 (
+        id TEXT PRIMARY KEY,
+        title TEXT NOT NULL,
+        created INTEGER NOT NULL, -- ns since 1970
+        updated INTEGER NOT NULL,
+        turns INTEGER NOT NULL,
+        source TEXT NOT NULL,     -- chat, ask, tap, import
+        model TEXT NOT NULL,      -- PROVIDER/MODEL
+        protocol TEXT NOT NULL,
+        draft TEXT NOT NULL,      -- what stands unsent in the prompt
+        owner TEXT                -- the lock of the process that writes it
+    )
+    """,
+    """
+    INSERT INTO sessions_2
+    SELECT id, title, created, updated, turns, source, model, protocol, draft, NULL FROM sessions
+    """,
+    "DROP TABLE sessions",
+    "ALTER TABLE sessions_2 RENAME TO sessions",
+    "CREATE INDEX sessions_by_update ON sessions (updated)",
+    """
+    CREATE TABLE turns (
+        session TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        began INTEGER NOT NULL,   -- ns since 1970
+        changed INTEGER NOT NULL,
+        model TEXT NOT NULL,      -- PROVIDER/MODEL that answers in it
+        protocol TEXT NOT NULL,
+        PRIMARY KEY (session, number)
+    ) WITHOUT ROWID
+    """,
+    """
+    INSERT INTO turns
+    SELECT sessions.id, said.turn, coalesce(min(records.time), updated), coalesce(max(records.time), updated),
+        model, protocol
+    FROM (SELECT DISTINCT session, turn FROM messages) AS said JOIN sessions ON sessions.id = said.session
+        LEFT JOIN records ON records.session = said.session AND records.turn = said.turn
+    GROUP BY sessions.id, said.turn
+    """,
+)
+
+_PLACES = (
+    """
+    CREATE TABLE connections (
+        key INTEGER PRIMARY KEY,
+        capture INTEGER NOT NULL REFERENCES captures,
+        id TEXT NOT NULL,
+        peer TEXT NOT NULL,       -- the server
+        UNIQUE (capture, id)
+    )
+    """,
+    """
+    CREATE TABLE exchanges (
+        key INTEGER PRIMARY KEY,
+        capture INTEGER NOT NULL REFERENCES captures,
+        id TEXT NOT NULL,
+        wire TEXT NOT NULL,       -- llm, mcp
+        peer TEXT NOT NULL,       -- the provider or the server
+        connection INTEGER REFERENCES connections,
+        UNIQUE (capture, id)
+    )
+    """,
+    """
+    CREATE TABLE places (         -- what a record says of itself and shares with others
+        key INTEGER PRIMARY KEY,
+        capture INTEGER NOT NULL REFERENCES captures,
+        wire TEXT NOT NULL,       -- llm, mcp, stderr, host
+        peer TEXT NOT NULL,
+        direction TEXT,           -- out, in
+        session TEXT,
+        turn INTEGER,
+        step INTEGER,
+        call TEXT,
+        connection INTEGER REFERENCES connections,
+        exchange INTEGER REFERENCES exchanges
+    )
+    """,
+    """
+    INSERT INTO connections (capture, id, peer)
+    SELECT key >> 40, connection, max(peer) FROM records WHERE connection IS NOT NULL GROUP BY 1, 2
+    """,
+    """
+    INSERT INTO exchanges (capture, id, wire, peer, connection)
+    SELECT records.key >> 40, exchange, min(wire), max(records.peer), min(connections.key)
+    FROM records LEFT JOIN connections ON connections.capture = records.key >> 40 AND connections.id = connection
+    WHERE exchange IS NOT NULL GROUP BY 1, 2
+    """,
+    """
+    INSERT INTO places (capture, wire, peer, direction, session, turn, step, call, connection, exchange)
+    SELECT DISTINCT records.key >> 40, records.wire, records.peer, direction, session, turn, step, call,
+        connections.key, exchanges.key
+    FROM records
+        LEFT JOIN connections ON connections.capture = records.key >> 40 AND connections.id = records.connection
+        LEFT JOIN exchanges ON exchanges.capture = records.key >> 40 AND exchanges.id = records.exchange
+    """,
+)
+
+_RECORDS = (
+    """
+    CREATE TABLE records_2 (
+        key INTEGER PRIMARY KEY,  -- capture's key << 40 | seq
+        place INTEGER NOT NULL REFERENCES places,
+        time INTEGER NOT NULL,    -- ns since 1970
+        mono INTEGER NOT NULL,    -- ns
+        kind TEXT NOT NULL,
+        encoding TEXT,
+        malformed TEXT,
+        head TEXT,                -- JSON: [method, url, status, [[name, value], ...]]
+        redacted TEXT,            -- JSON: [[where, name, length], ...]
+        base INTEGER REFERENCES records_2 DEFERRABLE INITIALLY DEFERRED, -- whose data is the prefix of this one's frame
+        size INTEGER,             -- bytes that data unpacks to, a zstd frame; NULL: it stands as it is
+        data BLOB NOT NULL
+    )
+    """,
+    # for the next statement alone: it finds each record's place again
+    "CREATE INDEX places_whole ON places (capture, exchange, session, turn, step, call, connection, direction, peer, wire)",
+    """
+    INSERT INTO records_2
+    SELECT records.key, places.key, time, mono, kind, encoding, malformed, head, redacted, NULL, NULL, data
+    FROM records
+        LEFT JOIN connections ON connections.capture = records.key >> 40 AND connections.id = records.connection
+        LEFT JOIN exchanges ON exchanges.capture = records.key >> 40 AND exchanges.id = records.exchange
+        JOIN places ON places.capture = records.key >> 40 AND places.exchange IS exchanges.key
+            AND places.session IS records.session AND places.turn IS records.turn AND places.step IS records.step
+            AND places.call IS records.call AND places.connection IS connections.key
+            AND places.direction IS records.direction AND places.peer = records.peer AND places.wire = records.wire
+    """,
+    "DROP INDEX places_whole",
+    "DROP TABLE records",
+    "ALTER TABLE records_2 RENAME TO records",
+    "CREATE INDEX records_by_place ON records (place)",
+    "CREATE INDEX records_by_base ON records (base) WHERE base IS NOT NULL",
+    "CREATE INDEX places_by_capture ON places (capture)",
+    "CREATE INDEX places_by_session ON places (session, turn) WHERE session IS NOT NULL",
+    "CREATE INDEX places_by_connection ON places (connection) WHERE connection IS NOT NULL",
+    "CREATE INDEX places_by_exchange ON places (exchange) WHERE exchange IS NOT NULL",
+)
+
+_SAID = "json(CASE WHEN json_valid(CAST(data AS TEXT)) THEN CAST(data AS TEXT) ELSE '{}' END)"
+
+_CHAINS = (
+    """
+    CREATE TABLE decisions (      -- what a decision's record says, to be found by
+        record INTEGER PRIMARY KEY REFERENCES records ON DELETE CASCADE,
+        session TEXT,
+        turn INTEGER,
+        call TEXT,
+        server TEXT,
+        tool TEXT,
+        decision TEXT,            -- approved, edited, rejected, invalid
+        by TEXT                   -- person, rule, flag, default
+    )
+    """,
+    """
+    CREATE TABLE links (          -- what a link's record says, to be found by
+        record INTEGER PRIMARY KEY REFERENCES records ON DELETE CASCADE,
+        session TEXT,
+        call TEXT,
+        relation TEXT,            -- asked, sent, answered, told, offered
+        exchange TEXT,            -- the id of the one whose body its span is in
+        known TEXT                -- id, value, time
+    )
+    """,
+    f"""
+    INSERT INTO decisions
+    SELECT record, session, turn, call, json_extract(said, '$.server'), json_extract(said, '$.tool'),
+        json_extract(said, '$.decision'), json_extract(said, '$.by')
+    FROM (
+        SELECT records.key AS record, session, turn, call, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'decision'
+    )
+    """,  # noqa: S608 - constants alone
+    f"""
+    INSERT INTO links
+    SELECT record, session, json_extract(said, '$.call'), json_extract(said, '$.relation'),
+        json_extract(said, '$.span.exchange'), json_extract(said, '$.known')
+    FROM (
+        SELECT records.key AS record, session, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'link'
+    )
+    """,  # noqa: S608 - constants alone
+    "CREATE INDEX decisions_by_call ON decisions (session, call)",
+    "CREATE INDEX links_by_call ON links (session, call)",
+)
+
+STATEMENTS = (*_CAPTURES, *_SESSIONS, *_PLACES, *_RECORDS, *_CHAINS)

@@ -1,0 +1,74 @@
+"""Deletion that really removes: rows, then the pages they stood on, then what the write-ahead log still has of them.
+
+`secure_delete`, which every connection has on, overwrites what is freed. Functions run on the writer's connection.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from tui_host.capture.schema import SEQ_BITS
+
+SLICE = 1000
+"""Records deleted in one transaction: what is recorded meanwhile waits no longer than for these."""
+PAGES = 2000
+"""Pages given back to the system at once, for the same reason."""
+
+_OF_SESSION = (
+    "DELETE FROM messages WHERE session = ?",
+    "DELETE FROM items WHERE session = ?",
+    "DELETE FROM turns WHERE session = ?",
+    "DELETE FROM sessions WHERE id = ?",
+)
+_EXCHANGES = "SELECT DISTINCT exchange FROM places WHERE session = ? AND exchange IS NOT NULL"
+_UNUSED = "DELETE FROM exchanges WHERE key = ? AND NOT EXISTS (SELECT 1 FROM places WHERE exchange = exchanges.key)"
+_EMPTY = f"""
+    SELECT key, ended, owner FROM captures WHERE NOT EXISTS
+        (SELECT 1 FROM records WHERE records.key BETWEEN captures.key << {SEQ_BITS} AND (captures.key + 1 << {SEQ_BITS}) - 1)
+"""  # noqa: S608 - constants alone
+_OF_CAPTURE = (
+    "DELETE FROM places WHERE capture = ?",
+    "DELETE FROM exchanges WHERE capture = ?",
+    "DELETE FROM connections WHERE capture = ?",
+    "DELETE FROM captures WHERE key = ?",
+)
+
+
+def delete_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+    """Delete records; in a transaction. Of two that stand against each other the later goes first or in the same one."""
+    connection.executemany("DELETE FROM records WHERE key = ?", ((key,) for key in keys))
+
+
+def delete_session(connection: sqlite3.Connection, session: str) -> None:
+    """Delete all of a session but records, of which none may be left; in a transaction."""
+    exchanges: list[tuple[int]] = connection.execute(_EXCHANGES, (session,)).fetchall()
+    connection.execute("DELETE FROM places WHERE session = ?", (session,))
+    connection.executemany(_UNUSED, exchanges)
+    for statement in _OF_SESSION:
+        connection.execute(statement, (session,))
+
+
+def delete_capture(connection: sqlite3.Connection, capture: int) -> None:
+    """Delete all of a capture but records, of which none may be left; in a transaction."""
+    for statement in _OF_CAPTURE:
+        connection.execute(statement, (capture,))
+
+
+def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str | None], bool]) -> None:
+    """Delete captures that are over and have no records; in a transaction."""
+    for key, ended, owner in connection.execute(_EMPTY).fetchall():
+        if ended is not None or not is_live(owner):
+            delete_capture(connection, key)
+
+
+def give_back(connection: sqlite3.Connection) -> bool:
+    """Give free pages back to the system, and empty the write-ahead log.
+
+    Returns:
+        Whether the log is empty; it cannot be while another process reads in it.
+    """
+    while connection.execute("PRAGMA freelist_count").fetchone()[0]:
+        connection.execute(f"PRAGMA incremental_vacuum({PAGES})").fetchall()
+    busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    return not busy

@@ -1,0 +1,95 @@
+"""Who still runs: each process that writes holds a lock on a small file of its own, and the system lets go of it with the process.
+
+A number of a process says less: it is given again, and means nothing in another container that shares the folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from tui_host.errors import StoreError
+
+_TRIES = 10
+
+
+class Lock:
+    """A lock held by this process until `release`, or until the process is no more.
+
+    Args:
+        database: The file beside which it is held.
+
+    Attributes:
+        token: Names it; what is kept with whatever this process owns.
+
+    Raises:
+        StoreError: The folder allows no locks.
+        OSError: It allows no file.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        for _ in range(_TRIES):
+            self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
+            self._path = _lock_file(database, self.token)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(self._file)  # somebody looks at it just now, and takes it for one left behind
+                continue
+            except OSError as error:
+                os.close(self._file)
+                self._path.unlink(missing_ok=True)
+                raise StoreError(f"the folder allows no locks: {error.strerror}", str(database.parent)) from error
+            if self._path.exists():
+                return
+            os.close(self._file)
+        raise StoreError("no lock can be had", str(database.parent), "try again")
+
+    def is_live(self, token: str | None) -> bool:
+        """Whether the process of this lock still runs; see `is_live`."""
+        return token == self.token or is_live(self._database, token)
+
+    def release(self) -> None:
+        """Let go of it."""
+        self._path.unlink(missing_ok=True)
+        os.close(self._file)
+
+
+def is_live(database: Path, token: str | None) -> bool:
+    """Whether the process that named a lock as its own still runs.
+
+    Args:
+        database: The file beside which it is held.
+        token: The lock's name; None for what nobody owns.
+    """
+    return bool(token) and _is_held(_lock_file(database, token or ""))
+
+
+def remove_left_behind(database: Path) -> None:
+    """Remove the files of locks that nobody holds any more."""
+    for path in database.parent.glob(f"{database.name}.live-*"):
+        if not _is_held(path):
+            path.unlink(missing_ok=True)
+
+
+def _lock_file(database: Path, token: str) -> Path:
+    return database.with_name(f"{database.name}.live-{token}")
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look at the same time
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return False

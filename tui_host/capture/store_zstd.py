@@ -1,0 +1,45 @@
+"""Bytes packed with zstd, alone or against bytes that came before. The library is loaded at first use: never before a frame."""
+
+from __future__ import annotations
+
+import sys
+
+LEVEL = 3
+LONGEST = 1 << 27
+"""Bytes of prefix and content together that any decoder takes without being told."""
+
+
+def compress(data: bytes, prefix: bytes = b"") -> bytes:
+    """One frame with a checksum; it reads back only with the same prefix."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    parameter = zstd.CompressionParameter
+    window_log = max(10, (len(prefix) + len(data)).bit_length())  # so that the whole prefix stays in sight
+    options: dict[int, int] = {
+        parameter.compression_level: LEVEL,
+        parameter.checksum_flag: 1,
+        parameter.window_log: min(window_log, LONGEST.bit_length() - 1),
+    }
+    before = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
+    return zstd.compress(data, options=options, zstd_dict=before)
+
+
+def decompress(frame: bytes, prefix: bytes = b"") -> bytes:
+    """What was packed.
+
+    Raises:
+        ValueError: The frame is damaged, or was packed with another prefix.
+    """
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    before = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
+    try:
+        return zstd.decompress(frame, zstd_dict=before)
+    except zstd.ZstdError as error:
+        raise ValueError(str(error)) from error
