@@ -8,12 +8,15 @@ import pytest
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
+from textual.pilot import Pilot
 from textual.widgets import Static
 from typing_extensions import override
 
 from tui_host.tui.widgets.prompt import Prompt
 from tui_host.tui.widgets.prompt_completion import Completion
 
+MANY = "\n".join(f"line {number:03}" for number in range(300))
+OTHER = "\n".join(["[pasted: 300 lines, 2.7 kB]"] + ["x" * 29] * 24 + ["y" * 32])
 COMMANDS = (("help", "every key"), ("model", "choose the model"), ("models", "list them"), ("new", "a new session"))
 
 
@@ -91,11 +94,151 @@ async def test_a_huge_paste_is_folded_until_it_is_sent() -> None:
         begun = time.perf_counter()
         app.prompt.post_message(events.Paste("x" * 2_000_000))
         await pilot.pause()
-        assert app.prompt.text == "[pasted 2,000,000 characters, 1]"
+        assert app.prompt.text == "[pasted: 1 line, 2 MB]"
         await pilot.press("!", "enter")
         await pilot.pause()
         assert app.sent == ["x" * 2_000_000 + "!"]
         assert time.perf_counter() - begun < 5
+
+
+async def paste(app: Writing, pilot: Pilot[None], text: str) -> None:
+    app.prompt.post_message(events.Paste(text))
+    await pilot.pause()
+
+
+async def test_many_lines_are_folded_as_one_mark_and_sent_whole_among_what_was_written() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await pilot.press("a")
+        await paste(app, pilot, MANY)
+        await pilot.press("b")
+        await paste(app, pilot, OTHER)
+        await paste(app, pilot, "few\nlines")
+        assert app.prompt.text == "a[pasted: 300 lines, 2.7 kB]b[pasted: 26 lines, 780 B]few\nlines"
+        assert app.prompt.border_subtitle == "ctrl+t opens the paste  ctrl+u clears"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.sent == [f"a{MANY}b{OTHER}few\nlines"]
+        assert "[pasted: 300 lines, 2.7 kB]" in OTHER, "what looks like a mark in a paste is none"
+
+
+async def test_indented_lines_and_equal_pastes_stay_as_they_are() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await paste(app, pilot, "\n\n    x = 1\n    y = 2\n")
+        await paste(app, pilot, MANY)
+        await paste(app, pilot, MANY)
+        assert app.prompt.text.endswith("[pasted: 300 lines, 2.7 kB][pasted: 300 lines, 2.7 kB, 2]")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.sent == [f"    x = 1\n    y = 2\n{MANY}{MANY}"]
+
+
+@pytest.mark.parametrize("key", ["backspace", "delete", "ctrl+w", "ctrl+k"])
+async def test_a_mark_goes_as_one_and_comes_back_as_one(key: str) -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await pilot.press("a")
+        await paste(app, pilot, MANY)
+        await pilot.press("b", "left", *["left"] * (3 if key != "backspace" else 0))
+        await pilot.press(key)
+        assert app.prompt.text in {"ab", "a"}
+        await pilot.press("ctrl+z")
+        assert app.prompt.whole_text() == f"a{MANY}b"
+
+
+async def test_nothing_is_written_into_a_mark() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await paste(app, pilot, MANY)
+        await pilot.press("left", "left", "x")
+        assert app.prompt.whole_text() == f"{MANY}x"
+        await pilot.press("shift+home", "y")
+        assert app.prompt.text == "y"
+
+
+async def test_a_paste_is_opened_at_its_mark_and_closed_again() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        few = MANY[: 9 * 26]
+        await paste(app, pilot, few)
+        await pilot.press("ctrl+j")
+        await paste(app, pilot, MANY)
+        marks = app.prompt.text
+        await pilot.press("up", "end", "ctrl+t")
+        assert app.prompt.text == f"{few}\n[pasted: 300 lines, 2.7 kB]"
+        await pilot.press("ctrl+z", "down", "ctrl+t")
+        assert app.prompt.text == f"[pasted: 26 lines, 234 B]\n{MANY}"
+        await pilot.press("ctrl+z")
+        assert app.prompt.text == marks
+
+
+async def test_a_paste_that_holds_what_looks_like_a_mark_is_never_taken_apart() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await paste(app, pilot, MANY)
+        await paste(app, pilot, "[pasted: 300 lines, 2.7 kB]")
+        assert app.prompt.text == "[pasted: 300 lines, 2.7 kB][pasted: 1 line, 27 B]"
+        await pilot.press("ctrl+t")
+        assert app.prompt.text == "[pasted: 300 lines, 2.7 kB][pasted: 1 line, 27 B]"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.sent == [f"{MANY}[pasted: 300 lines, 2.7 kB]"]
+
+
+async def test_history_and_drafts_fold_a_paste_again_and_hold_it_whole() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await pilot.press("a", "space")
+        await paste(app, pilot, MANY + "\n")
+        await pilot.press("enter", "up")
+        await pilot.pause()
+        assert app.prompt.text == "a [pasted: 300 lines, 2.7 kB]"
+        await pilot.press("!")
+        draft = app.prompt.whole_text()
+        app.prompt.put("")
+        app.prompt.put(draft)
+        assert app.prompt.text == "a [pasted: 300 lines, 2.7 kB]!"
+        app.prompt.remember(app.sent[0])  # as a session that is opened again brings it
+        app.prompt.put("")
+        await pilot.press("up", "enter")
+        await pilot.pause()
+        assert app.sent == [f"a {MANY}"] * 2
+
+
+async def test_one_key_takes_away_all_that_is_written_and_one_brings_it_back() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await paste(app, pilot, "one\ntwo\nthree")
+        await pilot.press("!", "up")
+        assert app.prompt.border_subtitle == "ctrl+u clears"
+        await pilot.press("ctrl+u")
+        assert app.prompt.text == ""
+        await pilot.press("ctrl+z")
+        assert app.prompt.text == "one\ntwo\nthree!"
+        assert app.sent == []
+
+
+async def test_many_lines_are_taken_back_and_come_again_wherever_the_caret_was() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+z", "a")
+        await paste(app, pilot, "\n".join(["line"] * 20))
+        await pilot.press("ctrl+z")
+        assert (app.prompt.text, app.prompt.cursor_location) == ("a", (0, 1))
+        await pilot.press("ctrl+y", "ctrl+y")
+        assert (app.prompt.document.line_count, app.prompt.cursor_location) == (20, (19, 4))
+
+
+async def test_a_space_before_a_slash_makes_a_text_of_a_command() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        for text in (" /help me", " /new", "/etc/hosts explain", "/ unknown"):
+            app.prompt.load_text(text)
+            await pilot.press("enter")
+        await pilot.pause()
+        assert app.sent == ["/help me", "/new", "/etc/hosts explain", "/ unknown"]
+        assert app.commands == []
 
 
 async def test_what_is_pasted_cannot_act_on_the_terminal() -> None:

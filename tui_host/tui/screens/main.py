@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 from typing_extensions import override
 
+from tui_host.capture.visible import line
 from tui_host.chat.conversation import UserItem
 from tui_host.tui.keys import ACTIONS
 from tui_host.tui.masks import mask_of
@@ -40,6 +41,7 @@ Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
 NARROW = 100
 """Columns below which chat and inspector take turns."""
+AS_TEXT = "A space before the / sends it as text."
 DRAFT_SECONDS = 1.0
 """How often at most the draft is put on the disk while it is written."""
 
@@ -194,7 +196,7 @@ class MainScreen(Screen[None]):
     @property
     def unsent(self) -> str:
         """What `enter` would send now."""
-        return self._prompt.whole_text().strip()
+        return self._prompt.message()
 
     def keep_draft(self) -> None:
         """Put what stands in the prompt on the disk, if it is not there."""
@@ -300,11 +302,19 @@ class MainScreen(Screen[None]):
 
     def on_prompt_command(self, event: Prompt.Command) -> None:
         """Do a `/name`."""
-        if any(action.name == event.name for action in ACTIONS):
-            self.post_message(self.CommandAsked(event.name))
+        names = [action.name for action in ACTIONS]
+        if event.name not in names:
+            from difflib import get_close_matches
+
+            name = line(event.name, 40)
+            near = " or ".join(f"/{each}" for each in get_close_matches(event.name, names, n=2, cutoff=0.5))
+            words = f"There is no command /{name}{f': {near}?' if near else '.'} {AS_TEXT}"
+            self.notify(words, severity="warning", markup=False, timeout=8)
             return
-        names = ", ".join(f"/{action.name}" for action in ACTIONS)
-        self.notify(f"there is no such command; there is {names}", severity="warning", markup=False)
+        if event.arguments:
+            words = f"/{event.name} takes nothing after it; what stood there was not sent, up brings it back. {AS_TEXT}"
+            self.notify(words, severity="warning", markup=False, timeout=8)
+        self.post_message(self.CommandAsked(event.name))
 
     def action_close(self) -> None:
         """From looking around back to the question; else stop the turn. Never quits."""

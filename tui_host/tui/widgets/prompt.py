@@ -12,15 +12,15 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.prompt_completion import Completion
+from tui_host.tui.widgets.prompt_pastes import BLANK_LINES, Pastes
 
 PLACEHOLDER = "Ask anything.  / commands"
-FOLDED = 20_000
-"""Characters of a paste above which a mark stands for it until it is sent: the editor is slow with more."""
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 
@@ -32,7 +32,11 @@ class Prompt(TextArea):
         quick: Texts that one key sends while the prompt is empty.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+j", "new_line", "New line", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+j", "new_line", "New line", show=False),
+        Binding("ctrl+u", "clear_all", "Clear", show=False),
+        Binding("ctrl+t", "open_paste", "Open a paste", show=False),
+    ]
     DEFAULT_CSS = """
     Prompt {
         height: auto;
@@ -43,6 +47,7 @@ class Prompt(TextArea):
         background: $surface;
         scrollbar-size: 1 1;
         &:focus { border: round $border; }
+        border-subtitle-color: $foreground 60%;
     }
     """
 
@@ -81,7 +86,7 @@ class Prompt(TextArea):
         self._may_send = may_send
         self._at: int | None = None  # the entry of the history that is shown
         self._draft = ""
-        self._folded: dict[str, str] = {}
+        self._pastes = Pastes()
         self._completion = Completion(self._complete, glyphs=glyphs)
 
     # What the app says.
@@ -96,11 +101,11 @@ class Prompt(TextArea):
         self._at = None
 
     def put(self, draft: str) -> None:
-        """A draft in place of what stands here, its end under the caret; a huge one folded as a paste is."""
+        """A draft in place of what stands here, its end under the caret; pastes in it folded as before."""
         self._at = None
         self._draft = ""
         self._completion.close()
-        self.load_text(self._folded_mark(visible(draft)))
+        self.load_text(self._pastes.fold_again(visible(draft)))
         self.move_cursor(self.document.end)
 
     # Keys.
@@ -177,7 +182,7 @@ class Prompt(TextArea):
             self._draft = self.text
         self._at = None if wanted == count else wanted
         self._completion.close()
-        self.load_text(self._draft if self._at is None else visible(self._history[wanted]))
+        self.load_text(self._draft if self._at is None else self._pastes.fold_again(visible(self._history[wanted])))
         row = 0 if steps > 0 else self.document.line_count - 1
         self.move_cursor((row, len(self.document[row])))
 
@@ -188,15 +193,69 @@ class Prompt(TextArea):
         event.stop()
         event.prevent_default()
         text = visible(event.text.replace("\r\n", "\n").replace("\r", "\n"))
-        self._insert(self._folded_mark(text))
+        self.history.checkpoint()  # `ctrl+z` takes back the paste alone
+        self._insert(self._pastes.fold(text, self.text))
+        self.history.checkpoint()
 
-    def _folded_mark(self, text: str) -> str:
-        """The text, or what stands for it until it is sent."""
-        if len(text) <= FOLDED:
-            return text
-        mark = f"[pasted {len(text):,} characters, {len(self._folded) + 1}]"
-        self._folded[mark] = text
-        return mark
+    @override
+    def action_paste(self) -> None:
+        """Paste what was copied in the app."""
+        self.post_message(events.Paste(self.app.clipboard))  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
+
+    @override
+    def edit(self, edit: Edit) -> EditResult:
+        """Any change; one that would tear a mark takes the whole of it, and nothing is written into one."""
+        first, last = edit.top, edit.bottom
+        if first == last:
+            first = last = next(((first[0], end) for start, end in self._spans(first) if start < first[1] < end), first)
+        else:
+            first = next(((first[0], start) for start, end in self._spans(first) if start < first[1] < end), first)
+            last = next(((last[0], end) for start, end in self._spans(last) if start < last[1] < end), last)
+        if (first, last) != (edit.top, edit.bottom):
+            edit = Edit(edit.text, first, last, edit.maintain_selection_offset)
+        return super().edit(edit)
+
+    @override
+    def undo(self) -> None:
+        """Take back the last change. Textual looks for the caret before it is back: it must not stand on a lost line."""
+        if self.history.undo_stack:
+            self.move_cursor((0, 0))
+            super().undo()
+
+    @override
+    def redo(self) -> None:
+        """Change again what was taken back; for the caret see `undo`."""
+        if self.history.redo_stack:
+            self.move_cursor((0, 0))
+            super().redo()
+
+    def _spans(self, place: tuple[int, int]) -> list[tuple[int, int]]:
+        return self._pastes.spans(self.document[place[0]])
+
+    def action_clear_all(self) -> None:
+        """Take away all that is written; `ctrl+z` brings it back."""
+        if not self.text:
+            return
+        self.history.checkpoint()
+        self.clear()
+        self.history.checkpoint()
+        self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def action_open_paste(self) -> None:
+        """Put the text of a paste in the place of its mark: of the one at the caret, else of the last one before it."""
+        marks = [(row, *span) for row in range(self.document.line_count) for span in self._spans((row, 0))]
+        row, start, end = next(
+            (mark for mark in reversed(marks) if (mark[0], mark[1]) <= self.cursor_location), (marks or [(0, 0, 0)])[0]
+        )
+        if not marks:
+            return
+        text = self._pastes.opened(self.document[row][start:end])
+        if text is None:
+            self.notify("This paste is too large to be opened here. It is sent whole.", markup=False)
+            return
+        self.history.checkpoint()
+        self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
+        self.history.checkpoint()
 
     def _insert(self, text: str) -> None:
         result = self.replace(text, *self.selection, maintain_selection_offset=False)
@@ -204,19 +263,21 @@ class Prompt(TextArea):
 
     def whole_text(self) -> str:
         """The text with every folded paste in its place."""
-        text = self.text
-        for mark, folded in self._folded.items():
-            text = text.replace(mark, folded)
-        return text
+        return self._pastes.whole(self.text)
+
+    def message(self) -> str:
+        """What would be sent now: without empty lines around it, and without the space that makes a text of a command."""
+        text = self.whole_text().rstrip()
+        return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
 
     def _submit(self) -> None:
         if self._completion.is_open and self.text[1:].strip() not in dict(self._commands):
             self._complete()
             return
-        text = self.whole_text().strip()
+        text = self.message()
         if not text:
             return
-        match = COMMAND.fullmatch(text)
+        match = COMMAND.fullmatch(self.text.rstrip())
         if match is not None:
             name, arguments = match[1], (match[2] or "").strip()
             self.post_message(self.Command(name, arguments))
@@ -227,7 +288,7 @@ class Prompt(TextArea):
             return
         else:
             self.post_message(self.Sent(text))
-        self.remember(self.text)
+        self.remember(self.whole_text().rstrip())
         self._at = None
         self._draft = ""
         self._completion.close()
@@ -238,10 +299,17 @@ class Prompt(TextArea):
     def on_text_area_changed(self) -> None:
         """Offer the commands that begin with what is typed."""
         text = self.text
+        self._hint(text)
         if text.startswith("/") and " " not in text and "\n" not in text and self._at is None:
             self._completion.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
         else:
             self._completion.close()
+
+    def _hint(self, text: str) -> None:
+        """The keys that are of use for what is written, where there is much of it."""
+        has_mark = any(self._spans((row, 0)) for row in range(self.document.line_count))
+        words = "ctrl+t opens the paste  ctrl+u clears" if has_mark else "ctrl+u clears" if text.count("\n") > 1 else ""
+        self.border_subtitle = words
 
     def _complete(self) -> None:
         name = self._completion.chosen
