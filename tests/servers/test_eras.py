@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 
 import anyio
 import pytest
@@ -29,7 +29,7 @@ def sse_url() -> Generator[str]:
         yield url
 
 
-@pytest.fixture(params=WAYS, ids=[f"{kind}-{mode}" for kind, mode in WAYS])
+@pytest.fixture(scope="module", params=WAYS, ids=[f"{kind}-{mode}" for kind, mode in WAYS])
 def spec(request: pytest.FixtureRequest, http_url: str, sse_url: str) -> ServerSpec:
     kind, mode = request.param
     if kind == "stdio":
@@ -37,76 +37,79 @@ def spec(request: pytest.FixtureRequest, http_url: str, sse_url: str) -> ServerS
     return remote("sdk", sse_url if kind == "sse" else http_url, transport=kind, mode=mode)
 
 
-async def test_a_server_says_what_it_is_and_its_tools_work(spec: ServerSpec) -> None:
-    async with started(spec) as running:
-        status = running.status("sdk")
-        assert status.state == "ready", status.detail
-        if spec.transport != "sse":
-            assert (status.protocol_version, status.era) == ERAS[spec.mode]
-        assert (status.server_info, status.instructions) == ("made with the SDK 1.2.3", "Be kind.")
-        assert {"echo", "add", "fail", "progress"} <= {tool.name for tool in running.pool.tools()}
-        output = await running.call("sdk", "echo", '{"text":"Grüße 🌍 \\u0000"}'.encode())
-        assert output.content[0].text == "Grüße 🌍 \0"
-        added = await running.call("sdk", "add", b'{"a":1,"b":2.5}')
-        assert added.structured == {"sum": 3.5}
-        assert (await running.call("sdk", "fail")).is_error
-        await running.until(lambda: running.status("sdk").resources == (1, 0, 1))
-    assert running.status("sdk").state == "stopped"
+@pytest.fixture(scope="module")
+async def running(spec: ServerSpec) -> AsyncGenerator[Running]:
+    """One connection for all that is tried on it; it is stopped in good order."""
+    async with started(spec) as at:
+        yield at
+    assert at.status("sdk").state == "stopped"
 
 
-async def test_every_frame_of_a_call_is_recorded_in_its_place(spec: ServerSpec) -> None:
-    async with started(spec) as running:
-        places: dict[str, list[bytes]] = {}
-        async with anyio.create_task_group() as group:
-            for number in range(3):
-                arguments = json.dumps({"text": f"number {number}"}, separators=(",", ":")).encode()
+async def test_a_server_says_what_it_is_and_its_tools_work(spec: ServerSpec, running: Running) -> None:
+    status = running.status("sdk")
+    assert status.state == "ready", status.detail
+    if spec.transport != "sse":
+        assert (status.protocol_version, status.era) == ERAS[spec.mode]
+    assert (status.server_info, status.instructions) == ("made with the SDK 1.2.3", "Be kind.")
+    assert {"echo", "add", "fail", "progress"} <= {tool.name for tool in running.pool.tools()}
+    output = await running.call("sdk", "echo", '{"text":"Grüße 🌍 \\u0000"}'.encode())
+    assert output.content[0].text == "Grüße 🌍 \0"
+    added = await running.call("sdk", "add", b'{"a":1,"b":2.5}')
+    assert added.structured == {"sum": 3.5}
+    assert (await running.call("sdk", "fail")).is_error
+    await running.until(lambda: running.status("sdk").resources == (1, 0, 1))
 
-                async def call(number: int = number, arguments: bytes = arguments) -> None:
-                    await running.call("sdk", "echo", arguments, call=f"call_{number}")
 
-                group.start_soon(call)
-        for record in running.records("sdk", kind="frame"):
-            places.setdefault(record.draft.place.call or "", []).append(record.draft.data)
+async def test_every_frame_of_a_call_is_recorded_in_its_place(running: Running) -> None:
+    places: dict[str, list[bytes]] = {}
+    async with anyio.create_task_group() as group:
         for number in range(3):
-            asked, answered = places[f"call_{number}"]
-            assert b'"arguments":{"text":"number %d"}' % number in asked
-            assert b"number %d" % number in answered
+            arguments = json.dumps({"text": f"number {number}"}, separators=(",", ":")).encode()
+
+            async def call(number: int = number, arguments: bytes = arguments) -> None:
+                await running.call("sdk", "echo", arguments, call=f"numbered_{number}")
+
+            group.start_soon(call)
+    for record in running.records("sdk", kind="frame"):
+        places.setdefault(record.draft.place.call or "", []).append(record.draft.data)
+    for number in range(3):
+        asked, answered = places[f"numbered_{number}"]
+        assert b'"arguments":{"text":"number %d"}' % number in asked
+        assert b"number %d" % number in answered
 
 
-async def test_progress_comes_while_a_tool_runs(spec: ServerSpec) -> None:
-    async with started(spec) as running:
-        told: list[Progress] = []
-        with anyio.fail_after(10):
-            output = await running.call("sdk", "progress", on_progress=told.append)
-        assert output.content[0].text == "worked"
-        assert [progress.message for progress in told][:1] == ["working"]
+async def test_progress_comes_while_a_tool_runs(running: Running) -> None:
+    told: list[Progress] = []
+    with anyio.fail_after(10):
+        output = await running.call("sdk", "progress", on_progress=told.append)
+    assert output.content[0].text == "worked"
+    assert [progress.message for progress in told][:1] == ["working"]
 
 
-async def test_a_stopped_call_reaches_the_server_and_the_connection_lives(spec: ServerSpec) -> None:
-    async with started(spec) as running:
-        with anyio.fail_after(10):
-            async with anyio.create_task_group() as group:
-                group.start_soon(running.call, "sdk", "wait", b'{"seconds":60}')
-                await running.until(lambda: calls(running) == 1)
-                group.cancel_scope.cancel()
-            assert (await running.call("sdk", "echo", b'{"text":"on"}')).content[0].text == "on"
-        if spec.transport == "stdio":
-            await running.until(lambda: "the wait was cancelled" in running.status("sdk").stderr)
+async def test_a_stopped_call_reaches_the_server_and_the_connection_lives(spec: ServerSpec, running: Running) -> None:
+    before = calls(running)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(running.call, "sdk", "wait", b'{"seconds":60}')
+            await running.until(lambda: calls(running) == before + 1)
+            group.cancel_scope.cancel()
+        assert (await running.call("sdk", "echo", b'{"text":"on"}')).content[0].text == "on"
+    if spec.transport == "stdio":
+        await running.until(lambda: "the wait was cancelled" in running.status("sdk").stderr)
 
 
 def calls(running: Running) -> int:
     return sum(b'"tools/call"' in line for line in running.lines("sdk", "out"))
 
 
-async def test_a_tool_that_appears_is_offered(spec: ServerSpec) -> None:
-    async with started(spec) as running:
-        name = f"grown_{spec.transport}_{spec.mode}"  # a server that several tests share
-        # In the stateless era news come on a stream of their own, which is open a moment after the connection is ready.
-        if running.status("sdk").era == "stateless":
-            await running.until(lambda: any(b"acknowledged" in line for line in running.lines("sdk", "in")))
-        await running.call("sdk", "grow", json.dumps({"name": name}, separators=(",", ":")).encode())
-        await running.until(lambda: any(tool.name == name for tool in running.pool.tools()))
-        assert f"{name} is new" in running.status("sdk").notices
+async def test_a_tool_that_appears_is_offered(spec: ServerSpec, running: Running) -> None:
+    name = f"grown_{spec.transport}_{spec.mode}"  # a server that several connections share
+    # In the stateless era news come on a stream of their own, which is open a moment after the connection is ready.
+    if running.status("sdk").era == "stateless":
+        await running.until(lambda: any(b"acknowledged" in line for line in running.lines("sdk", "in")))
+    await running.call("sdk", "grow", json.dumps({"name": name}, separators=(",", ":")).encode())
+    await running.until(lambda: any(tool.name == name for tool in running.pool.tools()))
+    assert f"{name} is new" in running.status("sdk").notices
 
 
 async def test_a_server_that_ends_during_a_call_over_stdio_is_told() -> None:
