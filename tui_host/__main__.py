@@ -88,6 +88,7 @@ def overrides(arguments: Arguments) -> Overrides:
         config=arguments.config,
         data_dir=arguments.data_dir,
         model=arguments.model,
+        needs_model=arguments.command not in {"servers", "sessions"},
         protocol=arguments.protocol,
         allow=arguments.allow,
         steps=arguments.max_steps,

@@ -113,6 +113,18 @@ def test_a_database_of_a_newer_version_is_wrong_use_and_is_left_as_it_is(program
         assert len(place.provider.requests) == 1
 
 
+def test_a_model_that_is_not_set_fails_only_what_needs_it(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, text("one")) as place:
+        config = tmp_path / "config.toml"
+        config.write_text(config.read_text().replace('"mine/m"', '"${MODEL_OF_MINE}"'))
+        assert place.run("servers", "list").code == place.run("sessions", "list").code == 0
+        assert place.ask("hi", "--model", "mine/m").out == b"one\n"
+        ended = place.ask("hi")
+        assert (ended.code, ended.out) == (2, b"")
+        assert f"{config}: model: MODEL_OF_MINE is not set" in ended.err
+        assert place.run("ask", "hi", env={"MODEL_OF_MINE": "nobody/m"}).code == 2
+
+
 def test_a_model_may_be_named_before_the_command_too(program: Programs, tmp_path: Path) -> None:
     with desk(program, tmp_path, text("one")) as place:
         assert place.run("--model", "mine/special", "ask", "hi").code == 0

@@ -47,6 +47,7 @@ class Overrides:
         config: `--config FILE`.
         data_dir: `--data-dir DIR`.
         model: `--model PROVIDER/MODEL`.
+        needs_model: The command asks a model: a variable in the configured one that is not set fails it.
         protocol: `--protocol NAME`.
         allow: `--allow SERVER.TOOL`, each.
         steps: `--max-steps N`.
@@ -56,6 +57,7 @@ class Overrides:
     config: Path | None = None
     data_dir: Path | None = None
     model: str | None = None
+    needs_model: bool = True
     protocol: str | None = None
     allow: tuple[str, ...] = ()
     steps: int | None = None
@@ -248,7 +250,8 @@ def _model(
         try:
             text = resolve(Template(text=configured), environment, where=where).text
         except SettingsError as error:
-            report.mistakes.append(error)
+            if arguments.needs_model and arguments.model is None:
+                report.mistakes.append(error)
         else:
             read = _model_ref(text, providers, where, report)
     elif remembered is not None:
