@@ -262,7 +262,7 @@ async def still(
     )
     here = Still(app, RecordedWires(host.recorder, clock))
     try:
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             here.pilot = pilot
             yield here
     finally:

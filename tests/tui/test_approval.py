@@ -230,6 +230,17 @@ async def test_the_calls_stay_where_they_are_and_the_mark_moves() -> None:
         assert listed() == [">math.tool0", *(f"math.tool{n}" for n in range(1, 5))]
 
 
+async def test_how_many_more_calls_come_after_those_that_are_asked_is_told() -> None:
+    questions = [question(f"tool{number}") for number in range(3)]
+    for asked in questions:
+        asked.later = 24
+    app = Asking(*questions)
+    async with app.run_test(size=(110, 24)) as pilot:
+        await armed(pilot, app)
+        assert "Approve 3 calls?  1 of 3, then 24 more" in text(app)
+        assert "Y all of these" in text(app)
+
+
 async def test_n_rejects_and_goes_on_to_the_next() -> None:
     first, second = question(), question("add")
     app = Asking(first, second)

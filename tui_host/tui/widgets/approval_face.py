@@ -122,7 +122,9 @@ class ApprovalFace(Container):
         width = max(1, self.content_region.width or parent.size.width - 4)
         left = [other for other in self._questions if other.open]
         is_edited = question.request.call in self._edits
-        notice = words.notice(self._arguments_of(question), is_edited=is_edited, mask=self._mask)
+        notice = ""
+        if not self._editor.is_open:  # what is written there may be something else
+            notice = words.notice(self._arguments_of(question), is_edited=is_edited, mask=self._mask)
         said = "  ".join(part for part in (notice, self._message) if part)
         tool = question.request.tool
         told = [self._mask.values(self._arguments_of(other).decode()) if len(left) > 1 else "" for other in left]
@@ -174,10 +176,13 @@ class ApprovalFace(Container):
             return words.EDITOR_KEYS
         if self._reason.is_open:
             return words.REASON_KEYS
+        keys = words.KEYS
+        if self._current is not None and self._current.later:
+            keys = tuple(key.replace("all that remain", "all of these") for key in keys)
         own = {self, *self.walk_children()}
         if any(widget not in own for widget in self.screen.focus_chain):
-            return words.KEYS
-        return [key.replace("tab look", "f2 look") for key in words.KEYS]
+            return keys
+        return [key.replace("tab look", "f2 look") for key in keys]
 
     def _say(
         self, part: Static, rows: Sequence[str], count: int, look: Callable[[Sequence[str]], Content] = words.plain

@@ -1,0 +1,27 @@
+"""What is told for a moment: it hides neither what is written nor what is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets._toast import Toast
+
+from tests.tui.still import still
+from tui_host.tui.widgets.prompt import Prompt
+
+LONG = "math.multiply runs unasked in this session from now on. /revoke takes it back."
+
+
+@pytest.mark.parametrize("size", [(60, 20), (140, 45)])
+async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with still(tmp_path, size=size) as app:
+        main = app.app.main
+        assert main is not None
+        app.app.notify(LONG, markup=False)
+        await app.until_shown("takes it back.")
+        assert not main.query_one(Toast).region.overlaps(main.query_one(Prompt).region)
+        app.a_question()
+        await app.until_shown("Approve 2 calls?", "takes it back.")
+        assert main.approval is not None
+        assert not main.query_one(Toast).region.overlaps(main.approval.region)
