@@ -132,8 +132,8 @@ def test_what_nobody_could_be_asked_is_told_once_for_each_tool_with_the_option_t
         ended = place.ask(*options, "go")
     assert ended.code == 3
     assert ended.told == (
-        "tui-host: good.echo: 2 calls refused, without a terminal nobody can be asked (--allow 'good.echo' allows it)\n"
-        "tui-host: good.progress: a call refused, without a terminal nobody can be asked (--allow 'good.progress' allows it)\n"
+        "tui-host: good.echo: 2 calls were refused, as nobody can be asked here (--allow 'good.echo' allows it)\n"
+        "tui-host: good.progress: a call was refused, as nobody can be asked here (--allow 'good.progress' allows it)\n"
     )
     assert b"--allow" not in ended.out
 

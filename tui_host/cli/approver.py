@@ -64,7 +64,11 @@ class TerminalApprover:
     async def _read() -> str | None:
         """One line from the terminal, None at the end of the input. No thread: a signal must be able to end the wait."""
         diagnostics.write("  y once, n no, n REASON no because: ")
-        await anyio.wait_readable(sys.stdin.fileno())
+        try:
+            await anyio.wait_readable(sys.stdin.fileno())
+        except anyio.get_cancelled_exc_class():
+            diagnostics.write("\n")  # what is written next, by whomever, begins a line
+            raise
         data = os.read(sys.stdin.fileno(), 1 << 16)
         return data.decode(errors="replace") if data else None
 

@@ -224,11 +224,11 @@ def _refusals(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if outcome.decision.by == "default"
     )
     for (server, tool), count in refused.items():
-        calls = "a call" if count == 1 else f"{count} calls"
+        calls = "a call was" if count == 1 else f"{count} calls were"
         # What cannot be typed, or would end the quotation, is any character.
         pattern = "".join(letter if letter.isprintable() and letter != "'" else "*" for letter in f"{server}.{tool}")
         yield (
-            f"{tool_name(server, tool)}: {calls} refused, without a terminal nobody can be asked (--allow '{pattern}' allows it)"
+            f"{tool_name(server, tool)}: {calls} refused, as nobody can be asked here (--allow '{pattern}' allows it)"
         )
 
 

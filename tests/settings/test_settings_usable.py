@@ -1,0 +1,63 @@
+"""What keeps a provider from being asked is known before anything is sent, all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tui_host.errors import SettingsError
+from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
+from tui_host.settings.schema import Provider, Template
+from tui_host.settings.usable import check_provider
+
+NOTHING: Mapping[str, str] = {}
+
+
+def mine(
+    base_url: str = "https://a.example/v1", *, headers: str = "", key: str = "", variable: str | None = None
+) -> Provider:
+    return Provider(
+        name="mine",
+        base_url=Template(text=base_url),
+        api_key=Template(text=key) if key else None,
+        key_variable=variable,
+        headers={"Authorization": Template(text=headers)} if headers else {},
+        extra_body={"user": {"id": "${WHO:-me}", "org": "${ORG:-mine}"}},
+        file="config.toml",
+    )
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        DEMO_PROVIDER,
+        PRESETS["ollama"],
+        mine(),
+        mine("http://127.0.0.1:1/v1", variable="KEY"),
+        mine(headers="Bearer x", variable="KEY"),
+        mine(key="${KEY:-none}"),
+    ],
+    ids=["demo", "local preset", "no key", "this machine", "a header of its own", "a default"],
+)
+def test_what_needs_no_variable_can_be_asked(provider: Provider) -> None:
+    check_provider(provider, NOTHING)
+
+
+def test_a_preset_needs_its_key() -> None:
+    check_provider(PRESETS["openai"], {"OPENAI_API_KEY": "sk-1"})
+    with pytest.raises(SettingsError, match=r"^providers\.openai: OPENAI_API_KEY is not set \(set the environment"):
+        check_provider(PRESETS["openai"], NOTHING)
+
+
+def test_every_mistake_is_told_with_its_file_and_key() -> None:
+    provider = mine("https://${HOST}/v1", headers="Bearer ${TOKEN}", key="${KEY}")
+    with pytest.raises(SettingsError) as caught:
+        check_provider(provider, {"KEY": "clé"})
+    told = [caught.value, *caught.value.more]
+    assert [(error.where, error.what) for error in told] == [
+        ("config.toml: providers.mine.base_url", "HOST is not set"),
+        ("config.toml: providers.mine.api_key", "the key has a character that cannot stand in a header"),
+        ("config.toml: providers.mine.headers.Authorization", "TOKEN is not set"),
+    ]
+    assert all(error.remedy for error in told)
