@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 import tui_host.tui.app
 from tui_host.chat.session import Session
-from tui_host.host.host import Host
+from tui_host.host.host import DEFAULT_MODEL, Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 from tui_host.tui.run import around
@@ -94,6 +94,7 @@ class Running:
         await self.until_idle()
         self.app.clear_notifications()
         self.write("")
+        self.host.model = self.host.settings.model or DEFAULT_MODEL
         self.app.show_session(self.host.new_session())
         while self.main.arrangement != "both":
             self.main.next_arrangement()

@@ -18,6 +18,7 @@ from tests.tui.app_running import MATH, SMALL, Running, fast, running
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
+from tui_host.settings.schema import ModelRef
 from tui_host.tui.keys import ACTIONS, PLACES
 from tui_host.tui.screens.help import HelpScreen, HelpView
 from tui_host.tui.screens.model import ModelScreen
@@ -190,7 +191,7 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
         "now fast/openai · native", "● fast/openai", "○ mine/alpha", "bare/", "Tool protocol", "● native"
     )
     await app.type("alpha")
-    await app.until_shown("> ○ mine/alpha")
+    await app.until_shown("> ○ mine/alpha", "config.toml sets model: another choice holds until the program ends.")
     await app.press("enter")
     await app.until_shown("mine/alpha · native")
     await app.send("hello")
@@ -198,6 +199,10 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
     assert json.loads(app.bodies("llm", "out")[-1])["model"] == "alpha"
     state = (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
     assert 'model = "mine/alpha"' in state
+    app.session.model = ModelRef(provider="fast", model="openai")  # as a session of earlier has its own
+    await app.press("ctrl+n")
+    assert (app.session.turn, str(app.session.model)) == (0, "mine/alpha")
+    app.app.show_session(next(session for session in app.host.sessions.values() if session.turn))
     request = next(
         row for row in reversed(app.inspector_source.ladder.rows) if row.kind == "request" and row.peer == "mine"
     )

@@ -244,7 +244,7 @@ class Turn:
 
     async def _provider(self) -> Provider:
         name = self._session.model.provider
-        self._session.wait_for("model", name)
+        self._session.wait_for("model", str(self._session.model))
         return await self._services.provider(name)
 
     def _fail(self, error: TuiHostError) -> None:

@@ -58,6 +58,8 @@ class Host:
         fault: Why it could not open, None if it could.
         notices: What a person should be told, one sentence each.
         sessions: Those that are open in this process, by id.
+        model: What new sessions begin with, as configured or chosen since.
+        protocol: The same of the tool protocol.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class Host:
         self.fault: TuiHostError | None = None
         self.notices: list[str] = list(settings.notices)
         self.sessions: dict[str, Session] = {}
+        self.model = settings.model or DEFAULT_MODEL
+        self.protocol = settings.protocol
         self._source: Source = source
         self._record = record
         self._allow_all = allow_all
@@ -223,8 +227,8 @@ class Host:
             id=session_id(time.time_ns(), os.urandom(8)),
             source=self._source,
             created_ns=time.time_ns(),
-            model=model or self.settings.model or DEFAULT_MODEL,
-            protocol=self.settings.protocol,
+            model=model or self.model,
+            protocol=self.protocol,
             policy=self._policy(),
             redact=self.redacted,
         )

@@ -122,6 +122,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         environment=snapshot,
         notices=tuple(dict.fromkeys(report.notices)),
         default_servers=default_servers,
+        fixed=frozenset(key for key in ("model", "protocol") if key in files.config),
     )
 
 

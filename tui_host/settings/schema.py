@@ -255,6 +255,7 @@ class Settings:
         environment: The environment as it was when the program started.
         notices: Things to tell that stop nothing, a sentence each, without any secret.
         default_servers: The bundled servers are used because none is configured.
+        fixed: Which choices that the app remembers are silent at the next start, because `config.toml` makes them.
     """
 
     config_dir: Path
@@ -272,3 +273,4 @@ class Settings:
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     notices: tuple[str, ...] = ()
     default_servers: bool = False
+    fixed: frozenset[str] = frozenset()

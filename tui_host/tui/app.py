@@ -239,7 +239,7 @@ class TuiHost(App[int]):
         """A new session."""
         self._to_main()
         if self.session.turn:
-            self.show_session(self.host.new_session(model=self.session.model))
+            self.show_session(self.host.new_session())
         elif self.main is not None:
             self.main.show_session(self.session)  # it is new: there is nothing to leave
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
-    from tui_host.settings.schema import Provider
+    from tui_host.settings.schema import Provider, Settings
 
 PROTOCOL_WORDS = {
     "native": "tools go in the field that the provider's API has for them; nothing is added to the prompt"
@@ -85,7 +85,7 @@ class ModelScreen(ChoiceScreen):
     def on_mount(self) -> None:
         """Say what is in use, and what there is."""
         self.say(f"Model and tool protocol   now {self._session.model} {self.glyphs.dot} {self._session.protocol}")
-        self.note(_MORE.replace("…", self.glyphs.more))
+        self.note(_fixed(self._host.settings) + _MORE.replace("…", self.glyphs.more))
         self._show(self._session.model)
         self.run_worker(self._look_around())
 
@@ -186,10 +186,10 @@ class ModelScreen(ChoiceScreen):
             field.value = f"{entry.provider}/"
             field.cursor_position = len(field.value)
         elif entry.model is not None:
-            self._session.model = entry.model
+            self._session.model = self._host.model = entry.model
             self._remember("model", str(entry.model))
         elif entry.protocol:
-            self._session.protocol = entry.protocol
+            self._session.protocol = self._host.protocol = entry.protocol
             self._remember("protocol", entry.protocol)
 
     def _remember(self, name: str, value: str) -> None:
@@ -198,9 +198,17 @@ class ModelScreen(ChoiceScreen):
         try:
             save_state(self._host.settings, name, value)
         except TuiHostError as error:
-            words = f"taken for this session, but not remembered: {error}"
+            words = f"taken until the program ends, but not remembered: {error}"
             self.app.notify(line(words, 300), severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
         self.dismiss()
+
+
+def _fixed(settings: Settings) -> str:
+    """What a choice is worth where the person's own file makes it, one line."""
+    names = " and ".join(name for name in ("model", "protocol") if name in settings.fixed)
+    if not names or settings.config_file is None:
+        return ""
+    return f"{line(settings.config_file.name, 40)} sets {names}: another choice holds until the program ends.\n"
 
 
 def _heading(words: str) -> _Line:

@@ -155,8 +155,8 @@ def waiting(host: Host, session: Session) -> Content:
     seconds = time.monotonic() - activity.since
     count = len(session.open_questions())
     words = {
-        "servers": f"waiting for servers that are connecting: {_connecting(host)}",
-        "demo model": "starting the demo model",
+        "servers": f"waiting for {_connecting(host)}",
+        "demo model": f"waiting for {line(str(session.model), 60)} to start",
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
         "answer": "the answer is coming",
         "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
@@ -167,8 +167,9 @@ def waiting(host: Host, session: Session) -> Content:
 
 def _connecting(host: Host) -> str:
     if host.pool is None:
-        return "the program is starting"
-    return ", ".join(line(status.name, 20) for status in host.pool.statuses() if status.state == "connecting")
+        return "the program to start"
+    names = ", ".join(line(status.name, 20) for status in host.pool.statuses() if status.state == "connecting")
+    return f"{names or 'servers'} to connect"
 
 
 def _running(host: Host, session: Session) -> str:
