@@ -68,12 +68,6 @@ async def _run(settings: Settings, guard: Guard) -> TuiHost:
 
     keep_pastes_text()
     app = TuiHost(Host(settings, guard=guard))
-    theme = settings.ui.theme
-    if theme is not None and theme not in app.available_themes:  # only Textual knows which there are
-        themes = ", ".join(sorted(app.available_themes))
-        raise SettingsError(
-            f"there is no theme {theme!r}", where=f"{settings.config_file}: ui.theme", remedy=f"take one of: {themes}"
-        )
     async with watched(app, app.noted, guard), around(app), drawing(app, guard):
         await app.run_async()
     return app
