@@ -7,28 +7,49 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from tui_host.cli import diagnostics, output
-from tui_host.cli.arguments import Arguments, read_arguments
-from tui_host.errors import TuiHostError
-from tui_host.settings.load import Overrides, load, server_from_arguments
-
+# Of ours nothing is imported up here: until `main` has said otherwise, an interrupt would be told by a traceback.
 if TYPE_CHECKING:
+    from types import FrameType
+
+    from tui_host.cli.arguments import Arguments
+    from tui_host.settings.load import Overrides
     from tui_host.settings.schema import Settings
+
+INTERRUPTED = 130
 
 
 def main() -> None:
     """The program."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # one that is switched off stays so
+        signal.signal(signal.SIGINT, _leave)
+    from tui_host.cli import output
+
     try:
-        sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
     finally:
         output.finish()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    sys.exit(code)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """End at an interrupt while nothing is open: before anything was begun, and after all was ended."""
+    os._exit(INTERRUPTED)
 
 
 def run(words: list[str]) -> int:
     """Do what the words ask for; returns the exit code."""
+    from tui_host.cli import diagnostics, output
+    from tui_host.cli.arguments import read_arguments
+    from tui_host.errors import TuiHostError
+    from tui_host.settings.load import load
+
     _open_what_is_closed()
     _leave_no_core()
     try:
+        if signal.getsignal(signal.SIGINT) is _leave:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         arguments = read_arguments(words)
         if arguments.command == "demo-model":
             from tui_host.demo.model.serve import main as serve
@@ -69,6 +90,7 @@ def _leave_no_core() -> None:
 
 def _end_in_order() -> None:
     """Let a signal that would kill end the command like an error: what is open is closed, and the exit code says why."""
+    from tui_host.cli import diagnostics
 
     def leave(number: int, _frame: object) -> None:
         raise SystemExit(diagnostics.ENDED_BY[signal.Signals(number)])
@@ -80,6 +102,8 @@ def _end_in_order() -> None:
 
 def overrides(arguments: Arguments) -> Overrides:
     """What was typed, as the settings take it."""
+    from tui_host.settings.load import Overrides, server_from_arguments
+
     words = arguments.server
     only = None
     if words:

@@ -109,3 +109,24 @@ def test_a_theme_that_does_not_exist_is_a_mistake_in_the_configuration(tmp_path:
         assert terminal.ended() == 2
         assert terminal.is_restored()
         assert b': ui.theme: there is no theme "nope" (known here: ansi-dark, ' in terminal.written
+
+
+INTERRUPT = """
+import os, signal, sys
+class Early:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+module = sys.argv.pop(1)
+sys.meta_path.insert(0, Early())
+from tui_host.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["tui_host.cli", "tui_host.settings.load", "tui_host.cli.servers"])
+def test_an_interrupt_while_it_loads_ends_it_with_130_and_without_a_word(tmp_path: Path, module: str) -> None:
+    words = [sys.executable, "-c", INTERRUPT, module, "servers", "list"]
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    ended = subprocess.run(words, capture_output=True, env=environment, check=False, timeout=30)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
