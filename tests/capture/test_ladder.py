@@ -527,7 +527,7 @@ def many_calls(count: int) -> list[Record]:
 
 
 def test_a_hundred_thousand_rows_fit_into_forty_megabytes() -> None:
-    count = 8_000
+    count = 1_000
     records = many_calls(count)
     ladder = Ladder()
     tracemalloc.start()

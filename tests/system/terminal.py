@@ -242,6 +242,25 @@ class Family:
 
 def _table() -> dict[int, tuple[int, str]]:
     """Parent and command, with the time of its start, of every process that is no zombie, by its id."""
+    return _table_of_proc() if Path("/proc/self/stat").exists() else _table_of_ps()
+
+
+def _table_of_proc() -> dict[int, tuple[int, str]]:
+    table: dict[int, tuple[int, str]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            # The name in brackets may hold anything. Source: proc_pid_stat(5).
+            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
+        state, parent, started = fields[0], fields[1], fields[19]
+        if state not in "ZX":
+            table[int(folder.name)] = (int(parent), f"{started} {command}")
+    return table
+
+
+def _table_of_ps() -> dict[int, tuple[int, str]]:
     columns = "pid=,ppid=,stat=,lstart=,args="
     run = subprocess.run(["ps", "-A", "-ww", "-o", columns], capture_output=True, text=True, check=True)  # noqa: S607
     table: dict[int, tuple[int, str]] = {}
