@@ -53,6 +53,14 @@ def test_words_grow_with_the_response() -> None:
     assert growing.words == '"6 × 5"'
 
 
+def test_a_secret_that_is_spelt_in_several_events_is_taken_out_before_anything_is_cut() -> None:
+    growing = ResponseWords(dialect="openai", hide=lambda text: text.replace("hunter2-hunter2", "KEY"))
+    for piece in (chunk({"content": "x" * 180 + "hunter2"}), chunk({"content": "-hunter2"}), DONE):
+        growing.feed(piece)
+
+    assert growing.words == f'"{"x" * 180}KEY"'
+
+
 def test_words_are_one_line_of_at_most_two_hundred_characters() -> None:
     long = calls(fragment(index=0, wire_id="1", name="t", arguments='{"a":"' + "x\n" * 500 + '"}'))
 

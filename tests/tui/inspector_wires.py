@@ -14,6 +14,7 @@ from tui_host.capture.rows import Row
 from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect
+from tui_host.tui.masks import Mask
 
 CAPTURE = "c1"
 CALL_ID = "s.1.1.1"
@@ -56,6 +57,7 @@ class Wires:
     def __init__(self, *, live: bool = True) -> None:
         self.ladder = Ladder()
         self.live = live
+        self.mask = Mask()
         self.records: list[Record] = []
 
     # The source.
@@ -78,6 +80,9 @@ class Wires:
 
     def dialect(self, row: Row) -> Dialect | None:
         return DIALECTS["openai"] if row.lane == "llm" else None
+
+    def hide(self, text: str) -> str:
+        return self.mask.values(text)
 
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         return NAMES if row.lane == "llm" else {}

@@ -13,10 +13,11 @@ from rich.cells import cell_len
 
 from tests.tui.inspector_wires import CALL, MESSAGES, Wires, a_turn, events_of, request_body, to_json
 from tui_host.capture.record import Redaction
+from tui_host.capture.redact import Redactor
 from tui_host.capture.rows import Row
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
-from tui_host.tui.masks import masked
+from tui_host.tui.masks import Mask, masked
 from tui_host.tui.widgets.details_page import Page, cut, fitting
 from tui_host.tui.widgets.details_text import TextPage, hex_text, is_text
 from tui_host.tui.widgets.details_tree import Entry, TreePage
@@ -321,6 +322,17 @@ def test_a_response_that_still_comes_says_so_far() -> None:
     assert "so far" in text
     assert "answer  Hel" in text
     assert "cut" not in text
+
+
+def test_a_secret_that_a_model_spells_in_several_events_is_masked_where_they_are_joined() -> None:
+    wires = Wires()
+    wires.mask = Mask(lambda: Redactor([("KEY", "hunter2-hunter2")]))
+    response = wires.response(wires.request(request_body(MESSAGES), 1.0, exchange="x"), 1.1)
+    for event in events_of({"content": "x" * 195 + "hunter2"}, {"content": "-hunter2"}):
+        response = wires.chunk(response, event, 1.2)
+    text = "\n".join(drawn(parts_page(wires, wires.end(response, 1.3), set()), 300))
+    assert "••• KEY (15)" in text
+    assert "hunter" not in text
 
 
 def test_a_refusal_is_told_in_the_provider_s_words() -> None:

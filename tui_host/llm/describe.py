@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tui_host.llm.dialects import DIALECTS
 from tui_host.llm.dialects.dialect import Decoder
@@ -10,6 +10,8 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.jsonspans import Node, spans
 
 _MOST = 200
+_LOOKED_AT = 16 << 10
+"""Characters of an answer that its words are made from."""
 _LISTS = ("tools", "messages", "contents", "input")
 _NO_NAMES: Mapping[str, tuple[str, str]] = {}
 
@@ -47,6 +49,7 @@ class ResponseWords:
         status: int = 200,
         headers: tuple[tuple[str, str], ...] = (),
         names: Mapping[str, tuple[str, str]] = _NO_NAMES,
+        hide: Callable[[str], str] = str,
     ) -> None:
         """Begin with a response's head.
 
@@ -55,7 +58,9 @@ class ResponseWords:
             status: The response's status.
             headers: Its headers.
             names: Server and tool for each name that the model sees.
+            hide: Takes out what must not be shown, before anything is cut.
         """
+        self._hide = hide
         self._dialect = DIALECTS.get(dialect)
         self._status = status
         self._headers = headers
@@ -88,18 +93,18 @@ class ResponseWords:
             return ""
         if self._decoder is None:
             error = self._dialect.error(self._status, self._headers, bytes(self._refusal))
-            return _line(error.what.removeprefix(f"{self._status}: "))
+            return _line(self._hide(error.what.removeprefix(f"{self._status}: ")))
         fold = self._fold
         if fold.failure:
-            return _line(fold.failure)
+            return _line(self._hide(fold.failure))
         calls = fold.calls
         if calls:
             first = calls[0].call
             server, tool = self._names.get(first.name, ("", first.name))
             name = f"{server}.{tool}" if server else tool
             more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
-            return f"{_line(f'asks {name} {first.arguments}', _MOST - len(more))}{more}"
-        text = fold.text or fold.thinking
+            return f"{_line(f'asks {name} {self._hide(first.arguments[:_LOOKED_AT])}', _MOST - len(more))}{more}"
+        text = self._hide((fold.text or fold.thinking)[:_LOOKED_AT])
         ending = {"cut": ", cut off", "length": ", cut at the token limit", "refused": ", refused"}.get(
             fold.stop or "", ""
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.ladder import Ladder
 from tui_host.llm.dialects import DIALECTS
+from tui_host.tui.masks import mask_of
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
@@ -109,6 +110,10 @@ class SessionSource:
         """The dialect that the row's provider speaks."""
         provider = self._host.settings.providers.get(row.peer)
         return None if provider is None else DIALECTS.get(provider.dialect)
+
+    def hide(self, text: str) -> str:
+        """Masks in the place of the secrets that the host knows now."""
+        return mask_of(self._host).values(text)
 
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:  # noqa: ARG002 - names may come to differ by row
         """What each tool's name stands for."""

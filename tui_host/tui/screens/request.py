@@ -77,6 +77,10 @@ class ComingSource:
         """As in the inspector."""
         return None if self._wires is None else self._wires.dialect(row)
 
+    def hide(self, text: str) -> str:
+        """Nothing is joined here."""
+        return text
+
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         """As in the inspector."""
         return {} if self._wires is None else self._wires.names(row)

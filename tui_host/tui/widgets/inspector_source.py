@@ -46,6 +46,10 @@ class InspectorSource(Protocol):
         """What an exchange with a model is written in; None if that is not known."""
         ...
 
+    def hide(self, text: str) -> str:
+        """A text that was joined from several records, with masks for the secrets in it: in none of them was there a whole one."""
+        ...
+
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         """Server and tool for each tool name that a model was given; empty where that is not known."""
         ...

@@ -31,6 +31,7 @@ def describe(source: InspectorSource, row: Row) -> str:
         status=row.status,
         headers=heads[0].headers if heads else (),
         names=source.names(row),
+        hide=source.hide,
     )
     words.feed(body.data)
     if row.state != "open":

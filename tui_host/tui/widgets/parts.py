@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tui_host.capture.rows import Row
@@ -147,7 +147,7 @@ def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Diale
     if row.status >= 400:
         return _refusal_page(source, row, body, dialect)
     fold = fold_of(source, row, body, dialect)
-    entries = _said(fold, body)
+    entries = _said(fold, body, source.hide)
     entries += _figures_of(fold.usage)
     if fold.stop is not None:
         vendor = f" ({line(fold.vendor_stop, 60)})" if fold.vendor_stop else ""
@@ -179,11 +179,11 @@ def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> 
     return fold
 
 
-def _said(fold: Fold, body: Body) -> list[Entry]:
+def _said(fold: Fold, body: Body, hide: Callable[[str], str]) -> list[Entry]:
     entries: list[Entry] = []
     for key, name, text in (("thinking", "thinking", fold.thinking), ("text", "answer", fold.text)):
         if text:
-            shown = masked(text, body.redacted)
+            shown = masked(hide(text), body.redacted)
             entries.append(
                 Entry(
                     key=key,
@@ -194,7 +194,7 @@ def _said(fold: Fold, body: Body) -> list[Entry]:
                 )
             )
     for call in fold.calls:
-        arguments = masked(call.call.arguments, body.redacted)
+        arguments = masked(hide(call.call.arguments), body.redacted)
         entries.append(
             Entry(
                 key=f"call/{call.call.id}",
