@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from typing import TYPE_CHECKING
 
-# Of ours nothing is imported up here: until `main` has said otherwise, an interrupt would be told by a traceback.
+# Up here stands only what Python has loaded itself: an interrupt before `main` would be told by a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -20,21 +19,37 @@ INTERRUPTED = 130
 
 def main() -> None:
     """The program."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # one that is switched off stays so
-        signal.signal(signal.SIGINT, _leave)
-    from tui_host.cli import output
-
     try:
-        code = run(sys.argv[1:])
-    finally:
-        output.finish()
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
+        _leave_at_interrupts()
+        from tui_host.cli import output
+
+        try:
+            code = run(sys.argv[1:])
+        finally:
+            output.finish()
+        _leave_at_interrupts()
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
     sys.exit(code)
 
 
+def _leave_at_interrupts() -> None:
+    """While nothing is open, before anything was begun and after all was ended, an interrupt ends the program at once."""
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # one that is switched off stays so
+        signal.signal(signal.SIGINT, _leave)
+
+
+def _raise_at_interrupts() -> None:
+    """From here on something may be open that has to be closed."""
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """End at an interrupt while nothing is open: before anything was begun, and after all was ended."""
     os._exit(INTERRUPTED)
 
 
@@ -48,8 +63,7 @@ def run(words: list[str]) -> int:
     _open_what_is_closed()
     _leave_no_core()
     try:
-        if signal.getsignal(signal.SIGINT) is _leave:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        _raise_at_interrupts()
         arguments = read_arguments(words)
         if arguments.command == "demo-model":
             from tui_host.demo.model.serve import main as serve
@@ -90,6 +104,8 @@ def _leave_no_core() -> None:
 
 def _end_in_order() -> None:
     """Let a signal that would kill end the command like an error: what is open is closed, and the exit code says why."""
+    import signal
+
     from tui_host.cli import diagnostics
 
     def leave(number: int, _frame: object) -> None:

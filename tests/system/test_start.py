@@ -112,11 +112,11 @@ def test_a_theme_that_does_not_exist_is_a_mistake_in_the_configuration(tmp_path:
 
 
 INTERRUPT = """
-import os, signal, sys
+import os, sys
 class Early:
     def find_spec(self, name, path=None, target=None):
         if name == module:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), 2)
 module = sys.argv.pop(1)
 sys.meta_path.insert(0, Early())
 from tui_host.__main__ import main
@@ -124,7 +124,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["tui_host.cli", "tui_host.settings.load", "tui_host.cli.servers"])
+@pytest.mark.parametrize("module", ["signal", "tui_host.cli", "tui_host.settings.load", "tui_host.cli.servers"])
 def test_an_interrupt_while_it_loads_ends_it_with_130_and_without_a_word(tmp_path: Path, module: str) -> None:
     words = [sys.executable, "-c", INTERRUPT, module, "servers", "list"]
     environment = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
