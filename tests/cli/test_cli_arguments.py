@@ -50,6 +50,8 @@ def test_ask_takes_all_its_options() -> None:
 
 def test_the_demo_models_own_arguments_are_its_own() -> None:
     assert read_arguments(["demo-model", "--port", "0"]).words == ("--port", "0")
+    common = ["--config", "c", "demo-model", "--data-dir", "d", "--port", "0", "--config=e"]
+    assert read_arguments(common).words == ("--port", "0")
 
 
 @pytest.mark.parametrize(

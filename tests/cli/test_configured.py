@@ -166,6 +166,8 @@ def test_every_command_says_its_version_and_needs_no_configuration_for_it(
         (("sessions", "export", "last", "--format", "xml"), "xml"),
         (("ask", "hi", "--data", "x"), "--data"),
         (("--",), "no command"),
+        (("demo-model", "--port", "x"), "'x' is no port"),
+        (("--data-dir", "d", "demo-model", "--nope"), "--nope"),
     ],
     ids=str,
 )

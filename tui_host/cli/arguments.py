@@ -216,6 +216,15 @@ def _first_word(words: Sequence[str]) -> int | None:
     return None
 
 
+def _own_words(words: Sequence[str]) -> tuple[str, ...]:
+    """The demo model's own arguments, without those that every command takes."""
+    if not any(word.partition("=")[0] in {"--config", "--data-dir", "--version"} for word in words):
+        return tuple(words)  # the host starts it so, and waits for it
+    common = _Parser(prog="tui-host demo-model", add_help=False)
+    _common(common)
+    return tuple(common.parse_known_args(list(words))[1])
+
+
 def read_arguments(words: Sequence[str]) -> Arguments:
     """What the words after the program's name ask for.
 
@@ -231,8 +240,8 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     elif first is not None and "://" in words[first]:
         server = (words[first],)
         words = [*words[:first], *words[first + 1 :]]
-    elif first is not None and words[first] == "demo-model" and "--version" not in words:
-        return Arguments(command="demo-model", words=tuple(words[first + 1 :]))
+    elif first is not None and words[first] == "demo-model":
+        return Arguments(command="demo-model", words=_own_words([*words[:first], *words[first + 1 :]]))
     found = vars(parser().parse_args(list(words)))
     known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
     for name in ("words", "allow"):

@@ -6,9 +6,11 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import anyio
 import anyio.abc
+from typing_extensions import override
 
 from tui_host.demo.lifetime import wait_for_end_of_stdin, wait_for_signal
 from tui_host.demo.model.http import serve_connection
@@ -35,8 +37,16 @@ class _Options(argparse.Namespace):
     lifeline: bool
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line, as every command does."""
+
+    @override
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"tui-host: demo-model: {message} (see {self.prog} --help)\n")
+
+
 def _grammar() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tui-host demo-model", description="A model that follows rules, on a port of the loopback interface."
     )
     parser.add_argument("--port", type=_port, default=0, help="the port (default: any free one)")
