@@ -84,6 +84,9 @@ class Wires:
     def hide(self, text: str) -> str:
         return self.mask.values(text)
 
+    def marks(self, text: str) -> str:
+        return self.mask.marks(text)
+
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         return NAMES if row.lane == "llm" else {}
 

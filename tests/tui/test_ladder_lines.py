@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tui_host.capture.redact import Redactor
 from tui_host.capture.rows import Row
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.ladder_header import Heading, heading_text
 from tui_host.tui.widgets.ladder_index import LadderIndex
 from tui_host.tui.widgets.ladder_lines import (
@@ -55,6 +57,19 @@ RESPONSE = replace(ROW, lane="llm", kind="response", outward=False, status=200, 
 def drawn(row: Row, told: Told | None = None, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str:
     pieces = row_line(row, told or Told(started_ns=0), Columns(width=width, peer=6, glyphs=glyphs))
     return "".join(text for text, _ in pieces).rstrip()
+
+
+def test_a_mark_stands_as_a_mask_in_a_row_that_something_was_taken_out_of_and_as_it_is_elsewhere() -> None:
+    columns = Columns(
+        width=100, peer=6, glyphs=UNICODE, mask=Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])).marks
+    )
+    row = replace(ROW, kind="line", words="token ⟨secret:KEY⟩", redacted=True)
+    shown, foreign = (
+        "".join(text for text, _ in row_line(each, Told(started_ns=0), columns))
+        for each in (row, replace(row, redacted=False))
+    )
+    assert "stderr  token ••• KEY (15)" in shown
+    assert "stderr  token ⟨secret:KEY⟩" in foreign
 
 
 def test_what_goes_to_a_model_stands_left_of_the_host_s_line() -> None:

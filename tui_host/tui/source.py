@@ -115,6 +115,10 @@ class SessionSource:
         """Masks in the place of the secrets that the host knows now."""
         return mask_of(self._host).values(text)
 
+    def marks(self, text: str) -> str:
+        """Masks in the place of marks."""
+        return mask_of(self._host).marks(text)
+
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:  # noqa: ARG002 - names may come to differ by row
         """What each tool's name stands for."""
         from tui_host.llm.names import NameTable

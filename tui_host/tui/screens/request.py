@@ -81,6 +81,10 @@ class ComingSource:
         """Nothing is joined here."""
         return text
 
+    def marks(self, text: str) -> str:
+        """No row is drawn here."""
+        return text
+
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         """As in the inspector."""
         return {} if self._wires is None else self._wires.names(row)

@@ -50,6 +50,10 @@ class InspectorSource(Protocol):
         """A text that was joined from several records, with masks for the secrets in it: in none of them was there a whole one."""
         ...
 
+    def marks(self, text: str) -> str:
+        """Words of a record that secrets were taken out of, with masks for the marks that were left."""
+        ...
+
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         """Server and tool for each tool name that a model was given; empty where that is not known."""
         ...

@@ -318,7 +318,7 @@ class LadderView(PieceView):
         rows = source.ladder.rows
         row = rows[self._index.row_at(number)]
         home = rows[self._index.home_of(row.number)]
-        columns = Columns(width=self.view_width - 1, peer=self._peer, glyphs=self.glyphs)
+        columns = Columns(width=self.view_width - 1, peer=self._peer, glyphs=self.glyphs, mask=source.marks)
         if self._index.is_heading(number):
             return self.strip_of(heading(home, columns))
         return self.strip_of(row_line(row, self._words.told(source, row, home), columns))

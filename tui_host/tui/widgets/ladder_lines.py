@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 from urllib.parse import urlsplit
@@ -29,11 +30,13 @@ class Columns:
         width: Cells of the whole line.
         peer: Cells for a server's name.
         glyphs: The marks to draw with.
+        mask: Hides what stands for a secret in a row that something was taken out of.
     """
 
     width: int
     peer: int
     glyphs: Glyphs
+    mask: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +113,10 @@ def row_line(row: Row, told: Told, columns: Columns) -> list[Piece]:
     """A row; its first cell is left for the marker."""
     pieces: list[Piece] = [(clock((row.mono_ns - told.started_ns) / 1e9), "time"), *_lanes(row, columns)]
     left = columns.width - sum(cell_len(text) for text, _ in pieces)
-    for text, style in _squeezed(_words(row, told, columns.glyphs), left, columns.glyphs):
+    words = _words(row, told, columns.glyphs)
+    if row.redacted:
+        words = [(columns.mask(text), style) for text, style in words]
+    for text, style in _squeezed(words, left, columns.glyphs):
         if left <= 0:
             break
         shown = cut(text, left, columns.glyphs.more)
