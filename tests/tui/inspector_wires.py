@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tui_host.capture.ending import Ending, Reason
@@ -69,6 +69,11 @@ class Wires:
         if row.exchange:
             return [record for record in self.records if record.draft.exchange == row.exchange]
         return [record for record in self.records[row.seq - 1 : row.last_seq] if record.draft.peer == row.peer]
+
+    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
+        records = self.records_of(row)
+        for start in range(0, len(records), 100):
+            yield records[start : start + 100]
 
     def body(self, row: Row) -> bytes:
         kinds = {"request": {"request"}, "response": {"chunk"}}.get(row.kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from hypothesis import given
@@ -30,12 +30,14 @@ from tui_host.tui.widgets.details_wire import (
     timing_page,
 )
 from tui_host.tui.widgets.ladder_describe import describe
+from tui_host.tui.widgets.making import Steps, made
 from tui_host.tui.widgets.parts import parts_page
 
 LONG = 10.0
 
 
-def drawn(page: Page, width: int = 80) -> list[str]:
+def drawn(page: Page | Steps[Page], width: int = 80) -> list[str]:
+    page = made(page) if isinstance(page, Generator) else page
     page.fit(width)
     page.advance(LONG)
     return ["".join(text for text, _ in page.draw(number)) for number in range(len(page))]
@@ -298,7 +300,7 @@ def test_what_is_new_since_the_request_before_is_marked() -> None:
 def test_a_part_opens_to_what_it_says() -> None:
     wires = Wires()
     row = wires.request(request_body([{"role": "user", "content": "one\ntwo"}]), 1.0, exchange="x")
-    page = parts_page(wires, row, set())
+    page = made(parts_page(wires, row, set()))
     lines = drawn(page)
     assert page.toggle(next(number for number, line in enumerate(lines) if "user" in line))
     assert len(drawn(page)) > len(lines)
@@ -361,12 +363,11 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
     request = wires.request(head + data, 1.0, exchange="x")
     response = wires.response(request, 1.1, head + data)
     for row in (request, response, wires.end(response, 2.0), frame(wires, head + data)):
-        makers = [raw_page, frame_page, headers_page, timing_page]
-        pages = [make(wires, row) for make in makers]
-        pages.append(events_page(wires, row, set()))
+        pages: list[Page | Steps[Page]] = [raw_page(wires, row), frame_page(wires, row)]
+        pages += [headers_page(wires, row), timing_page(wires, row), events_page(wires, row, set())]
         if row.lane == "llm":
             pages.append(parts_page(wires, row, set()))
-            describe(wires, row)
+            made(describe(wires, row))
         for page in pages:
             assert all(cell_len(line) <= 40 for line in drawn(page, 40))
 

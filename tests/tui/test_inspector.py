@@ -13,6 +13,7 @@ from typing_extensions import override
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, connected, events_of, request_body
 from tui_host.capture.rows import Row
 from tui_host.errors import StoreError
+from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.glyphs import ASCII
 from tui_host.tui.widgets.inspector import Inspector
 from tui_host.tui.widgets.ladder_header import FilterInput, LadderHeader
@@ -384,10 +385,10 @@ async def test_a_tick_costs_what_is_seen_and_not_what_there_is() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "following" in app.text)
         ladder = app.inspector.ladder
+        newest = wires.notice(0, 5.0).number
+        await until(pilot, lambda: "info: n 0" in app.text)
         await pilot.press("G")
-        wires.notice(0, 5.0)
-        await pilot.press("G")
-        await until(pilot, lambda: "n 0" in app.text)
+        await until(pilot, lambda: ladder.selected_number == newest)
         draw = ladder.draw
         ladder.draw = lambda number: (drawn.append(number), draw(number))[1]  # a spy in the place of the method
         for number in range(1, 5000):
@@ -399,7 +400,7 @@ async def test_a_tick_costs_what_is_seen_and_not_what_there_is() -> None:
 async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
     class Broken(Wires):
         @override
-        def body(self, row: Row) -> bytes:
+        def dialect(self, row: Row) -> Dialect | None:
             raise StoreError("the database cannot be read", "tui-host.db")
 
     wires = Broken()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tui_host.capture.ladder import Ladder
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.llm.dialects.dialect import Dialect
 
-PER_LOOK = 2000
-"""Records folded in one look, so that no look holds the screen up."""
+LOOK_SECONDS = 0.01
+"""How long one look folds records, so that none holds the screen up."""
+PER_PIECE = 100
+"""Records folded between two looks at the clock."""
+PER_PAGE = 250
+"""Records of a row that are read at a time."""
 
 
 class SessionSource:
@@ -34,27 +40,35 @@ class SessionSource:
         self._host = host
         self._session = session
         self._seen = 0
-        self._earlier = self._kept_records()
+        self._earlier: Iterator[Record] | None = self._kept_records()
         self._begun: dict[tuple[str, int], int] = {}
 
-    def _kept_records(self) -> list[Record]:
-        """What earlier captures hold of this session, newest last."""
-        store, recorder = self._host.store, self._host.recorder
-        if store is None or recorder is None or not self._session.turn:
-            return []
-        return [record for record, _ in store.session_records(self._session.id) if record.capture != recorder.capture]
+    def _kept_records(self) -> Iterator[Record]:
+        """What is kept of this session, newest last; read as it is asked for."""
+        store = self._host.store
+        if store is not None and self._host.recorder is not None and self._session.turn:
+            yield from (record for record, _ in store.session_records(self._session.id))
 
     def look(self) -> None:
-        """Fold what is new."""
+        """Fold what is new, as much of it as there is time for."""
+        until = time.perf_counter() + LOOK_SECONDS
+        while self._look() and time.perf_counter() < until:
+            pass
+
+    def _look(self) -> bool:
+        """Fold a few records, of earlier captures first; whether there were any."""
         recorder = self._host.recorder
-        if self._earlier:
-            batch, self._earlier = self._earlier[:PER_LOOK], self._earlier[PER_LOOK:]
-            self._feed(batch)
-        elif recorder is not None:
-            records = recorder.since(self._seen, limit=PER_LOOK)
-            if records:
-                self._seen = records[-1].seq
-                self._feed([record for record in records if self._belongs(record)])
+        if self._earlier is not None and recorder is not None:
+            kept = list(islice(self._earlier, PER_PIECE))
+            if kept:
+                self._feed([record for record in kept if record.capture != recorder.capture])
+                return True
+            self._earlier = None
+        records = recorder.since(self._seen, limit=PER_PIECE) if recorder is not None else ()
+        if records:
+            self._seen = records[-1].seq
+            self._feed([record for record in records if self._belongs(record)])
+        return bool(records)
 
     def _belongs(self, record: Record) -> bool:
         """Records of this session, and those of connections that belong to none."""
@@ -77,21 +91,27 @@ class SessionSource:
 
     def records_of(self, row: Row) -> Sequence[Record]:
         """The records of a row's exchange, else its own."""
-        recorder, store = self._host.recorder, self._host.store
+        return [record for page in self.pages_of(row) for record in page]
+
+    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
+        """The same, a page at a time."""
         other = self.ladder.partner(row.number) if row.exchange else None
         both = [row] if other is None else [row, self.ladder.rows[other]]
-        first, last = min(part.seq for part in both), max(part.last_seq for part in both)
-        if recorder is not None and recorder.capture == row.capture:
-            records = recorder.since(first - 1, limit=last - first + 1)
-        elif store is not None:
-            records = list(store.records(capture=row.capture, after=first - 1, until_seq=last))
-        else:
-            return []
-        if row.exchange:
-            return [record for record in records if record.draft.exchange == row.exchange]
-        if row.kind == "decision":  # on the host's own wire, whatever server it is about
-            return [record for record in records if record.seq == row.seq]
-        return [record for record in records if record.draft.peer == row.peer and record.draft.kind != "link"]
+        seq, last = min(part.seq for part in both) - 1, max(part.last_seq for part in both)
+        while seq < last:
+            records = self._read(row.capture, seq, last)
+            if not records:
+                return
+            seq = records[-1].seq
+            yield [record for record in records if _is_of(record, row)]
+
+    def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
+        recorder, store = self._host.recorder, self._host.store
+        if recorder is not None and recorder.capture == capture:
+            return recorder.since(after, limit=min(PER_PAGE, last - after))
+        if store is None:
+            return ()
+        return list(store.records(capture=capture, after=after, until_seq=last, limit=PER_PAGE))
 
     def body(self, row: Row) -> bytes:
         """A row's bytes on the wire."""
@@ -125,3 +145,13 @@ class SessionSource:
 
         pool = self._host.pool
         return NameTable.make((tool.server, tool.name) for tool in pool.tools()).known if pool is not None else {}
+
+
+def _is_of(record: Record, row: Row) -> bool:
+    """Whether a record that came while a row grew belongs to it, or to its exchange."""
+    draft = record.draft
+    if row.exchange:
+        return draft.exchange == row.exchange
+    if row.kind == "decision":  # on the host's own wire, whatever server it is about
+        return record.seq == row.seq
+    return draft.peer == row.peer and draft.kind != "link"

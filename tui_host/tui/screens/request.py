@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
@@ -64,6 +64,10 @@ class ComingSource:
     def records_of(self, row: Row) -> Sequence[Record]:
         """The row's own."""
         return [record for record in self._records if record.key == (row.capture, row.seq)]
+
+    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
+        """The row's own."""
+        yield self.records_of(row)
 
     def body(self, row: Row) -> bytes:
         """The row's bytes."""

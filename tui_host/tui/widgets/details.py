@@ -18,38 +18,45 @@ from tui_host.tui.widgets.details_page import Page
 from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.details_view import PageView, TabLine
 from tui_host.tui.widgets.inspector_source import InspectorSource
+from tui_host.tui.widgets.making import Making, Steps
 
 _STEADY = 0.1
 """Seconds that a page stays at least, so that rows that rush by do not make one each."""
 _PATIENCE = 8.0
 """A page that grows, or a selection that moves on, is made again after so many times what it took the last time."""
 
-Make = Callable[[InspectorSource, Row, set[str]], Page]
+FIRST = 0.01
+"""Seconds for a page at once; one that takes longer is made in slices, and says how far it is."""
+SLICE = 0.008
+"""Seconds in one slice; what comes from the keys has its turn between two."""
+_PAUSE = 0.004
+
+Make = Callable[[InspectorSource, Row, set[str]], Steps[Page]]
 
 
-def _parts(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
+def _parts(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
     from tui_host.tui.widgets.parts import parts_page
 
-    return parts_page(source, row, flipped)
+    return (yield from parts_page(source, row, flipped))
 
 
 def _wire(name: str) -> Make:
     """A tab of `details_wire`, which is imported when a row is first read."""
 
-    def make(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
+    def make(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
         from tui_host.tui.widgets import details_wire as wire
 
         match name:
             case "Raw":
-                return wire.raw_page(source, row)
+                return (yield from wire.raw_page(source, row))
             case "Headers":
                 return wire.headers_page(source, row)
             case "Events":
                 return wire.events_page(source, row, flipped)
             case "Frame":
-                return wire.frame_page(source, row)
+                return (yield from wire.frame_page(source, row))
             case "Decision":
-                return wire.decision_page(source, row)
+                return (yield from wire.decision_page(source, row))
             case _:
                 return wire.timing_page(source, row)
 
@@ -139,6 +146,8 @@ class Detail(Vertical):
         self._chosen: dict[Sequence[str], str] = {}
         self._flipped: dict[str, set[str]] = {}
         self._due = 0.0
+        self._making: tuple[_Shown, Making[Page]] | None = None
+        self._is_coming_back = False
 
     @override
     def compose(self) -> ComposeResult:
@@ -164,7 +173,7 @@ class Detail(Vertical):
     def show(self, source: InspectorSource | None, row: Row | None) -> None:
         """Show a row; the same row again where it has grown."""
         if source is not self._source:
-            self._source, self._shown = source, None
+            self._source, self._shown, self._making = source, None, None
             self._flipped.clear()
         self._row = row
 
@@ -178,7 +187,10 @@ class Detail(Vertical):
     def sync(self, *, now: bool = False) -> None:
         """Make the page where it is another one or has grown, if its last making leaves time; go on with a long one."""
         wanted = _Shown(self._row, self.tab, self._other_half())
-        if self._shown == wanted:
+        if self._making is not None and self._making[0].is_about(self._row, self.tab):
+            self._go_on(SLICE)  # though the row has grown since: it would never be done
+        elif self._shown == wanted:
+            self._making = None
             self.view.advance()
         elif now or self._clock() >= self._due:
             self._make(wanted)
@@ -192,23 +204,47 @@ class Detail(Vertical):
 
     def _make(self, wanted: _Shown) -> None:
         row, tab, source = wanted.row, wanted.tab, self._source
-        began = self._clock()
-        page: Page = TextPage("", self._empty, form="plain")
-        if row is not None and source is not None:
-            page = self._page(source, row, tab)
-        self.view.show(page, hold=self._shown is not None and self._shown.is_about(row, tab))
-        self._shown = wanted
         tabs = tabs_of(row)
         self._tab_line.show(tabs, tabs.index(tab) if tab else 0, about(row))
-        ended = self._clock()
-        self._due = ended + max(_STEADY, _PATIENCE * (ended - began))
+        if row is None or source is None:
+            self._making = None
+            self._present(wanted, TextPage("", self._empty, form="plain"), 0.0)
+            return
+        self._making = wanted, Making(MAKERS[tab](source, row, self._flipped.setdefault(tab, set())), self._clock)
+        self._go_on(FIRST)
 
-    def _page(self, source: InspectorSource, row: Row, tab: str) -> Page:
-        """The page of a tab; one that cannot be made says why, and Raw is still there."""
+    def _go_on(self, seconds: float) -> None:
+        """Go on with a page, and come back for the rest soon; until it is there, say how far it is."""
+        if self._making is None:
+            return
+        wanted, making = self._making
         try:
-            return MAKERS[tab](source, row, self._flipped.setdefault(tab, set()))
+            page = making.result if making.advance(seconds) else None
         except (TuiHostError, ValueError, LookupError, RecursionError) as error:
-            return TextPage("fault", f"This cannot be shown as {tab}: {error}", form="plain")
+            # A page that cannot be made says why, and Raw is still there.
+            page = TextPage("fault", f"This cannot be shown as {wanted.tab}: {error}", form="plain")
+        if page is not None:
+            self._making = None
+            self._present(wanted, page, making.seconds)
+            return
+        if self._shown is None or not self._shown.is_about(wanted.row, wanted.tab):
+            self.view.show(TextPage("", f"reading {making.said}", form="plain"))
+            self._shown = None
+        if not self._is_coming_back:
+            self._is_coming_back = True
+            self.set_timer(_PAUSE, self._come_back)
+
+    def _come_back(self) -> None:
+        self._is_coming_back = False
+        if self._making is not None:
+            self.sync()
+
+    def _present(self, wanted: _Shown, page: Page, seconds: float) -> None:
+        began = self._clock()
+        self.view.show(page, hold=self._shown is not None and self._shown.is_about(wanted.row, wanted.tab))
+        self._shown = wanted
+        ended = self._clock()
+        self._due = ended + max(_STEADY, _PATIENCE * (seconds + ended - began))
 
     def on_descendant_focus(self) -> None:
         """Say that it is being read."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_host.capture.codings import CodingError, decoder
-from tui_host.capture.record import Record, Redaction
+from tui_host.capture.record import Head, Record, Redaction
 from tui_host.capture.rows import Row
 from tui_host.capture.visible import decode, hidden, line
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.details_text import hex_text, is_text
 from tui_host.tui.widgets.inspector_source import InspectorSource
+from tui_host.tui.widgets.making import PIECE, Steps, made
 
 _NOTICED = 1 << 20
 """Characters that are looked through for hidden ones."""
+_OF_RESPONSE = frozenset(("response", "chunk", "end", "error"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,50 +46,70 @@ class Body:
         return masked(decode(self.data), self.redacted) if self.is_text else hex_text(self.data)
 
 
-def own_records(source: InspectorSource, row: Row) -> Sequence[Record]:
-    """The records that the row itself is made of: one direction of an exchange, or all that it has."""
-    records = source.records_of(row)
-    match row.kind:
-        case "request":
-            return [record for record in records if record.draft.kind == "request"]
-        case "response":
-            return [record for record in records if record.draft.kind in {"response", "chunk", "end", "error"}]
-        case "frame" | "decision":
-            first = source.record((row.capture, row.seq))
-            return [first] if first is not None else records
-        case _:
-            return records
+def head_of(source: InspectorSource, row: Row) -> Head | None:
+    """The head that a model's request or response begins with."""
+    record = source.record((row.capture, row.seq))
+    return record.draft.head if record is not None else None
 
 
-def body_of(source: InspectorSource, row: Row) -> Body:
+def own_pages(source: InspectorSource, row: Row) -> Iterator[Sequence[Record]]:
+    """The records that the row itself is made of, a page at a time: one direction of an exchange, or all that it has."""
+    first = source.record((row.capture, row.seq)) if row.kind in {"request", "frame", "decision"} else None
+    if first is not None:
+        yield [first]
+        return
+    for page in source.pages_of(row):
+        yield [record for record in page if row.kind != "response" or record.draft.kind in _OF_RESPONSE]
+
+
+def reading(source: InspectorSource, row: Row) -> Steps[Body]:
     """The row's bytes, decoded and ready to be read. Linear in their length."""
-    wire = source.body(row)
-    records = own_records(source, row)
-    redacted = tuple(entry for record in records for entry in record.draft.redacted)
-    encoding = next((record.draft.encoding for record in records if record.draft.encoding), None)
-    data, decoding = _decoded(wire, encoding)
+    kinds = {"request": {"request"}, "response": {"chunk"}}.get(row.kind, {"frame", "line", "decision", "error"})
+    pieces: list[bytes] = []
+    redacted: list[Redaction] = []
+    encoding: str | None = None
+    size = 0
+    for page in own_pages(source, row):
+        for record in page:
+            redacted += record.draft.redacted
+            encoding = encoding or record.draft.encoding
+            if record.draft.kind in kinds:
+                pieces.append(record.draft.data)
+                size += len(record.draft.data)
+        yield f"{size:,} of {row.size:,} bytes"
+    wire = b"".join(pieces)
+    data, decoding = yield from _decoded(wire, encoding)
     notes = [_size(wire, data, decoding, row), *_faults(row)]
     if any(entry.where == "data" for entry in redacted):
         notes.append("a secret was taken out of it before it was kept: ••• stands in its place")
+    yield "read"
     count = hidden(decode(data[:_NOTICED])) if is_text(data) else 0
     if count:
         notes.append(f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as pictures")
-    return Body(wire=wire, data=data, notes=tuple(notes), redacted=redacted)
+    return Body(wire=wire, data=data, notes=tuple(notes), redacted=tuple(redacted))
 
 
-def _decoded(wire: bytes, encoding: str | None) -> tuple[bytes, str]:
+def body_of(source: InspectorSource, row: Row) -> Body:
+    """The same in one go."""
+    return made(reading(source, row))
+
+
+def _decoded(wire: bytes, encoding: str | None) -> Steps[tuple[bytes, str]]:
     """The bytes after decoding, and a word on it; what was decoded before a fault is kept."""
     if encoding is None or encoding == "identity":
         return wire, ""
     name = line(encoding, 40)
-    data = b""
+    pieces: list[bytes] = []
     try:
         coding = decoder(encoding)
-        data = coding.feed(wire)
-        data += coding.finish()
+        for start in range(0, len(wire), PIECE):
+            pieces.append(coding.feed(wire[start : start + PIECE]))
+            yield f"{start:,} of {len(wire):,} bytes decoded"
+        pieces.append(coding.finish())
     except CodingError as error:
+        data = b"".join(pieces)
         return (data, f"{name}, decoded below as far as it goes: {error}") if data else (wire, f"{name}: {error}")
-    return data, f"{name}, decoded below"
+    return b"".join(pieces), f"{name}, decoded below"
 
 
 def _size(wire: bytes, data: bytes, decoding: str, row: Row) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 from rich.cells import cell_len
 from typing_extensions import override
@@ -50,19 +53,26 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    path: str
+    above: str
     entry: Entry
     depth: int
     is_open: bool
-    body: TextPage | None
+
+    @property
+    def path(self) -> str:
+        return f"{self.above}/{self.entry.key}"
+
+    @property
+    def has_body(self) -> bool:
+        return self.is_open and self.entry.text is not None
 
 
 class TreePage(Page):
-    """Entries with what is open below them.
+    """Entries with what is open below them. They are taken in slices of time, so that the first ones are there at once.
 
     Args:
         what: What it is, in words.
-        entries: The top of the tree.
+        entries: The top of the tree; may be made while they are taken.
         flipped: Paths of entries that a person opened, or closed where they were open from the start; kept by the caller
             over a rebuild.
         failed: What went wrong, above all.
@@ -73,7 +83,7 @@ class TreePage(Page):
     def __init__(
         self,
         what: str,
-        entries: Sequence[Entry],
+        entries: Iterable[Entry],
         *,
         flipped: set[str],
         failed: str = "",
@@ -81,17 +91,20 @@ class TreePage(Page):
         empty: str = "nothing",
     ) -> None:
         self._what = what
-        self._entries = tuple(entries)
+        self._entries = iter(entries)
+        self._is_whole = False
         self._flipped = flipped
         self._said = [(failed, "failed")] if failed else []
-        self._said += [(note, "note") for note in (*notes, *(() if entries else (empty,))) if note]
+        self._said += [(note, "note") for note in notes if note]
+        self._empty = empty
         self._notes: list[Piece] = []
         self._width = 0
         self._shown: list[_Shown] = []
         self._owners = array("l")
         self._offsets = array("l")
         self._bodies: dict[str, TextPage] = {}
-        self._columns: tuple[int, ...] = ()
+        self._growing: set[str] = set()
+        self._columns: list[int] = []
         self._marks = 0
 
     @property
@@ -111,12 +124,40 @@ class TreePage(Page):
     def fit(self, width: int) -> None:
         self._width = max(8, width)
         self._bodies.clear()
-        self._notes = [(part, style) for note, style in self._said for part in wrapped(note, self._width)]
-        self._lay_out()
+        self._growing.clear()
+        said = [*self._said, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
+        self._notes = [(part, style) for note, style in said for part in wrapped(note, self._width)]
+        self._count()
 
     @override
     def advance(self, seconds: float) -> bool:
-        return False
+        until = time.perf_counter() + seconds
+        before = len(self)
+        if self._grow(until):
+            self._count()
+        while not self._is_whole:
+            entry = next(self._entries, None)
+            if entry is not None:
+                self._append(self._walk([entry], "", 0))
+            else:
+                self._is_whole = True
+                if not self._shown:
+                    self.fit(self._width)
+            if time.perf_counter() >= until:
+                break
+        return len(self) != before
+
+    def _grow(self, until: float) -> bool:
+        """Go on with what is open and has no end yet; whether anything has more lines now."""
+        has_grown = False
+        for path in tuple(self._growing):
+            body = self._bodies[path]
+            while len(body) <= MOST_ROWS and time.perf_counter() < until and body.advance(0.001):
+                has_grown = True
+            if time.perf_counter() >= until:
+                break
+            self._growing.discard(path)
+        return has_grown
 
     @override
     def __len__(self) -> int:
@@ -131,7 +172,15 @@ class TreePage(Page):
         if not shown.entry.children and shown.entry.text is None:
             return False
         self._flipped ^= {shown.path}
-        self._lay_out()
+        first = self._owners[number]
+        end = first + 1
+        while end < len(self._shown) and self._shown[end].depth > shown.depth:
+            end += 1
+        again = list(self._walk([shown.entry], shown.above, shown.depth))
+        self._shown[first:end] = again
+        for other in again:
+            self._measure(other)
+        self._count()
         return True
 
     @override
@@ -141,11 +190,7 @@ class TreePage(Page):
 
     @override
     def line_at(self, place: int) -> int:
-        return (
-            0
-            if place < 0
-            else len(self._notes) + next((i for i, owner in enumerate(self._owners) if owner >= place), 0)
-        )
+        return 0 if place < 0 else min(len(self._notes) + bisect_left(self._owners, place), max(0, len(self) - 1))
 
     def entry_of(self, number: int) -> tuple[str, str] | None:
         """What the entry on a line is, and its text, for copying."""
@@ -161,12 +206,13 @@ class TreePage(Page):
             return [self._notes[number]]
         number -= len(self._notes)
         shown, offset = self._shown[self._owners[number]], self._offsets[number]
-        if offset == 0 or shown.body is None:
+        body = self._bodies.get(shown.path) if offset else None
+        if body is None:
             return self._line(shown)
         pad = [(" " * self._body_indent(shown.depth), "")]
         if offset > MOST_ROWS:
             return [*pad, ("the rest is in Raw", "note")]
-        return [*pad, *shown.body.draw(offset - 1)]
+        return [*pad, *body.draw(offset - 1)]
 
     def _line(self, shown: _Shown) -> list[Piece]:
         entry = shown.entry
@@ -199,38 +245,55 @@ class TreePage(Page):
     def _body_indent(self, depth: int) -> int:
         return min(2 * depth + 4, self._width // 3)
 
-    def _lay_out(self) -> None:
-        self._shown = list(self._walk(self._entries, "", 0))
-        widths: list[int] = []
-        for shown in self._shown:
-            for column, figure in enumerate(shown.entry.figures):
-                if column == len(widths):
-                    widths.append(0)
-                widths[column] = max(widths[column], 1 + cell_len(figure) if figure else 0)
-        self._columns = tuple(widths)
-        self._marks = max((cell_len(shown.entry.mark) for shown in self._shown), default=0)
-        self._owners, self._offsets = array("l"), array("l")
-        for owner, shown in enumerate(self._shown):
-            rows = 1 + (min(len(shown.body), MOST_ROWS + 1) if shown.body is not None else 0)
-            self._owners.extend([owner] * rows)
+    def _append(self, entries: Iterable[_Shown]) -> None:
+        for shown in entries:
+            self._measure(shown)
+            owner = len(self._shown)
+            self._shown.append(shown)
+            rows = self._rows_of(shown)
+            self._owners.extend(repeat(owner, rows))
             self._offsets.extend(range(rows))
+
+    def _measure(self, shown: _Shown) -> None:
+        """Give the figures' columns the room that they need."""
+        for column, figure in enumerate(shown.entry.figures):
+            if column == len(self._columns):
+                self._columns.append(0)
+            self._columns[column] = max(self._columns[column], 1 + cell_len(figure) if figure else 0)
+        self._marks = max(self._marks, cell_len(shown.entry.mark))
+
+    def _count(self) -> None:
+        """Say anew which line belongs to which entry: quick, however many are closed."""
+        self._owners, self._offsets = array("l"), array("l")
+        done = 0
+        for owner in [place for place, shown in enumerate(self._shown) if shown.has_body]:
+            rows = self._rows_of(self._shown[owner])
+            self._owners.extend(chain(range(done, owner), repeat(owner, rows)))
+            self._offsets.extend(chain(repeat(0, owner - done), range(rows)))
+            done = owner + 1
+        self._owners.extend(range(done, len(self._shown)))
+        self._offsets.extend(repeat(0, len(self._shown) - done))
+
+    def _rows_of(self, shown: _Shown) -> int:
+        return 1 + (min(len(self._body(shown)), MOST_ROWS + 1) if shown.has_body else 0)
 
     def _walk(self, entries: Sequence[Entry], above: str, depth: int) -> Iterator[_Shown]:
         for entry in entries:
             path = f"{above}/{entry.key}"
             is_open = entry.opened != (path in self._flipped)
-            yield _Shown(path, entry, depth, is_open, self._body(path, entry, depth) if is_open else None)
+            yield _Shown(above, entry, depth, is_open)
             if is_open:
                 yield from self._walk(entry.children, path, depth + 1)
 
-    def _body(self, path: str, entry: Entry, depth: int) -> TextPage | None:
-        if entry.text is None:
-            return None
-        if path not in self._bodies:
-            text = entry.text()
+    def _body(self, shown: _Shown) -> TextPage:
+        """The lines that an open entry has below it, the first ones at once."""
+        path, entry = shown.path, shown.entry
+        body = self._bodies.get(path)
+        if body is None:
+            text = entry.text() if entry.text is not None else ""
             form: Form = entry.form or ("json" if looks_like_json(text) else "raw")
             body = self._bodies[path] = TextPage(entry.label, text, form=form)
-            body.fit(self._width - self._body_indent(depth))
-            while len(body) <= MOST_ROWS and body.advance(0.001):
-                pass
-        return self._bodies[path]
+            body.fit(self._width - self._body_indent(shown.depth))
+            if body.advance(0.0):
+                self._growing.add(path)
+        return body

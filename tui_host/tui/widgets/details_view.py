@@ -39,6 +39,7 @@ class PageLines(PieceView):
         super().__init__(glyphs=glyphs, id=id)
         self._page: Page = TextPage("", "")
         self._anchor: int | None = None
+        self._awaited: int | None = None  # the place that the cursor is to have, once there is a line for it
         self._fitted = 0
 
     @property
@@ -63,10 +64,12 @@ class PageLines(PieceView):
         self._refit(place)
         if not hold:
             self.scroll_to(y=0, animate=False, force=True)
+        self._awaited = None
         if not page.has_cursor or not len(page):
             self.cursor = None
         elif cursor is not None and cursor >= 0:  # below 0 are notes above a tree that had no entry yet
-            self.cursor = page.line_at(cursor)
+            self._awaited = cursor
+            self._to_awaited()
         else:
             self.cursor = page.line_at(0)
 
@@ -75,8 +78,12 @@ class PageLines(PieceView):
         if self.view_width != self._fitted:
             self.width_changed()
         if self._page.advance(SLICE):
-            self.grew()
+            if self._page.has_cursor:
+                self.redraw()  # columns may be wider now
+            else:
+                self.grew()
             self._to_anchor()
+            self._to_awaited()
 
     def _refit(self, place: int | None) -> None:
         self._anchor = place
@@ -85,6 +92,14 @@ class PageLines(PieceView):
         self._page.advance(FIRST_SLICE)
         self.redraw()
         self._to_anchor()
+
+    def _to_awaited(self) -> None:
+        """Put the cursor back where it was, as near as there are lines."""
+        if self._awaited is None:
+            return
+        self.cursor = line = self._page.line_at(self._awaited)
+        if self._page.place_of(line) >= self._awaited:
+            self._awaited = None
 
     def _to_anchor(self) -> None:
         """Stay at the place that was on top; give up waiting once the person scrolls."""
@@ -131,7 +146,7 @@ class PageLines(PieceView):
 
     @override
     def action_line(self, step: int) -> None:
-        self._anchor = None
+        self._anchor = self._awaited = None
         if self._page.has_cursor:
             super().action_line(step)
         else:
@@ -139,7 +154,7 @@ class PageLines(PieceView):
 
     @override
     def action_page(self, step: int) -> None:
-        self._anchor = None
+        self._anchor = self._awaited = None
         if self._page.has_cursor:
             super().action_page(step)
         else:
@@ -147,7 +162,7 @@ class PageLines(PieceView):
 
     @override
     def action_first(self) -> None:
-        self._anchor = None
+        self._anchor = self._awaited = None
         if self._page.has_cursor:
             super().action_first()
         else:
@@ -155,7 +170,7 @@ class PageLines(PieceView):
 
     @override
     def action_last(self) -> None:
-        self._anchor = None
+        self._anchor = self._awaited = None
         if self._page.has_cursor:
             super().action_last()
         else:
@@ -163,6 +178,7 @@ class PageLines(PieceView):
 
     @override
     def move_cursor(self, number: int) -> None:
+        self._awaited = None
         if self._page.has_cursor:
             super().move_cursor(number)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain, islice
 
 from tui_host.capture.ending import read_ending
 from tui_host.capture.record import Head, Record
@@ -11,13 +12,14 @@ from tui_host.capture.rows import Row
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.capture.visible import decode, line
 from tui_host.tui.masks import masked
-from tui_host.tui.widgets.details_body import Body, body_of, own_records
+from tui_host.tui.widgets.details_body import Body, reading
 from tui_host.tui.widgets.details_page import Page
 from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.details_tree import Entry, TreePage
 from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.jsonlines import looks_like_json
 from tui_host.tui.widgets.ladder_lines import short_size, short_time
+from tui_host.tui.widgets.making import Steps
 
 _BAR = 24
 _PREVIEW = 300
@@ -38,21 +40,22 @@ def what_of(row: Row) -> str:
             return "fault"
 
 
-def raw_page(source: InspectorSource, row: Row) -> Page:
+def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
     """The bytes as they are."""
-    body = body_of(source, row)
+    body = yield from reading(source, row)
     return TextPage(what_of(row), body.text, notes=(" · ".join(body.notes[:1]), *body.notes[1:]))
 
 
-def frame_page(source: InspectorSource, row: Row) -> Page:
+def frame_page(source: InspectorSource, row: Row) -> Steps[Page]:
     """A frame, re-indented if it is JSON."""
-    body = body_of(source, row)
+    body = yield from reading(source, row)
     return _pretty("frame", body, unless=row.kind != "frame")
 
 
-def decision_page(source: InspectorSource, row: Row) -> Page:
+def decision_page(source: InspectorSource, row: Row) -> Steps[Page]:
     """What was decided, and on which arguments."""
-    return _pretty("decision", body_of(source, row), above=line(row.words, _PREVIEW))
+    body = yield from reading(source, row)
+    return _pretty("decision", body, above=line(row.words, _PREVIEW))
 
 
 def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> Page:
@@ -64,9 +67,12 @@ def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> 
 
 def headers_page(source: InspectorSource, row: Row) -> Page:
     """The head of the row's direction; both heads for a frame inside an exchange."""
-    records = source.records_of(row) if row.kind == "frame" else own_records(source, row)
-    heads = [(record.draft.head, record) for record in records if record.draft.head is not None]
-    blocks = ["\n".join(_head_lines(head, record)) for head, record in heads]
+    first = source.record((row.capture, row.seq))
+    records: Iterable[Record] = [first] if first is not None else []
+    if row.kind not in {"request", "response"}:
+        records = (record for page in source.pages_of(row) for record in page)
+    found = ((record.draft.head, record) for record in records if record.draft.head is not None)
+    blocks = ["\n".join(_head_lines(head, record)) for head, record in islice(found, 2)]
     return TextPage("headers", "\n\n".join(blocks) or "none", form="headers")
 
 
@@ -78,22 +84,31 @@ def _head_lines(head: Head, record: Record) -> Sequence[str]:
 
 def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
     """All that happened in an exchange, each thing with its time and size; each opens to what it says."""
-    records = source.records_of(row)
-    start = records[0].mono_ns if records else 0
-    is_stream = any(_is_event_stream(record) for record in records)
-    decoder = SseDecoder() if is_stream and not any(record.draft.encoding for record in records) else None
-    entries: list[Entry] = []
-    for record in records:
-        after = (record.mono_ns - start) / 1e6
-        if decoder is None or record.draft.kind not in {"chunk", "end", "error"}:
-            entries.append(_record_entry(record, after))
-            continue
-        found = decoder.feed(record.draft.data) if record.draft.kind == "chunk" else decoder.finish()
-        entries += [_event_entry(event, record, after) for event in found]
-        if record.draft.kind != "chunk":
-            entries.append(_record_entry(record, after))
-    notes = ["no stream of events: the chunks as they came"] if decoder is None and len(entries) > 2 else []
+    pages = source.pages_of(row)
+    first = next(pages, ())
+    is_answered = any(record.draft.head is not None and record.draft.head.status for record in first)
+    is_plain = is_answered and not any(_is_event_stream(record) for record in first)
+    notes = ["no stream of events: the chunks as they came"] if is_plain and len(first) > 2 else []
+    entries = _entries(chain([first], pages))
     return TreePage("events", entries, flipped=flipped, notes=notes, empty="nothing came yet")
+
+
+def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
+    decoder: SseDecoder | None = None
+    start: int | None = None
+    for record in (record for page in pages for record in page):
+        draft = record.draft
+        start = record.mono_ns if start is None else start
+        after = (record.mono_ns - start) / 1e6
+        if draft.kind == "response":
+            decoder = SseDecoder() if _is_event_stream(record) and not draft.encoding else None
+        if decoder is None or draft.kind not in {"chunk", "end", "error"} or draft.encoding:
+            yield _record_entry(record, after)
+            continue
+        for event in decoder.feed(draft.data) if draft.kind == "chunk" else decoder.finish():
+            yield _event_entry(event, record, after)
+        if draft.kind != "chunk":
+            yield _record_entry(record, after)
 
 
 def _is_event_stream(record: Record) -> bool:

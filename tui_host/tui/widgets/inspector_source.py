@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.ladder import Ladder
@@ -32,6 +32,10 @@ class InspectorSource(Protocol):
 
     def records_of(self, row: Row) -> Sequence[Record]:
         """A row's records in order: those of its whole exchange, both directions; else the row's own."""
+        ...
+
+    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
+        """The same, a few hundred at a time: there may be very many, and they may have to come from the disk."""
         ...
 
     def body(self, row: Row) -> bytes:

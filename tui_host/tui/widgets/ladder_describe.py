@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from tui_host.capture.rows import Row
 from tui_host.tui.widgets.inspector_source import InspectorSource
+from tui_host.tui.widgets.making import PIECE, Steps
 
 MOST = 4 << 20
 """Bytes of a body that are read for its words."""
 
 
-def describe(source: InspectorSource, row: Row) -> str:
+def describe(source: InspectorSource, row: Row) -> Steps[str]:
     """«3 tools · 2 messages», «asks math.add {"a":1,"b":2}»; nothing for what is too large or not known."""
     from tui_host.llm.describe import ResponseWords, request_words
-    from tui_host.tui.widgets.details_body import body_of, own_records
+    from tui_host.tui.widgets.details_body import head_of, reading
     from tui_host.tui.widgets.parts import request_before
 
     if row.size > MOST:
         return ""
-    body = body_of(source, row)
+    body = yield from reading(source, row)
     if row.kind == "request":
         before = request_before(source, row)
         in_turn = before is not None and before.turn == row.turn and before.capture == row.capture
@@ -25,15 +26,17 @@ def describe(source: InspectorSource, row: Row) -> str:
     dialect = source.dialect(row)
     if dialect is None:
         return ""
-    heads = [record.draft.head for record in own_records(source, row) if record.draft.head is not None]
+    head = head_of(source, row)
     words = ResponseWords(
         dialect=dialect.name,
         status=row.status,
-        headers=heads[0].headers if heads else (),
+        headers=head.headers if head is not None else (),
         names=source.names(row),
         hide=source.hide,
     )
-    words.feed(body.data)
+    for start in range(0, len(body.data), PIECE):
+        words.feed(body.data[start : start + PIECE])
+        yield f"{start:,} of {len(body.data):,} bytes"
     if row.state != "open":
         words.finish()
     return words.words

@@ -10,9 +10,10 @@ from tui_host.capture.rows import Row
 from tui_host.errors import TuiHostError
 from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.ladder_lines import Told
+from tui_host.tui.widgets.making import Making, Steps
 
-Describe: TypeAlias = Callable[[InspectorSource, Row], str]
-"""Short words for a request's or a response's body; quick in proportion to the body."""
+Describe: TypeAlias = Callable[[InspectorSource, Row], Steps[str]]
+"""Short words for a request's or a response's body, found in steps."""
 
 BUDGET = 0.004
 """Seconds in one tick for describing bodies."""
@@ -34,11 +35,13 @@ class LadderWords:
         self._clock = clock
         self._words: dict[int, tuple[int, str]] = {}
         self._due: dict[int, float] = {}
+        self._making: tuple[Row, Making[str]] | None = None
 
     def clear(self) -> None:
         """Forget all."""
         self._words.clear()
         self._due.clear()
+        self._making = None
 
     def told(self, source: InspectorSource, row: Row, home: Row) -> Told:
         """What a row says beside its own values, as far as it is known; its time counts in the turn of `home`."""
@@ -58,26 +61,34 @@ class LadderWords:
             row = rows[number]
             if row.lane != "llm" or row.kind not in {"request", "response"} or not self._is_due(row):
                 continue
-            began = self._clock()
-            if began >= until:
+            if self._clock() >= until:
                 break
-            words = self._words_of(source, row)
-            ended = self._clock()
-            self._due.pop(number, None)
-            if row.state == "open":
-                self._due[number] = ended + max(0.1, _PATIENCE * (ended - began))
-            before = self._words.pop(number, None)
-            self._words[number] = (row.last_seq, words)
-            if len(self._words) > _REMEMBERED:
-                del self._words[next(iter(self._words))]
-            if before is None or before[1] != words:
+            if self._making is None or self._making[0].number != number:
+                self._making = row, Making(self._describe(source, row), self._clock)
+            row, making = self._making
+            words = self._words_of(making, until - self._clock())
+            if words is None:
+                break
+            self._making = None
+            if self._learn(row, words, making.seconds):
                 found.append(number)
         return found
 
-    def _words_of(self, source: InspectorSource, row: Row) -> str:
-        """Its words; none where its bytes cannot be had or read: the detail says why."""
+    def _learn(self, row: Row, words: str, seconds: float) -> bool:
+        """Remember the words of a row, which were found in so many seconds; whether they are others than before."""
+        self._due.pop(row.number, None)
+        if row.state == "open":
+            self._due[row.number] = self._clock() + max(0.1, _PATIENCE * seconds)
+        before = self._words.pop(row.number, None)
+        self._words[row.number] = (row.last_seq, words)
+        if len(self._words) > _REMEMBERED:
+            del self._words[next(iter(self._words))]
+        return before is None or before[1] != words
+
+    def _words_of(self, making: Making[str], seconds: float) -> str | None:
+        """The words, None where they are not found yet; none where bytes cannot be had or read: the detail says why."""
         try:
-            return self._describe(source, row)
+            return (making.result or "") if making.advance(seconds) else None
         except (TuiHostError, ValueError, LookupError, RecursionError):
             return ""
 

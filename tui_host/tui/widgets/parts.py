@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tui_host.capture.record import Head
 from tui_host.capture.rows import Row
 from tui_host.capture.visible import decode, line
 from tui_host.llm.dialects.dialect import Dialect
@@ -13,11 +14,12 @@ from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import Comparison, Outline, Part, compare
 from tui_host.tui.masks import masked
-from tui_host.tui.widgets.details_body import Body, body_of, own_records
+from tui_host.tui.widgets.details_body import Body, head_of, reading
 from tui_host.tui.widgets.details_page import Page
 from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.details_tree import Entry, TreePage
 from tui_host.tui.widgets.inspector_source import InspectorSource
+from tui_host.tui.widgets.making import PIECE, Steps
 
 MOST = 8 << 20
 """Bytes of a body that is taken apart; a larger one is shown raw."""
@@ -25,17 +27,17 @@ _LOOK_BACK = 2000
 """Rows that are looked through for the request before."""
 
 
-def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
+def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
     """The parts of the row's body."""
     dialect = source.dialect(row)
-    body = body_of(source, row)
     if dialect is None:
         return TextPage("parts", "The dialect of this exchange is not known: see Raw.", form="plain")
+    body = yield from reading(source, row)
     if len(body.data) > MOST:
         return TextPage("parts", f"{len(body.data):,} bytes are too many to take apart: see Raw.", form="plain")
     if row.kind == "request":
-        return _request_page(source, row, body, dialect, flipped)
-    return _response_page(source, row, body, dialect, flipped)
+        return (yield from _request_page(source, row, body, dialect, flipped))
+    return (yield from _response_page(source, row, body, dialect, flipped))
 
 
 def request_before(source: InspectorSource, row: Row) -> Row | None:
@@ -50,22 +52,25 @@ def request_before(source: InspectorSource, row: Row) -> Row | None:
 
 def outline_of(
     source: InspectorSource, row: Row, body: Body, dialect: Dialect
-) -> tuple[Outline | None, Comparison | None]:
+) -> Steps[tuple[Outline | None, Comparison | None]]:
     """The request as a tree, and what changed since the one before, where there is one that can be read."""
     names = source.names(row)
     now = dialect.outline(body.data, names)
+    yield "taken apart"
     before = request_before(source, row)
     if now is None or before is None:
         return now, None
-    earlier = dialect.outline(body_of(source, before).data, names)
+    body = yield from reading(source, before)
+    earlier = dialect.outline(body.data, names)
+    yield "compared with the request before"
     return now, compare(earlier, now) if earlier is not None else None
 
 
 # A request.
 
 
-def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Page:
-    outline, comparison = outline_of(source, row, body, dialect)
+def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
+    outline, comparison = yield from outline_of(source, row, body, dialect)
     if outline is None:
         return TextPage("parts", "This body is no JSON object: see Raw.", form="plain")
     drawing = _Drawing(outline, comparison, body)
@@ -143,10 +148,10 @@ def _gone(part: Part) -> Entry:
 # A response.
 
 
-def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Page:
+def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
     if row.status >= 400:
         return _refusal_page(source, row, body, dialect)
-    fold = fold_of(source, row, body, dialect)
+    fold = yield from fold_of(source, row, body, dialect)
     entries = _said(fold, body, source.hide)
     entries += _figures_of(fold.usage)
     if fold.stop is not None:
@@ -165,18 +170,23 @@ def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Diale
     return TreePage("the response, folded", entries, flipped=flipped, notes=[state], empty="nothing was said yet")
 
 
-def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Fold:
+def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
     """The response with its events joined."""
-    heads = [record.draft.head for record in own_records(source, row) if record.draft.head is not None]
-    content_type = next((value for head in heads for name, value in head.headers if name.lower() == "content-type"), "")
-    reading = dialect.decoder(content_type)
+    decoder = dialect.decoder(_content_type(head_of(source, row)))
     fold = Fold(provider=row.peer, model="", call_id=str)
-    for event in reading.feed(body.data):
-        fold.add(event)
+    for start in range(0, len(body.data), PIECE):
+        for event in decoder.feed(body.data[start : start + PIECE]):
+            fold.add(event)
+        yield f"{start:,} of {len(body.data):,} bytes folded"
     if row.state != "open":
-        for event in reading.finish():
+        for event in decoder.finish():
             fold.add(event)
     return fold
+
+
+def _content_type(head: Head | None) -> str:
+    headers = head.headers if head is not None else ()
+    return next((value for name, value in headers if name.lower() == "content-type"), "")
 
 
 def _said(fold: Fold, body: Body, hide: Callable[[str], str]) -> list[Entry]:
@@ -224,7 +234,7 @@ def _figures_of(usage: Usage) -> Sequence[Entry]:
 
 
 def _refusal_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Page:
-    heads = [record.draft.head for record in own_records(source, row) if record.draft.head is not None]
-    error = dialect.error(row.status, heads[0].headers if heads else (), body.data)
+    head = head_of(source, row)
+    error = dialect.error(row.status, head.headers if head is not None else (), body.data)
     lines = [f"status: {row.status}", f"what: {error.what}", f"remedy: {error.remedy}" if error.remedy else ""]
     return TextPage("refusal", masked("\n".join(line for line in lines if line), body.redacted), form="headers")

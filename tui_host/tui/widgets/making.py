@@ -1,0 +1,59 @@
+"""What takes long is made in pieces, so that the screen goes on meanwhile: a generator does the work, and says how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from typing import Generic, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[str, None, T]
+"""Work that stops every few milliseconds to say in words how far it is («3,000 of 60,000 bytes»), and returns what it made."""
+
+PIECE = 8 << 10
+"""Bytes of a body that are read between two stops: a millisecond or a few."""
+
+
+class Making(Generic[T]):
+    """Steps, taken a few at a time.
+
+    Attributes:
+        result: What was made, None until it is.
+        said: How far it is, in words.
+        seconds: What it took so far.
+    """
+
+    def __init__(self, steps: Steps[T], clock: Callable[[], float] = time.perf_counter) -> None:
+        self.result: T | None = None
+        self.said = ""
+        self.seconds = 0.0
+        self._clock = clock
+        self._steps = self._all_of(steps)
+
+    def _all_of(self, steps: Steps[T]) -> Steps[None]:
+        self.result = yield from steps
+
+    def advance(self, seconds: float) -> bool:
+        """Go on for about so long; whether there is nothing left to do.
+
+        Raises:
+            Exception: What the steps raise.
+        """
+        began = self._clock()
+        try:
+            for said in self._steps:
+                self.said = said
+                if self._clock() - began >= seconds:
+                    return False
+        finally:
+            self.seconds += self._clock() - began
+        return True
+
+
+def made(steps: Steps[T]) -> T:
+    """What the steps make, in one go: for what is known to be small."""
+    making = Making(steps)
+    making.advance(float("inf"))
+    if making.result is None:
+        raise ValueError("nothing was made")
+    return making.result
