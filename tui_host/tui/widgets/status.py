@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tui_host.servers.catalog import State
     from tui_host.tui.glyphs import Glyphs
 
+MOST_NAMED = 2
+"""Servers that are named while they are waited for: more would hide the key that ends the wait."""
 SHORTEST_TITLE = 12
 """Cells below which a title says nothing."""
 DIM = "$foreground 60%"
@@ -168,8 +170,9 @@ def waiting(host: Host, session: Session) -> Content:
 def _connecting(host: Host) -> str:
     if host.pool is None:
         return "the program to start"
-    names = ", ".join(line(status.name, 20) for status in host.pool.statuses() if status.state == "connecting")
-    return f"{names or 'servers'} to connect"
+    names = [line(status.name, 20) for status in host.pool.statuses() if status.state == "connecting"]
+    few = " and ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} servers"  # the header names them all
+    return f"{few or 'servers'} to connect"
 
 
 def _running(host: Host, session: Session) -> str:
