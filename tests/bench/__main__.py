@@ -6,13 +6,17 @@ import argparse
 import sys
 from collections.abc import Mapping
 
-from tests.bench import idle, memory, start
+from tests.bench import busy, idle, memory, recording, reopening, start, streaming
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
     "start": start.run,
     "memory": memory.run,
     "idle": idle.run,
+    "recording": recording.run,
+    "streaming": streaming.run,
+    "busy": busy.run,
+    "reopening": reopening.run,
 }
 
 

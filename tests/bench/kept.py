@@ -8,6 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.bench.conversations import Traffic
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
 from tui_host.capture.store import Store
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, UserItem
 from tui_host.chat.policy import Policy
@@ -63,12 +66,26 @@ def message_of(item: Item) -> Message:
     return Message(role=role, parts=(Text(text=text),), turn=item.turn)
 
 
-def sessions_in(folder: Path, *sizes: int, last: str = "") -> list[str]:
+def keep_wires(store: Store, session: str, turns: int) -> None:
+    """Put the records of so many turns into the store: each a request and an answer of sixty events."""
+    recorder = Recorder(store, Redactor(), capture=f"capture of {session}")
+    for number, draft in enumerate(
+        Traffic("tools before the messages", turns, session=session, words=60, told=20).drafts()
+    ):
+        recorder.append(draft)
+        if number % 5000 == 0:
+            assert recorder.flush(60)
+    assert recorder.close(120)
+
+
+def sessions_in(folder: Path, *sizes: int, last: str = "", has_wires: bool = False) -> list[str]:
     """A data folder with sessions of so many messages, titled `session N`; their ids."""
     folder.mkdir(parents=True, exist_ok=True)
     store = Store.open(folder / "tui-host.db")
     found = [
         keep_session(store, f"session {number}", conversation_of(size, last=last)) for number, size in enumerate(sizes)
     ]
+    for session, size in zip(found, sizes, strict=True) if has_wires else ():
+        keep_wires(store, session, size // 2)
     assert store.close(120)
     return found

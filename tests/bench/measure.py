@@ -85,8 +85,8 @@ class Table:
             say("    ^ missed")
 
     def _row(self, what: str, *cells: str) -> None:
-        padded = [cell.rjust(width) for cell, width in zip(cells[:4], WIDTHS[1:], strict=False)]
-        say(f"  {what.ljust(WIDTHS[0])}{''.join(padded)}{''.join(cells[4:])}")
+        padded = [cell.rjust(width) for cell, width in zip(cells, WIDTHS[1:], strict=False)]
+        say(f"  {what.ljust(WIDTHS[0])}{''.join(padded)}{''.join(cells[4:])}".rstrip())
 
 
 Bench = Callable[[Table], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import fcntl
 import os
@@ -23,6 +24,8 @@ HERE = Path(__file__).parent
 BARE = (sys.executable, str(HERE / "bare_app.py"))
 SIZE = (140, 45)
 _ESCAPES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]]")
+_LONGEST = 64
+_KEPT = 20_000
 PLACEHOLDER = "sk anything"  # the cursor may stand on its first letter
 
 
@@ -31,17 +34,20 @@ class OnPty:
 
     Attributes:
         started: When, on `time.perf_counter`.
+        typed: When the last key was pressed.
         written: How many bytes it has written.
         writes: How many times there was something to read.
     """
 
     def __init__(self, command: Sequence[str], home: Path, *, size: tuple[int, int] = SIZE) -> None:
         self.written = self.writes = 0
-        self._new = bytearray()
+        self._rest = b""
+        self._painted = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         environment = environment_of(home)
-        self.started = time.perf_counter()
+        self.started = self.typed = time.perf_counter()
         self._process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environment, cwd=ROOT
         )
@@ -55,16 +61,25 @@ class OnPty:
     def type(self, keys: str) -> None:
         """Send what a terminal sends for these keys; only what is painted from now on counts."""
         self.forget()
+        self.typed = time.perf_counter()
         os.write(self._master, keys.encode())
 
     def forget(self) -> None:
         """Look only at what is painted from now on."""
-        self._new.clear()
+        self._painted = ""
 
     @property
     def painted(self) -> str:
-        """What was painted since `type` or `forget`, without how it was placed and coloured."""
-        return _ESCAPES.sub(b"", self._new).decode(errors="replace")
+        """What was painted since `type` or `forget`, without how it was placed and coloured; the end of it if it was much."""
+        return self._painted
+
+    def _take_in(self, data: bytes) -> None:
+        data = self._rest + data
+        whole = data.rfind(b"\x1b", -_LONGEST)  # a sequence that is not whole yet waits for its end
+        if whole < 0 or _ESCAPES.match(data, whole):
+            whole = len(data)
+        self._rest = data[whole:]
+        self._painted = self._painted[-_KEPT:] + self._decoder.decode(_ESCAPES.sub(b"", data[:whole]))
 
     def read(self, seconds: float) -> bool:
         """Take in what is there, waiting so long for it."""
@@ -78,7 +93,7 @@ class OnPty:
             return False
         self.written += len(data)
         self.writes += 1
-        self._new += data
+        self._take_in(data)
         return bool(data)
 
     def until(self, *texts: str, seconds: float = 60.0) -> float:
@@ -104,6 +119,12 @@ class OnPty:
         """Read on until nothing comes for so long."""
         while self.read(seconds):
             pass
+
+    def ended(self, seconds: float = 60.0) -> None:
+        """Read to its end."""
+        end = time.perf_counter() + seconds
+        while self._process.poll() is None and time.perf_counter() < end:
+            self.read(0.05)
 
     # What it costs. Linux's /proc.
 

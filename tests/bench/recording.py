@@ -1,0 +1,173 @@
+"""What recording costs: frames that are on the disk a second, what each takes from its caller, and a long conversation's size."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from tests.bench.conversations import SHAPES, Traffic
+from tests.bench.measure import Table, at_least, at_most, interleaved, percentile
+from tui_host.capture.record import Draft, Place
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store import Store
+
+FRAME = b'{"jsonrpc":"2.0","id":%07d,"result":{"content":[{"type":"text","text":"' + b"lorem ipsum " * 70 + b'"}]}}\n'
+PLACE = Place(session="20261121-134501-x7k2q", turn=1, step=1)
+
+
+def frames(count: int) -> list[Draft]:
+    """Frames of 940 bytes."""
+    return [
+        Draft(
+            wire="mcp", kind="frame", peer="math", direction="in", place=PLACE, connection="math#1", data=FRAME % number
+        )
+        for number in range(count)
+    ]
+
+
+class BareWriter:
+    """The baseline: a thread that commits all that waits, in rows of four columns."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute("CREATE TABLE frames (key INTEGER PRIMARY KEY, time INTEGER, peer TEXT, data BLOB)")
+        self._queue: SimpleQueue[tuple[int, int, str, bytes] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._write)
+        self._thread.start()
+
+    def append(self, number: int, draft: Draft) -> None:
+        self._queue.put((number, time.time_ns(), draft.peer, draft.data))
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+        self._connection.close()
+
+    def _write(self) -> None:
+        while True:
+            rows = [self._queue.get()]
+            while len(rows) < 1024:
+                try:
+                    rows.append(self._queue.get_nowait())
+                except Empty:
+                    break
+            self._connection.execute("BEGIN")
+            self._connection.executemany("INSERT INTO frames VALUES (?, ?, ?, ?)", [row for row in rows if row])
+            self._connection.execute("COMMIT")
+            if rows[-1] is None:
+                return
+
+
+def recorded(folder: Path, drafts: Sequence[Draft], name: str) -> float:
+    """Seconds until all is on the disk."""
+    store = Store.open(folder / f"{name}.db")
+    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture=name)
+    began = time.perf_counter()
+    for draft in drafts:
+        recorder.append(draft)
+    assert recorder.flush(120)
+    took = time.perf_counter() - began
+    recorder.close()
+    store.close()
+    return took
+
+
+def written(folder: Path, drafts: Sequence[Draft], name: str) -> float:
+    """The same of the bare writer."""
+    writer = BareWriter(folder / f"{name}.db")
+    began = time.perf_counter()
+    for number, draft in enumerate(drafts):
+        writer.append(number, draft)
+    writer.close()
+    return time.perf_counter() - began
+
+
+def taken_from_caller(folder: Path, drafts: Sequence[Draft], name: str, pause: float) -> list[float]:
+    """Seconds that each `append` took, 50 of them and then a pause, as wires are read."""
+    store = Store.open(folder / f"{name}.db")
+    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture=name)
+    times: list[float] = []
+    for number, draft in enumerate(drafts):
+        began = time.perf_counter()
+        recorder.append(draft)
+        times.append(time.perf_counter() - began)
+        if number % 50 == 49:
+            time.sleep(pause)
+    recorder.close(60)
+    store.close()
+    return times
+
+
+def run(table: Table) -> None:
+    rounds, count = (3, 5_000) if table.is_quick else (7, 30_000)
+    drafts = frames(count)
+    table.heading("recording", f"{count:,} frames of 940 bytes")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        numbers = iter(range(10_000))
+        ours, theirs = interleaved(
+            rounds,
+            lambda: recorded(folder, drafts, f"r{next(numbers)}") / count,
+            lambda: written(folder, drafts, f"w{next(numbers)}") / count,
+        )
+        table.ratio("rate at which they are on the disk (time of one)", ours, theirs, at_least(0.7), swapped=True)
+        best = [sorted(taken_from_caller(folder, drafts[:5000], f"c{next(numbers)}", 0.002)) for _ in range(rounds)]
+        for share, goal in ((0.5, None), (0.99, at_most(50e-6))):
+            figure = min(percentile(times, share) for times in best)
+            worst = max(percentile(times, share) for times in best)
+            table.figure(
+                f"taken from the caller, {100 * share:g} %",
+                figure,
+                "s",
+                goal,
+                note=f"best of {rounds} rounds, worst {worst * 1e6:.0f} µs",
+            )
+    for shape in SHAPES:
+        run_conversation(table, Traffic(shape, 40 if table.is_quick else 200))
+
+
+def run_conversation(table: Table, traffic: Traffic) -> None:
+    """A whole conversation with its answers on the disk, and each request's body back."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "tui-host.db")
+        store = Store.open(path)
+        recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture="c")
+        total = 0
+        kept: list[tuple[str, bytes]] = []
+        for draft in traffic.drafts():
+            recorder.append(draft)
+            total += len(draft.data)
+            if draft.kind == "request" and draft.exchange:
+                kept.append((draft.exchange, draft.data))
+        assert recorder.close(300)
+        store.close(300)
+        size = sum(file.stat().st_size for file in path.parent.iterdir())
+        what = f"{traffic.turns} turns, {traffic.shape}"
+        bodies = sum(len(body) for _, body in kept)
+        note = f"{size / 1e6:.2f} MB of {total / 1e6:.1f}, {bodies / 1e6:.1f} in requests"
+        table.figure(f"{what}: of its bytes on disk", size / total, "×", at_most(0.04), note=note)
+        slowest = slowest_body(Store.open_to_read(path), kept)
+        table.figure(f"{what}: slowest body back", slowest, "s", at_most(0.010))
+
+
+def slowest_body(store: Store, kept: Sequence[tuple[str, bytes]]) -> float:
+    """The longest that a request's body takes, the best of three for each; all are what was sent."""
+    slowest = 0.0
+    for exchange, body in kept:
+        times: list[float] = []
+        for _ in range(3):
+            began = time.perf_counter()
+            found = store.body("c", exchange, "request")
+            times.append(time.perf_counter() - began)
+            assert found == body, "byte for byte"
+        slowest = max(slowest, min(times))
+    store.close()
+    return slowest
