@@ -349,3 +349,9 @@ def test_without_a_home_folder_the_options_are_the_remedy(monkeypatch: pytest.Mo
     with pytest.raises(SettingsError, match="no home folder") as caught:
         load(Overrides(), {})
     assert len(caught.value.more) == 1
+
+
+def test_a_word_that_is_none_of_a_few_is_told_with_them_once(tmp_path: Path) -> None:
+    text = '[servers.x]\ncommand = "x"\nmode = "%s"'
+    assert str(mistake(tmp_path, text % "new")).endswith("expected one of auto, legacy, 2026-07-28 (write one of them)")
+    assert str(mistake(tmp_path, text % "autos")).endswith("(write auto, if that was meant)")

@@ -28,6 +28,7 @@ def test_the_default_file_says_what_happens_without_any_file(no_home: Path) -> N
         config_dir=nothing.config_dir,
         model=None,  # none chosen is the demo model
         default_servers=True,  # the same ones, though they stand in a file
+        fixed=frozenset[str](),  # what stands in a file is not remembered beside it
     )
     assert same == nothing
 

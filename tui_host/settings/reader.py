@@ -80,7 +80,11 @@ class Table:
             if choice == value:
                 return choice
         listed = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
-        self.mistake(key, f'found "{shown(value)}", expected {listed}', nearest(value, choices))
+        self.mistake(
+            key,
+            f'found "{shown(value)}", expected {listed}',
+            nearest(value, choices, "write it" if len(choices) == 1 else "write one of them"),
+        )
         return default
 
     def flag(self, key: str, *, default: bool) -> bool:

@@ -66,13 +66,15 @@ def found(value: object, *, hidden: bool = False) -> str:
     return f"found {as_text} ({kind(value)})"
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """The remedy for a name that is not known: the closest one that is, else all of them."""
+def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
+    """The remedy for a name that is not known: the closest one that is, else `otherwise`, or all of them."""
     import difflib
 
     close = difflib.get_close_matches(name, known, 1, 0.6)
     if close:
         return f"write {shown(close[0])}, if that was meant"
+    if otherwise:
+        return otherwise
     return f"known here: {', '.join(map(shown, known))}" if known else "remove it"
 
 
