@@ -11,6 +11,9 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.messages import ModelEvent
 
 DONE = b"data: [DONE]\n\n"
+WEATHER = ("get_weather", '{"city":"Paris"}')
+TIME = ("get_time", '{"zone":"Asia/東京"}')
+"""The two calls of the recorded stream: names and arguments."""
 
 
 def chunk(delta: JSON = None, *, finish: str | None = None, **more: JSON) -> bytes:

@@ -1,81 +1,25 @@
+"""One exchange with a model over a real socket: its events, its records, its ends."""
+
 from __future__ import annotations
 
-import datetime as dt
 import gzip
-import ipaddress
 import json
-import ssl
 from contextlib import aclosing
-from pathlib import Path
 
 import anyio
 import pytest
 from anyio.abc import ByteStream
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from tests.llm.asking import ASK, KEY, PLACE, asked, kinds, refused, told, told_with_error
 from tests.llm.peer import Peer, body_of, head, peer, provider_at, recorder, saying
 from tests.llm.streams import DONE, RECORDED, chunk, event
 from tui_host.capture.ending import read_ending
-from tui_host.capture.record import Place, Record
-from tui_host.capture.recorder import Recorder
+from tui_host.capture.record import Place
 from tui_host.errors import ModelError
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import Ask, Message, Text, TextDelta
-from tui_host.llm.model import ModelClient, Stream
-from tui_host.settings.schema import Provider, Template
-
-ASK = Ask(model="m", messages=(Message(role="user", parts=(Text(text="what's 6 × 5?"),)),))
-PLACE = Place(session="s", turn=1, step=2)
-KEY = "sk-canary-0123456789"
-
-
-async def told(stream: Stream) -> Fold:
-    """The whole answer, folded; errors pass."""
-    fold = Fold(provider="mine", model="m", call_id=str)
-    async with aclosing(stream):
-        async for found in stream:
-            fold.add(found)
-    return fold
-
-
-async def asked(
-    url: str, *, kept: Recorder | None = None, environment: dict[str, str] | None = None, **more: object
-) -> Fold:
-    client = ModelClient(kept or recorder(), environment or {})
-    try:
-        with anyio.fail_after(20):
-            return await told(client.stream(provider_at(url, **more), ASK, place=PLACE))
-    finally:
-        await client.aclose()
-
-
-async def refused(url: str, **more: object) -> ModelError:
-    with pytest.raises(ModelError) as caught:
-        await asked(url, **more)  # pyright: ignore[reportArgumentType] - shorthand
-    return caught.value
-
-
-async def told_with_error(url: str) -> tuple[Fold, ModelError | None]:
-    """What came, and what was raised after it."""
-    fold = Fold(provider="mine", model="m", call_id=str)
-    client = ModelClient(recorder(), {})
-    try:
-        with anyio.fail_after(20):
-            async with client.stream(provider_at(url), ASK, place=PLACE) as stream:
-                async for found in stream:
-                    fold.add(found)
-    except ModelError as error:
-        return fold, error
-    finally:
-        await client.aclose()
-    return fold, None
-
-
-def kinds(records: list[Record]) -> list[str]:
-    return [record.draft.kind for record in records]
+from tui_host.llm.messages import TextDelta
+from tui_host.llm.model import ModelClient
+from tui_host.settings.schema import Template
 
 
 async def test_an_answer_comes_as_events_and_every_byte_of_it_is_recorded() -> None:
@@ -241,79 +185,6 @@ async def test_nobody_there_is_told_in_words() -> None:
     assert kinds(list(kept.since(0))) == ["request", "error"]
 
 
-@pytest.mark.parametrize(
-    ("more", "what"),
-    [
-        ({"api_key": Template(text="${DEEPSEEK_API_KEY}")}, "DEEPSEEK_API_KEY is not set"),
-        ({"headers": {"X": Template(text="${TOKEN}")}}, "TOKEN is not set"),
-        ({"extra_body": {"a": ["${TOKEN}"]}}, "TOKEN is not set"),
-        ({"dialect": "smtp"}, "no dialect 'smtp'"),
-    ],
-)
-async def test_what_cannot_be_resolved_is_told_and_nothing_is_sent(more: dict[str, object], what: str) -> None:
-    kept = recorder()
-    async with peer(saying(head(), RECORDED)) as there:
-        error = await refused(there.url, kept=kept, **more)
-
-    assert error.what == what
-    assert there.requests == []
-    assert kept.since(0) == []
-
-
-@pytest.mark.parametrize(
-    ("url", "what"),
-    [
-        ("http://192.0.2.1/v1", "unencrypted"),
-        ("ftp://127.0.0.1", "not an http or https URL"),
-        ("", "not an http or https URL"),
-    ],
-)
-async def test_an_address_that_a_key_must_not_travel_to_is_refused(url: str, what: str) -> None:
-    kept = recorder()
-
-    assert what in (await refused(url, kept=kept)).what
-    assert kept.since(0) == []
-
-
-async def test_a_preset_without_its_key_is_not_asked() -> None:
-    provider = Provider(
-        name="deepseek", base_url=Template(text="https://api.deepseek.example/v1"), key_variable="DEEPSEEK_API_KEY"
-    )
-    client = ModelClient(recorder(), {})
-
-    with pytest.raises(ModelError, match="DEEPSEEK_API_KEY is not set") as caught:
-        await told(client.stream(provider, ASK, place=PLACE))
-
-    assert "set the environment variable DEEPSEEK_API_KEY" in caught.value.remedy
-
-
-async def test_a_proxy_of_the_environment_never_sees_this_machine() -> None:
-    async with peer(saying(head(), RECORDED)) as there, peer(saying(head())) as proxy:
-        address = proxy.url.removesuffix("/v1")
-        await asked(there.url, environment={"HTTP_PROXY": address, "http_proxy": address, "ALL_PROXY": address})
-
-    assert (len(there.requests), proxy.requests) == (1, [])
-
-
-async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
-    async with peer(saying(head(), RECORDED)) as proxy:
-        fold = await asked(
-            "http://model.example/v1",
-            environment={"http_proxy": proxy.url.removesuffix("/v1")},
-            allow_http=True,
-        )
-
-    assert fold.stop == "tools"
-    assert proxy.requests[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
-
-
-async def test_a_proxy_that_is_no_url_is_told_without_its_password() -> None:
-    proxy = {"http_proxy": "http://ann:pass[word]@proxy.example:port:80"}
-    error = await refused("http://model.example/v1", environment=proxy, allow_http=True)
-
-    assert (error.what, error.remedy) == ("the proxy's address is no URL", "correct the proxy in the environment")
-
-
 async def wait_for_the_end(there: Peer) -> None:
     with anyio.fail_after(20):
         await there.closed.wait()
@@ -471,44 +342,3 @@ async def test_answers_side_by_side_keep_their_places() -> None:
 
     by_exchange = {(record.draft.exchange, record.draft.place.turn) for record in kept.since(0)}
     assert len(by_exchange) == 5
-
-
-def certificate(folder: Path) -> Path:
-    """A certificate for 127.0.0.1 that nobody but itself has signed, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now)
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    file = folder / "own.pem"
-    private = key.private_bytes(encoding, form, serialization.NoEncryption())
-    file.write_bytes(private + made.public_bytes(encoding))
-    return file
-
-
-async def test_a_certificate_that_nobody_signed_is_refused_unless_it_is_named(tmp_path: Path) -> None:
-    own = certificate(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(own)
-
-    async with peer(saying(head(), RECORDED), context) as there:
-        error = await refused(there.url)
-        fold = await asked(there.url, ca_file=own)
-
-    assert error.what.startswith("its certificate cannot be verified")
-    assert error.remedy == "set providers.mine.ca_file to the certificate that signed it, if you trust it"
-    assert (len(there.requests), fold.stop) == (1, "tools")
-
-
-async def test_a_file_that_is_no_certificate_is_told(tmp_path: Path) -> None:
-    bad = tmp_path / "bad.pem"
-    bad.write_text("no certificate")
-
-    assert (await refused("https://127.0.0.1:1/v1", ca_file=bad)).remedy == "check ca_file and the proxy"

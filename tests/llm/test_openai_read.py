@@ -1,3 +1,5 @@
+"""A stream of Chat Completions becomes events, however it is cut and whatever else is in it."""
+
 from __future__ import annotations
 
 import json
@@ -7,25 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.llm.streams import DONE, RECORDED, asked, calls, chunk, event, events_of, fold_of, fragment
+from tests.llm.streams import DONE, RECORDED, TIME, WEATHER, asked, calls, chunk, event, events_of, fold_of, fragment
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai_forms import ECHOED
 from tui_host.llm.messages import (
-    CallArguments,
-    CallsLeftOut,
-    CallStarted,
     Failed,
     Stopped,
     TextDelta,
     Thinking,
-    ThinkingDelta,
     ToolCall,
-    Unreadable,
     Usage,
 )
-
-WEATHER = ("get_weather", '{"city":"Paris"}')
-TIME = ("get_time", '{"zone":"Asia/東京"}')
 
 
 def test_a_whole_stream_becomes_thinking_text_calls_and_usage() -> None:
@@ -114,176 +108,6 @@ def test_a_stream_that_breaks_off_is_cut_and_never_done(size: int) -> None:
     stopped = found[-1]
     assert isinstance(stopped, Stopped)
     assert stopped.stop == ("tools" if size >= finished else "cut")
-
-
-def test_a_call_that_was_cut_is_not_complete() -> None:
-    fold = fold_of(
-        calls(fragment(index=0, wire_id="a", name="one", arguments="{}")),
-        calls(fragment(index=1, wire_id="b", name="two", arguments='{"x":')),
-    )
-
-    assert fold.stop == "cut"
-    assert [found.complete for found in fold.calls] == [True, False]
-
-
-def test_the_token_limit_cuts_the_last_call() -> None:
-    fold = fold_of(calls(fragment(index=0, wire_id="a", name="one", arguments='{"x":1}')), chunk(finish="length"), DONE)
-
-    assert (fold.stop, fold.calls[0].complete) == ("length", False)
-
-
-ONE = {"id": "1", "name": "get_weather"}
-TWO = {"id": "2", "name": "get_time"}
-HEAD, TAIL = '{"city":', '"Paris"}'
-QUIRKS = {
-    "whole calls in one chunk, with index": [
-        [
-            fragment(index=0, wire_id="1", name="get_weather", arguments=WEATHER[1]),
-            fragment(index=1, wire_id="2", name="get_time", arguments=TIME[1]),
-        ]
-    ],
-    "whole calls in one chunk, without index": [
-        [
-            fragment(wire_id="1", name="get_weather", arguments=WEATHER[1]),
-            fragment(wire_id="2", name="get_time", arguments=TIME[1]),
-        ]
-    ],
-    "whole calls in one chunk, without index or id": [
-        [fragment(name="get_weather", arguments=WEATHER[1]), fragment(name="get_time", arguments=TIME[1])]
-    ],
-    "whole calls in chunks of their own, without index or id": [
-        [fragment(name="get_weather", arguments=WEATHER[1])],
-        [fragment(name="get_time", arguments=TIME[1])],
-    ],
-    "pieces without index": [
-        [fragment(wire_id="1", name="get_weather", arguments="")],
-        [fragment(arguments=HEAD)],
-        [fragment(arguments=TAIL)],
-        [fragment(wire_id="2", name="get_time", arguments="")],
-        [fragment(arguments=TIME[1])],
-    ],
-    "pieces without index, the id on each": [
-        [fragment(wire_id="1", name="get_weather", arguments="")],
-        [fragment(wire_id="1", arguments=HEAD)],
-        [fragment(wire_id="2", name="get_time", arguments="")],
-        [fragment(wire_id="1", arguments=TAIL)],
-        [fragment(wire_id="2", arguments=TIME[1])],
-    ],
-    "index always 0": [
-        [fragment(index=0, wire_id="1", name="get_weather", arguments=HEAD)],
-        [fragment(index=0, arguments=TAIL)],
-        [fragment(index=0, wire_id="2", name="get_time", arguments=TIME[1])],
-    ],
-    "index always 0, the id on each": [
-        [fragment(index=0, wire_id="1", name="get_weather", arguments=HEAD)],
-        [fragment(index=0, wire_id="1", arguments=TAIL)],
-        [fragment(index=0, wire_id="2", name="get_time", arguments="")],
-        [fragment(index=0, wire_id="2", arguments=TIME[1])],
-    ],
-    "index always 0, without ids": [
-        [fragment(index=0, name="get_weather", arguments=WEATHER[1])],
-        [fragment(index=0, name="get_time", arguments=TIME[1])],
-    ],
-    "the name on each": [
-        [fragment(index=0, wire_id="1", name="get_weather", arguments="")],
-        [fragment(index=0, name="get_weather", arguments=HEAD)],
-        [fragment(index=0, name="get_weather", arguments=TAIL)],
-        [fragment(index=1, wire_id="2", name="get_time", arguments="")],
-        [fragment(index=1, name="get_time", arguments=TIME[1])],
-    ],
-    "the name in pieces": [
-        [fragment(index=0, wire_id="1", name="get_", arguments="")],
-        [fragment(index=0, name="weather", arguments="")],
-        [fragment(index=0, arguments=WEATHER[1])],
-        [fragment(index=1, wire_id="2", name="get_time", arguments=TIME[1])],
-    ],
-    "empty and null later": [
-        [fragment(index=0, wire_id="1", name="get_weather", arguments=HEAD)],
-        [{"index": 0, "id": "", "function": {"name": "", "arguments": TAIL}}],
-        [{"index": 0, "id": None, "function": {"name": None, "arguments": None}}],
-        [fragment(index=1, wire_id="2", name="get_time", arguments=TIME[1])],
-    ],
-    "one id for all, without index": [
-        [fragment(wire_id="x", name="get_weather", arguments=WEATHER[1])],
-        [fragment(wire_id="x", name="get_time", arguments=TIME[1])],
-    ],
-    "one id for all, with index": [
-        [fragment(index=0, wire_id="x", name="get_weather", arguments=HEAD)],
-        [fragment(index=1, wire_id="x", name="get_time", arguments=TIME[1])],
-        [fragment(index=0, wire_id="x", arguments=TAIL)],
-    ],
-    "arguments as an object": [
-        [fragment(index=0, wire_id="1", name="get_weather", arguments={"city": "Paris"})],
-        [fragment(index=1, wire_id="2", name="get_time", arguments={"zone": "Asia/東京"})],
-    ],
-    "indexes out of order": [
-        [fragment(index=7, wire_id="2", name="get_time", arguments=TIME[1])],
-        [fragment(index=3, wire_id="1", name="get_weather", arguments=WEATHER[1])],
-    ],
-    "another id on every fragment": [
-        [fragment(index=0, wire_id="r1", name="get_weather", arguments=HEAD)],
-        [fragment(index=0, wire_id="r2", arguments=TAIL)],
-        [fragment(index=1, wire_id="r3", name="get_time", arguments=TIME[1])],
-    ],
-}
-
-
-@pytest.mark.parametrize("quirk", QUIRKS)
-def test_every_service_s_way_of_sending_calls_gives_the_two_calls(quirk: str) -> None:
-    chunks = [calls(*fragments) for fragments in QUIRKS[quirk]]
-
-    fold = fold_of(*chunks, chunk(finish="stop"), DONE)
-
-    assert asked(fold) == [WEATHER, TIME]
-    assert fold.stop == "tools"
-
-
-def test_a_call_without_arguments_keeps_them_empty() -> None:
-    fold = fold_of(calls(fragment(index=0, wire_id="1", name="now", arguments="")), chunk(finish="tool_calls"), DONE)
-
-    assert asked(fold) == [("now", "")]
-
-
-def test_the_dead_function_call_is_read_too() -> None:
-    fold = fold_of(
-        chunk({"function_call": {"name": "now", "arguments": ""}}),
-        chunk({"function_call": {"arguments": "{}"}}),
-        chunk(finish="function_call"),
-        DONE,
-    )
-
-    assert (asked(fold), fold.stop) == ([("now", "{}")], "tools")
-
-
-def test_tool_calls_without_a_call_are_an_end() -> None:
-    assert fold_of(chunk({"content": "no"}), chunk(finish="tool_calls"), DONE).stop == "end"
-
-
-def test_calls_beyond_the_limit_are_told_and_left_out() -> None:
-    found = events_of([calls(fragment(index=n, wire_id=f"i{n}", name="t", arguments="{}")) for n in range(200)])
-
-    assert len([one for one in found if isinstance(one, CallStarted)]) == 128
-    assert len([one for one in found if isinstance(one, CallsLeftOut)]) == 1
-    assert not [one for one in found if isinstance(one, Unreadable)]
-
-
-def test_an_index_of_a_thousand_million_costs_nothing() -> None:
-    fold = fold_of(calls(fragment(index=10**9, wire_id="1", name="t", arguments="{}")), chunk(finish="stop"), DONE)
-
-    assert asked(fold) == [("t", "{}")]
-
-
-def test_arguments_beyond_the_limit_are_cut_and_not_complete() -> None:
-    piece = "x" * 1_000_000
-    fold = fold_of(
-        calls(fragment(index=0, wire_id="1", name="t", arguments='{"a":"')),
-        *[calls(fragment(index=0, arguments=piece)) for _ in range(6)],
-        chunk(finish="tool_calls"),
-        DONE,
-    )
-
-    assert not fold.calls[0].complete
-    assert len(fold.calls[0].call.arguments) <= 4 << 20
 
 
 @pytest.mark.parametrize(
@@ -399,88 +223,6 @@ def test_a_stream_that_ends_with_done_alone_has_ended() -> None:
     fold = fold_of(chunk({"content": "x"}), DONE)
 
     assert (fold.stop, fold.vendor_stop) == ("end", "[DONE]")
-
-
-@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream", ""])
-@pytest.mark.parametrize("blanks", [b"", b"\n\n \n", b"\xef\xbb\xbf"])
-def test_a_whole_answer_is_read_whatever_it_is_called(content_type: str, blanks: bytes) -> None:
-    body = json.dumps(
-        {
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {
-                        "role": "assistant",
-                        "content": "看",
-                        "reasoning": "hm",
-                        "tool_calls": [
-                            {"id": "1", "type": "function", "function": {"name": "a", "arguments": "{}"}},
-                            {"id": "2", "type": "function", "function": {"name": "b", "arguments": "{}"}},
-                        ],
-                    },
-                    "finish_reason": "tool_calls",
-                }
-            ],
-            "usage": {"prompt_tokens": 9, "completion_tokens": 1},
-        },
-        ensure_ascii=False,
-        indent=1,
-    ).encode()
-
-    found = events_of([blanks, body[:9], body[9:]], content_type)
-
-    text = next(one for one in found if isinstance(one, TextDelta))
-    thinking = next(one for one in found if isinstance(one, ThinkingDelta))
-    arguments = [one for one in found if isinstance(one, CallArguments)]
-    assert (text.text, thinking.text, len(arguments)) == ("看", "hm", 2)
-    assert isinstance(found[-1], Stopped)
-    assert found[-1].stop == "tools"
-    whole = blanks + body
-    if not blanks.startswith(b"\xef"):
-        assert whole[text.start : text.end] == '"看"'.encode()
-        assert json.loads(whole[arguments[1].start : arguments[1].end])["id"] == "2"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"error":{"message":"no such model","code":"model_not_found"}}',
-        b'[{"error":{"message":"no such model"}}]',
-        b'{"message":"no such model"}',
-    ],
-)
-def test_an_error_instead_of_an_answer_is_an_error(body: bytes) -> None:
-    fold = fold_of(body)
-
-    assert (fold.failure, fold.stop) == ("no such model", "failed")
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (b"<!doctype html><title>Sign in</title>", "Sign in"),
-        (b"  <html>captive portal", "captive portal"),
-        (b"{}", "no answer in it"),
-        (b"Bad gateway\n\n", "Bad gateway"),
-        (b"data: oops\n\n", "oops"),
-    ],
-)
-def test_what_is_no_answer_is_shown_and_not_read(body: bytes, words: str) -> None:
-    fold = fold_of(body)
-
-    assert words in fold.failure
-    assert fold.stop == "failed"
-
-
-@pytest.mark.parametrize("body", [b"", b": OPENROUTER PROCESSING\n\n", b"\n"])
-def test_a_response_without_a_word_is_cut(body: bytes) -> None:
-    assert (fold_of(body).stop, fold_of(body).failure) == ("cut", "")
-
-
-def test_a_whole_answer_that_breaks_off_is_cut() -> None:
-    fold = fold_of(b'{"choices":[{"message":{"content":"x')
-
-    assert (fold.stop, fold.unreadable) == ("cut", 1)
 
 
 def test_bytes_that_are_no_utf8_are_marked_and_read_as_well_as_can_be() -> None:

@@ -1,0 +1,107 @@
+"""Both wires of a session with a ladder over them, and the turn of the drawings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from tests.capture.wires import Kept, rpc
+from tui_host.capture.correlator import Correlator
+from tui_host.capture.frames import frame_head
+from tui_host.capture.http import ObservedExchange, Observer
+from tui_host.capture.ladder import Ladder
+from tui_host.capture.link import Link, Relation, Span
+from tui_host.capture.record import NOWHERE, Direction, Draft, Place
+from tui_host.capture.rows import Row
+
+JSON_TYPE = [("content-type", "application/json")]
+
+
+EVENT_STREAM = [("content-type", "text/event-stream")]
+
+
+class Wires(Kept):
+    """Both wires of a session, and the ladder over them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ladder = Ladder()
+        self.model = Observer(self, wire="llm", peer="demo")
+        self.server = Observer(self, wire="mcp", peer="docs", connection="docs#1")
+        self._correlators: dict[str, Correlator] = {}
+        self._fed = 0
+
+    def rows(self) -> Sequence[Row]:
+        self.ladder.feed(self.records()[self._fed :])
+        self._fed = len(self.drafts)
+        return self.ladder.rows
+
+    def ask(self, step: int = 1, turn: int = 1) -> ObservedExchange:
+        return self.model.begin("POST", "http://model/v1/chat/completions", JSON_TYPE, b"{}", at(step, turn=turn))
+
+    def frame(self, direction: Direction, data: bytes, place: Place = NOWHERE, server: str = "math") -> None:
+        head = frame_head(data)
+        seen = self._correlators.setdefault(server, Correlator()).see(direction, head, place)
+        self.append(
+            Draft(
+                wire="mcp",
+                kind="frame",
+                peer=server,
+                connection=f"{server}#1",
+                direction=direction,
+                place=seen.place,
+                data=data,
+                malformed=head.reason or seen.odd or None,
+            )
+        )
+
+    def line(self, text: bytes, server: str = "math") -> None:
+        self.append(
+            Draft(wire="stderr", kind="line", peer=server, connection=f"{server}#1", direction="in", data=text + b"\n")
+        )
+
+    def link(
+        self, relation: Relation, call: str, exchange: ObservedExchange | None = None, seq: int | None = None
+    ) -> None:
+        span = Span(
+            exchange=exchange.id if exchange is not None else None,
+            seq=seq,
+            side="request" if relation == "told" else "response",
+        )
+        link = Link(relation=relation, call=call, span=span, server="math", tool="multiply", words='{"a":6}')
+        self.append(Draft(wire="host", kind="link", place=at(call=call), data=link.to_bytes()))
+
+    def decide(self, call: str, words: str = "approved once, by you") -> None:
+        value = {"server": "math", "tool": "multiply", "decision": "approved", "by": "person", "words": words}
+        self.append(Draft(wire="host", kind="decision", place=at(call=call), data=json.dumps(value).encode()))
+
+
+def at(step: int = 1, *, turn: int = 1, call: str | None = None) -> Place:
+    return Place(session="s", turn=turn, step=step, call=call)
+
+
+def call_of(number: int, name: str = "multiply") -> bytes:
+    return rpc(id=number, method="tools/call", params={"name": name, "arguments": {"a": number}})
+
+
+def result_of(number: int, text: str = "30", *, failed: bool = False) -> bytes:
+    return rpc(id=number, result={"content": [{"type": "text", "text": text}], "isError": failed})
+
+
+def whole_turn(wires: Wires) -> None:
+    """The turn of DESIGN's drawing: asks, decides, calls, tells, answers."""
+    first = wires.ask(1)
+    first.response(200, EVENT_STREAM)
+    first.chunk(b"data: 1\n\n")
+    first.chunk(b"data: 2\n\n")
+    first.end()
+    wires.link("asked", "c1", first)
+    wires.link("asked", "c1", first)
+    wires.decide("c1")
+    wires.frame("out", call_of(4), at(call="c1"))
+    wires.frame("in", result_of(4))
+    second = wires.ask(2)
+    wires.link("told", "c1", second)
+    second.response(200, EVENT_STREAM)
+    second.chunk(b"data: 3\n\n")
+    second.end()

@@ -1,0 +1,70 @@
+"""One question to a model behind a real socket, and what came of it."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+import anyio
+import pytest
+
+from tests.llm.peer import provider_at, recorder
+from tui_host.capture.record import Place, Record
+from tui_host.capture.recorder import Recorder
+from tui_host.errors import ModelError
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import Ask, Message, Text
+from tui_host.llm.model import ModelClient, Stream
+
+ASK = Ask(model="m", messages=(Message(role="user", parts=(Text(text="what's 6 × 5?"),)),))
+
+
+PLACE = Place(session="s", turn=1, step=2)
+
+
+KEY = "sk-canary-0123456789"
+
+
+async def told(stream: Stream) -> Fold:
+    """The whole answer, folded; errors pass."""
+    fold = Fold(provider="mine", model="m", call_id=str)
+    async with aclosing(stream):
+        async for found in stream:
+            fold.add(found)
+    return fold
+
+
+async def asked(
+    url: str, *, kept: Recorder | None = None, environment: dict[str, str] | None = None, **more: object
+) -> Fold:
+    client = ModelClient(kept or recorder(), environment or {})
+    try:
+        with anyio.fail_after(20):
+            return await told(client.stream(provider_at(url, **more), ASK, place=PLACE))
+    finally:
+        await client.aclose()
+
+
+async def refused(url: str, **more: object) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await asked(url, **more)  # pyright: ignore[reportArgumentType] - shorthand
+    return caught.value
+
+
+async def told_with_error(url: str) -> tuple[Fold, ModelError | None]:
+    """What came, and what was raised after it."""
+    fold = Fold(provider="mine", model="m", call_id=str)
+    client = ModelClient(recorder(), {})
+    try:
+        with anyio.fail_after(20):
+            async with client.stream(provider_at(url), ASK, place=PLACE) as stream:
+                async for found in stream:
+                    fold.add(found)
+    except ModelError as error:
+        return fold, error
+    finally:
+        await client.aclose()
+    return fold, None
+
+
+def kinds(records: list[Record]) -> list[str]:
+    return [record.draft.kind for record in records]
