@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 
-from tests.bench import busy, idle, memory, recording, reopening, start, streaming
+from tests.bench import busy, growth, idle, memory, recording, reopening, start, streaming, tool_calls
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
@@ -17,6 +17,8 @@ BENCHES: Mapping[str, Bench] = {
     "streaming": streaming.run,
     "busy": busy.run,
     "reopening": reopening.run,
+    "tool-calls": tool_calls.run,
+    "growth": growth.run,
 }
 
 

@@ -134,12 +134,13 @@ class OnPty:
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def memory_bytes(self) -> int:
-        """Of the program itself: its own pages, and its share of those that others have too."""
-        return _proportional_bytes(self.pid)
+        """Of the program itself, resident."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) << 10
 
     def tree_bytes(self) -> int:
-        """The same of the program with all its descendants."""
-        return self.memory_bytes() + sum(map(_proportional_bytes, self._family.look()))
+        """Of the program with all its descendants: their own pages, and their share of those that others have too."""
+        return sum(map(_proportional_bytes, (self.pid, *self._family.look())))
 
     def descendants(self) -> int:
         """How many processes it has started that are still there."""

@@ -1,0 +1,120 @@
+"""Tool calls through the host's connection, everything recorded, against the SDK's bare client; servers connected together."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from mcp import Client, StdioServerParameters
+
+from tests.bench.measure import Table, at_least, at_most
+from tests.bench.on_pty import HERE
+from tui_host.capture.record import Place
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store import Store
+from tui_host.chat.arguments import canonical
+from tui_host.errors import JSON
+from tui_host.servers.pool import Pool
+from tui_host.settings.schema import ServerSpec, Template
+
+SCRIPT = str(HERE / "quick_server.py")
+PLACE = Place(session="20261121-134501-x7k2q", turn=1, step=1, call="c1")
+ARGUMENTS: dict[str, JSON] = {"city": "Paris", "days": 3, "note": "some words " * 5}
+STARTING_SECONDS = "0.3"
+"""What many servers take to start."""
+Work = Callable[[], Awaitable[None]]
+
+
+def spec(name: str, *words: str) -> ServerSpec:
+    command = ("-I", "-S", SCRIPT, *words)
+    return ServerSpec(
+        name=name,
+        command=Template(text=sys.executable, literal=True),
+        args=tuple(Template(text=word, literal=True) for word in command),
+    )
+
+
+@asynccontextmanager
+async def pool_of(folder: Path, *specs: ServerSpec) -> AsyncGenerator[Pool]:
+    """Servers that are connected when the block begins, recorded into a store in this folder."""
+    store = Store.open(folder / "tui-host.db")
+    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture=f"c{time.time_ns()}")
+    pool = Pool({each.name: each for each in specs}, recorder, dict(os.environ))
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run)
+        await pool.settled(60)
+        assert all(status.state == "ready" for status in pool.statuses())
+        yield pool
+        await pool.stop_all()
+    recorder.close()
+    store.close()
+
+
+async def timed(work: Work, count: int) -> float:
+    """Seconds of one, out of so many in a row."""
+    began = time.perf_counter()
+    for _ in range(count):
+        await work()
+    return (time.perf_counter() - began) / count
+
+
+async def calls(table: Table) -> None:
+    """Both in one process, in turn."""
+    rounds, batch = (5, 20) if table.is_quick else (25, 100)
+    with tempfile.TemporaryDirectory() as name:
+        parameters = StdioServerParameters(command=sys.executable, args=["-I", "-S", SCRIPT])
+        async with pool_of(Path(name), spec("quick")) as pool, Client(parameters) as client:
+            prints = {tool.name: tool.fingerprint for tool in pool.tools()}
+            encoded = canonical(ARGUMENTS)
+
+            async def ours(tool: str = "echo") -> None:
+                await pool.call(
+                    "quick", tool, encoded, place=PLACE, fingerprint=prints[tool], on_progress=lambda _: None
+                )
+
+            async def theirs(tool: str = "echo") -> None:
+                await client.call_tool(tool, dict(ARGUMENTS))
+
+            async def ours_long() -> None:
+                await ours("long")
+
+            async def theirs_long() -> None:
+                await theirs("long")
+
+            await timed(ours, 20)
+            await timed(theirs, 20)
+            short = [(await timed(ours, batch), await timed(theirs, batch)) for _ in range(rounds)]
+            long = [(await timed(ours_long, 1), await timed(theirs_long, 1)) for _ in range(2 if table.is_quick else 7)]
+    ours_short, theirs_short = zip(*short, strict=True)
+    table.ratio("round trip of a call", ours_short, theirs_short, at_most(1.1))
+    ours_long_line, theirs_long_line = zip(*long, strict=True)
+    table.ratio("a line of 10 MB, faster than the SDK", ours_long_line, theirs_long_line, at_least(5), swapped=True)
+
+
+async def connecting(count: int) -> float:
+    """Seconds until so many servers are ready."""
+    with tempfile.TemporaryDirectory() as name:
+        began = time.perf_counter()
+        async with pool_of(Path(name), *(spec(f"s{number}", STARTING_SECONDS) for number in range(count))):
+            return time.perf_counter() - began
+
+
+async def together(table: Table) -> None:
+    rounds = 2 if table.is_quick else 7
+    await connecting(1)
+    found = [(await connecting(20), await connecting(1)) for _ in range(rounds)]
+    twenty, one = zip(*found, strict=True)
+    table.ratio(f"twenty servers that start in {STARTING_SECONDS} s, against one", twenty, one, at_most(1.8))
+
+
+def run(table: Table) -> None:
+    table.heading("tool-calls", "through the host's connection and onto the disk, against the SDK's client")
+    anyio.run(calls, table)
+    anyio.run(together, table)
