@@ -88,7 +88,7 @@ async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> No
         await app.until_shown("tries again")
         assert not app.faint, app.faint
         app.a_question()
-        await app.until_shown("Approve 2 calls?", "ready")
+        await app.until_shown("Approve 2 calls?", "ready", 'math.add {"a":6,"b":5}  waiting for you')
         assert not app.faint, app.faint
         await app.press("f3", "down", "down")
         await app.until_shown("DB_URL")

@@ -54,10 +54,10 @@ class TerminalApprover:
         if request.changed:
             lines.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
         if tool.description:
-            lines.append(f"  the server says: {line(tool.description, DESCRIPTION)}")
+            lines.append(f"  the server says: {line(self._redacted(tool.description), DESCRIPTION)}")
         if tool.annotations:
             claims = ", ".join(f"{name}={value}" for name, value in tool.annotations)
-            lines.append(f"  the server claims: {line(claims, DESCRIPTION)}")
+            lines.append(f"  the server claims: {line(self._redacted(claims), DESCRIPTION)}")
         diagnostics.write("\n".join(lines) + "\n")
 
     @staticmethod

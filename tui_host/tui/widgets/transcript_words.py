@@ -28,7 +28,7 @@ def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
         case "asked":
             return empty, inks["dim"], "asked"
         case "waiting":
-            return half, inks["number"], "waiting for you"
+            return half, STRONG, "waiting for you"  # a colour would be faint behind the approval, on light ground
         case "running":
             return half, inks["accent"], item.progress or "running"
         case "done":
