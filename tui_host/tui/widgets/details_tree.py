@@ -67,6 +67,14 @@ class _Shown:
         return self.is_open and self.entry.text is not None
 
 
+def _brief(shown: _Shown) -> _Shown | Entry:
+    return shown.entry if shown.depth == 0 and not shown.is_open else shown
+
+
+def _told(shown: _Shown | Entry) -> _Shown:
+    return _Shown("", shown, 0, is_open=False) if isinstance(shown, Entry) else shown
+
+
 class TreePage(Page):
     """Entries with what is open below them. They are taken in slices of time, so that the first ones are there at once.
 
@@ -99,7 +107,7 @@ class TreePage(Page):
         self._empty = empty
         self._notes: list[Piece] = []
         self._width = 0
-        self._shown: list[_Shown] = []
+        self._shown: list[_Shown | Entry] = []  # an entry stands for itself at the top, closed: of these there are many
         self._owners = array("l")
         self._offsets = array("l")
         self._bodies: dict[str, TextPage] = {}
@@ -117,7 +125,7 @@ class TreePage(Page):
     def source(self) -> tuple[str, str]:
         return self._what, "\n".join(
             "  " * shown.depth + "  ".join((shown.entry.label, *shown.entry.figures, shown.entry.mark)).rstrip()
-            for shown in self._shown
+            for shown in map(_told, self._shown)
         )
 
     @override
@@ -168,16 +176,16 @@ class TreePage(Page):
         number -= len(self._notes)
         if not 0 <= number < len(self._owners):
             return False
-        shown = self._shown[self._owners[number]]
+        shown = _told(self._shown[self._owners[number]])
         if not shown.entry.children and shown.entry.text is None:
             return False
         self._flipped ^= {shown.path}
         first = self._owners[number]
         end = first + 1
-        while end < len(self._shown) and self._shown[end].depth > shown.depth:
+        while end < len(self._shown) and _told(self._shown[end]).depth > shown.depth:
             end += 1
         again = list(self._walk([shown.entry], shown.above, shown.depth))
-        self._shown[first:end] = again
+        self._shown[first:end] = map(_brief, again)
         for other in again:
             self._measure(other)
         self._count()
@@ -197,7 +205,7 @@ class TreePage(Page):
         number -= len(self._notes)
         if not 0 <= number < len(self._owners):
             return None
-        entry = self._shown[self._owners[number]].entry
+        entry = _told(self._shown[self._owners[number]]).entry
         return entry.label, entry.text() if entry.text is not None else entry.label
 
     @override
@@ -205,7 +213,7 @@ class TreePage(Page):
         if number < len(self._notes):
             return [self._notes[number]]
         number -= len(self._notes)
-        shown, offset = self._shown[self._owners[number]], self._offsets[number]
+        shown, offset = _told(self._shown[self._owners[number]]), self._offsets[number]
         body = self._bodies.get(shown.path) if offset else None
         if body is None:
             return self._line(shown)
@@ -249,7 +257,7 @@ class TreePage(Page):
         for shown in entries:
             self._measure(shown)
             owner = len(self._shown)
-            self._shown.append(shown)
+            self._shown.append(_brief(shown))
             rows = self._rows_of(shown)
             self._owners.extend(repeat(owner, rows))
             self._offsets.extend(range(rows))
@@ -266,8 +274,9 @@ class TreePage(Page):
         """Say anew which line belongs to which entry: quick, however many are closed."""
         self._owners, self._offsets = array("l"), array("l")
         done = 0
-        for owner in [place for place, shown in enumerate(self._shown) if shown.has_body]:
-            rows = self._rows_of(self._shown[owner])
+        open_ones = [(owner, shown) for owner, shown in enumerate(self._shown) if isinstance(shown, _Shown)]
+        for owner, shown in open_ones:
+            rows = self._rows_of(shown)
             self._owners.extend(chain(range(done, owner), repeat(owner, rows)))
             self._offsets.extend(chain(repeat(0, owner - done), range(rows)))
             done = owner + 1
