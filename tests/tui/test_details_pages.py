@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ from tui_host.tui.widgets.details_wire import (
     timing_page,
 )
 from tui_host.tui.widgets.ladder_describe import describe
-from tui_host.tui.widgets.making import Steps, made
+from tui_host.tui.widgets.making import PIECE, Making, Steps, made
 from tui_host.tui.widgets.parts import parts_page
 
 LONG = 10.0
@@ -271,6 +272,56 @@ def test_what_is_no_event_stream_is_listed_by_chunks() -> None:
     lines = drawn(events_page(wires, response, set()))
     assert lines[0] == "no stream of events: the chunks as they came"
     assert sum("chunk" in line for line in lines[1:]) == 2
+
+
+# In slices.
+
+
+def a_long_answer(wires: Wires, deltas: int = 1000) -> Row:
+    request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
+    response = wires.response(request, 1.1, b"".join(events_of(*({"content": f"{n} "} for n in range(deltas)))))
+    return wires.end(response, 2.0)
+
+
+def test_a_long_answer_is_folded_in_slices_that_say_how_far_they_are() -> None:
+    wires = Wires()
+    row = a_long_answer(wires)
+    making = Making(parts_page(wires, row, set()), clock=count().__next__)
+    slices = 0
+    while not making.advance(1.0):
+        slices += 1
+        assert making.result is None
+        assert "bytes" in making.said or making.said == "read"
+    assert slices > row.size // PIECE
+    assert making.result is not None
+    assert any("answer  0 1 2" in line for line in drawn(making.result))
+
+
+def test_the_first_events_of_many_are_there_at_once_and_the_cursor_waits_for_its_own() -> None:
+    wires = Wires()
+    row = a_long_answer(wires, 3000)
+    page = events_page(wires, row, set())
+    page.fit(80)
+    page.advance(0.0)
+    assert 0 < len(page) < 100
+    assert page.line_at(2500) == len(page) - 1
+    while page.advance(0.0):
+        pass
+    assert len(page) == 3000 + 5  # the request, the head, the end of the answer, [DONE], the end
+    assert page.line_at(2500) == 2500
+
+
+def test_an_open_entry_of_many_lines_grows_and_the_ones_below_it_follow() -> None:
+    entries = [Entry(key="a", label="a", text=lambda: "x\n" * 500, opened=True), Entry(key="b", label="b")]
+    page = TreePage("parts", entries, flipped=set())
+    page.fit(40)
+    page.advance(0.0)
+    assert len(page) < 500
+    lines = drawn(page)
+    assert len(lines) == 502
+    assert lines[-1].strip() == "b"
+    assert page.toggle(0)
+    assert [line.strip() for line in drawn(page)] == ["+ a", "b"]
 
 
 # Parts.

@@ -15,8 +15,13 @@ from tui_host.capture.rows import Row
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.glyphs import ASCII
+from tui_host.tui.widgets import details
+from tui_host.tui.widgets.details_page import Page
+from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.inspector import Inspector
+from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.ladder_header import FilterInput, LadderHeader
+from tui_host.tui.widgets.making import Steps
 
 
 class Inspecting(App[None]):
@@ -411,6 +416,27 @@ async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
         await pilot.press("enter", "3")
         await until(pilot, lambda: "[Headers]" in app.text and "content-type" in app.text)
         assert any(line.startswith("> Parts") for line in app.lines)
+
+
+async def test_a_page_that_takes_long_says_at_once_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    wires = a_session()
+    goes_on = False
+
+    def slow(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
+        while not goes_on:
+            yield "1 of 2 bytes"
+        return TextPage("parts", "there it is")
+
+    monkeypatch.setattr(details, "MAKERS", {**details.MAKERS, "Parts": slow})
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "reading 1 of 2 bytes" in app.text)
+        await pilot.press("k")
+        await until(pilot, lambda: "[Frame]" in app.text and '"id": 4' in app.text)
+        await pilot.press("j")
+        await until(pilot, lambda: "reading 1 of 2 bytes" in app.text)
+        goes_on = True
+        await until(pilot, lambda: "there it is" in app.text)
 
 
 async def test_the_tabs_answer_to_the_mouse() -> None:
