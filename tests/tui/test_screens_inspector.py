@@ -132,3 +132,20 @@ async def test_details_stand_side_by_side_from_forty_columns_each_and_take_turns
     assert app.focused is first.view
     await app.press("escape")
     await app.until(lambda: app.focused is ladder and ladder.region.area)
+
+
+async def test_what_is_read_in_a_narrow_terminal_is_still_there_in_a_wide_one(turn: Running) -> None:
+    app = turn
+    assert app.main.arrangement == "both"
+    for presses, arrangement in ((0, "both"), (1, "both")):  # of f2 while it is narrow
+        await app.pilot.resize_terminal(80, 24)
+        await app.until(lambda: app.main.arrangement != "both")
+        await app.press(*["f2"] * presses)
+        await app.pilot.resize_terminal(*SMALL)
+        await app.until(lambda wanted=arrangement: app.main.arrangement == wanted)
+    await app.press("f2")  # the inspector alone
+    await app.pilot.resize_terminal(80, 24)
+    await app.press("f2")
+    await app.until(lambda: app.main.arrangement == "chat")
+    await app.pilot.resize_terminal(*SMALL)
+    await app.until(lambda: app.main.arrangement == "both")

@@ -356,6 +356,8 @@ class MainScreen(Screen[None]):
         if is_narrow:
             is_read = self.query_one(Inspector).has_focus_within
             self._side = "inspector" if self._wanted == "inspector" or is_read else "chat"
+        elif self._wanted not in {"both", self._side}:
+            self._wanted = "both"  # what was turned to while there was room for one does not go away with more room
         self._is_narrow = is_narrow
         self._arrange(focus=False)
 
