@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from hypothesis import settings
 settings.register_profile("project", deadline=None, max_examples=60)
 settings.load_profile("project")
 
+# Behind a shell's `&` it is ignored, and would be by every program that is tried.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Each worker would rewrite the asserts of every test module anew, which takes longer than all the rest of its start.
 sys.dont_write_bytecode = False
 
@@ -31,6 +35,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
         return 0
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     return min(max(2 * cores, 2), 8)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector what was imported, which stays: else it looks through all of it again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -76,7 +76,6 @@ def become(request: Request, descriptors: list[int]) -> NoReturn:
     os.environ.update(request["environment"])
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run behind a shell's `&`
     for number in request["ignored"]:
         signal.signal(number, signal.SIG_IGN)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
