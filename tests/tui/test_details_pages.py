@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.inspector_wires import CALL, MESSAGES, Wires, a_turn, events_of, request_body, to_json
+from tui_host.capture.ending import Ending
 from tui_host.capture.record import Redaction
 from tui_host.capture.redact import Redactor
 from tui_host.capture.rows import Row
@@ -135,6 +136,18 @@ def test_raw_shows_the_bytes_with_their_line_end() -> None:
     wires = Wires()
     row = frame(wires, b'{"method":"x"}')
     assert drawn(raw_page(wires, row)) == ["15 bytes · UTF-8", '{"method":"x"}␊']
+
+
+def test_why_there_was_no_answer_wraps_between_words() -> None:
+    wires = Wires()
+    request = wires.request(b"{}", 1.0, exchange="x")
+    ending = Ending(reason="not connected", size=0, kept=0, error="ConnectError: all connection attempts failed")
+    record = wires.records[0]
+    wires.append(replace(record.draft, kind="error", direction="in", head=None, data=ending.to_bytes()), 1.1)
+    fault = wires.ladder.rows[request.number + 1]
+    assert fault.kind == "fault"
+    words = {word for line in drawn(raw_page(wires, fault), 36) for word in line.split()}
+    assert {"connection", "attempts", 'failed"}'} <= words
 
 
 def test_bytes_that_are_no_text_are_shown_as_hex() -> None:

@@ -15,7 +15,7 @@ from tui_host.capture.visible import decode, line
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.details_body import Body, reading
 from tui_host.tui.widgets.details_page import Page
-from tui_host.tui.widgets.details_text import TextPage
+from tui_host.tui.widgets.details_text import Form, TextPage
 from tui_host.tui.widgets.details_tree import Entry, TreePage
 from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.jsonlines import looks_like_json
@@ -44,7 +44,8 @@ def what_of(row: Row) -> str:
 def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
     """The bytes as they are."""
     body = yield from reading(source, row)
-    return TextPage(what_of(row), body.text, notes=(" · ".join(body.notes[:1]), *body.notes[1:]))
+    form: Form = "plain" if row.kind == "fault" and row.exchange else "raw"  # how an exchange ended, in our words
+    return TextPage(what_of(row), body.text, form=form, notes=(" · ".join(body.notes[:1]), *body.notes[1:]))
 
 
 def frame_page(source: InspectorSource, row: Row) -> Steps[Page]:
