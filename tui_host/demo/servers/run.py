@@ -10,7 +10,6 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING
 
 from tui_host.demo.servers.bundled import BundledServer
@@ -81,30 +80,20 @@ _SERVERS: dict[str, Callable[[], BundledServer]] = {"math": _math, "weather": _w
 
 @contextmanager
 def _quick_import() -> Generator[None]:
-    """Makes importing the SDK some 40 % cheaper: three servers start with the app, on as few as two cores.
+    """Makes importing the SDK cheaper: three servers start with the app, on as few as two cores.
 
     Pydantic builds the validators of a few hundred protocol models at import, of which a server uses a dozen:
-    `defer_build` leaves each to its first use. Collecting garbage finds none while modules load. And the SDK's
-    packages import the client's half and the decorators too, which a server of the low level has no use for.
+    `defer_build` leaves each to its first use. Collecting garbage finds none while modules load.
     """
     import pydantic
 
     gc.disable()
-    for package in ("mcp", "mcp.server", "mcp.client"):
-        _leave_empty(package)
     pydantic.BaseModel.model_config = pydantic.ConfigDict(defer_build=True)
     try:
         yield
     finally:
         gc.enable()
         gc.freeze()
-
-
-def _leave_empty(package: str) -> None:
-    """Let modules of a package be imported one by one, without what its `__init__` would import beside them."""
-    spec = find_spec(package)
-    if package not in sys.modules and spec is not None:
-        sys.modules[package] = module_from_spec(spec)
 
 
 def _prepare(bundled: BundledServer) -> Server[dict[str, object]]:
