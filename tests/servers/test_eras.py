@@ -117,7 +117,7 @@ async def test_a_server_that_ends_during_a_call_over_stdio_is_told() -> None:
         with anyio.fail_after(20), pytest.raises(ServerError, match=r"exited \(7\)"):
             await running.call("sdk", "exit", b'{"code":7}')
         running.pool.reconnect("sdk")
-        await running.pool.settled(10)
+        await running.until(lambda: running.status("sdk").state == "ready")
         assert (await running.call("sdk", "echo", b'{"text":"again"}')).content[0].text == "again"
         assert running.status("sdk").connection == "sdk#2"
 

@@ -126,6 +126,8 @@ class Terminal:
     def ended(self, seconds: float = BOUND_SECONDS) -> int:
         """Read to the program's end; its exit code, negative for a signal."""
         self.until(lambda: self.process.poll() is not None, seconds)
+        while self.read():  # what it wrote last, after the last look and before its end
+            pass
         return self.process.returncode
 
     def is_restored(self) -> bool:
