@@ -41,16 +41,14 @@ class OnPty:
 
     def __init__(self, command: Sequence[str], home: Path, *, size: tuple[int, int] = SIZE) -> None:
         self.written = self.writes = 0
-        self._rest = b""
+        self._rest = bytearray()
         self._painted = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         environment = environment_of(home)
         self.started = self.typed = time.perf_counter()
-        self._process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environment, cwd=ROOT
-        )
+        self._process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=ROOT)
         os.close(slave)
         self._family = Family(self._process.pid)
 
@@ -74,12 +72,13 @@ class OnPty:
         return self._painted
 
     def _take_in(self, data: bytes) -> None:
-        data = self._rest + data
-        whole = data.rfind(b"\x1b", -_LONGEST)  # a sequence that is not whole yet waits for its end
-        if whole < 0 or _ESCAPES.match(data, whole):
-            whole = len(data)
-        self._rest = data[whole:]
-        self._painted = self._painted[-_KEPT:] + self._decoder.decode(_ESCAPES.sub(b"", data[:whole]))
+        self._rest += data
+        whole = self._rest.rfind(b"\x1b", -_LONGEST)  # a sequence that is not whole yet waits for its end
+        if whole < 0 or _ESCAPES.match(self._rest, whole):
+            whole = len(self._rest)
+        text = _ESCAPES.sub(b"", self._rest[:whole])
+        del self._rest[:whole]
+        self._painted = self._painted[-_KEPT:] + self._decoder.decode(text)
 
     def read(self, seconds: float) -> bool:
         """Take in what is there, waiting so long for it."""
