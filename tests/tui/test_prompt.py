@@ -52,6 +52,19 @@ async def test_enter_sends_and_an_empty_prompt_sends_nothing() -> None:
         assert app.sent == ["hi"]
 
 
+async def test_keys_that_come_together_act_in_their_order() -> None:
+    app = Writing()
+    async with app.run_test() as pilot:
+        for key in ("a", "backspace", "б", "left", "c", "end", "d", "ctrl+w", "e", "enter"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        assert app.sent == ["e"]
+        for key in ("a", "backspace", "б", "left", "c"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        assert app.prompt.text == "cб"
+
+
 @pytest.mark.parametrize("key", ["ctrl+j", "shift+enter", "shift+\r"])
 async def test_new_lines_send_nothing(key: str) -> None:
     app = Writing()

@@ -8,9 +8,10 @@ from textual.widgets import TextArea
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
+from tui_host.tui.widgets.keys_in_order import KeysInOrder
 
 
-class Field(TextArea):
+class Field(KeysInOrder, TextArea):
     """A text to be written: `enter` takes it, `ctrl+j` breaks the line where more than one is allowed, `escape` leaves it."""
 
     DEFAULT_CSS = """
@@ -42,6 +43,7 @@ class Field(TextArea):
         self.cursor_blink = False
         self._several = lines
 
+    @override
     async def on_key(self, event: events.Key) -> None:
         """Take, leave, break the line."""
         if event.key == "enter":

@@ -15,6 +15,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.details_page import cut
+from tui_host.tui.widgets.keys_in_order import KeysInOrder
 
 HOST_COLUMN = 11
 """The cell in which the host's line stands."""
@@ -106,7 +107,7 @@ class LadderHeader(Widget):
         return Text(self.text, no_wrap=True, end="")
 
 
-class FilterInput(Input):
+class FilterInput(KeysInOrder, Input):
     """Where the filter is typed. `enter` goes back to the rows, `escape` takes the filter away."""
 
     DEFAULT_CSS = """

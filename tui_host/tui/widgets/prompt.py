@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.keys_in_order import KeysInOrder
 from tui_host.tui.widgets.prompt_completion import Completion
 from tui_host.tui.widgets.prompt_pastes import BLANK_LINES, Pastes
 
@@ -25,7 +26,7 @@ COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 
 
-class Prompt(TextArea):
+class Prompt(KeysInOrder, TextArea):
     """The prompt. It posts what is to be sent, and commands; it decides nothing.
 
     Attributes:
@@ -117,6 +118,7 @@ class Prompt(TextArea):
         if isinstance(self.parent, Widget):
             self.parent.mount(self._completion, before=self)
 
+    @override
     async def on_key(self, event: events.Key) -> None:
         """Send, break the line, complete, or type."""
         if event.key in NEW_LINE:
