@@ -57,7 +57,7 @@ def test_nested_lists_with_wrapped_items() -> None:
         "  1. first",
         "  2. second",
         "     ‣ deep",
-        "• [ ] task",
+        "☐ task",
         "",
         "3. three",
         "4. four",
@@ -87,7 +87,15 @@ def test_tables_take_the_room_they_need_and_fold_where_there_is_none() -> None:
 
 def test_a_table_without_room_is_told_cell_by_cell() -> None:
     source = "| a | b | c |\n|---|---|---|\n| one two | three | four |\n| 1 | 2 | 3 |"
-    assert lines(source, 12) == ["a: one two", "b: three", "c: four", "", "a: 1", "b: 2", "c: 3"]
+    assert lines(source, 12) == [
+        "a  one two",
+        "b  three",
+        "c  four",
+        "",
+        "a  1",
+        "b  2",
+        "c  3",
+    ]
 
 
 def test_fences_name_their_language_and_keep_their_spaces() -> None:
@@ -253,3 +261,53 @@ def test_any_markup_can_be_drawn_and_streamed(source: str, step: int) -> None:
         document.advance(Budget(60))
     document.put(source, final=True)
     assert drawn(document) == lines(source, 20)
+
+
+def test_a_table_whose_words_would_break_is_told_record_by_record() -> None:
+    source = "| Server | When |\n|---|---|\n| weather | 12:00:01 |\n| math | noon |"
+    assert lines(source, 18) == ["Server  │ When", "────────┼─────────", "weather │ 12:00:01", "math    │ noon"]
+    assert lines(source, 17) == [
+        "Server",
+        "  weather",
+        "When   12:00:01",
+        "",
+        "Server",
+        "  math",
+        "When   noon",
+    ]
+
+
+def test_br_is_the_end_of_a_line_in_a_cell_and_in_a_text() -> None:
+    assert lines("one<br>two <BR/> three") == ["one", "two", " three"]
+    assert lines("| a | b |\n|---|---|\n| 1<br>2 | 3 |") == ["a │ b", "──┼──", "1 │ 3", "2 │"]
+    assert lines("`<br>` and &lt;br&gt; and <b>") == ["<br> and <br> and <b>"]
+
+
+def test_tasks_are_boxes() -> None:
+    source = "- [ ] open\n- [x] done\n- [y] none\n\n1. [X] first"
+    assert lines(source) == ["☐ open", "☑ done", "• [y] none", "", "1. ☑ first"]
+    assert lines(source, inks=Inks(glyphs=ASCII))[:2] == ["[ ] open", "[x] done"]
+
+
+def test_footnotes_and_mathematics_stay_as_they_are_written() -> None:
+    assert lines("See[^1].\n\n[^1]: word") == ["See[^1].", "", "[^1]: word"]
+    assert lines(r"\( a_1 * b * c \), $x*y*z$, \[ \frac{1}{2} \] cost $5 and *$10*") == [
+        r"\( a_1 * b * c \), $x*y*z$, \[",
+        r"\frac{1}{2} \] cost $5 and $10",
+    ]
+    assert lines("$$\na \\\\\n= b\n$$") == ["$$", "a \\\\", "= b", "$$"]
+
+
+def test_an_address_is_written_once() -> None:
+    assert lines("<https://e.example/ä>", 60) == ["https://e.example/ä"]
+    assert lines("[https://e.example/ä](https://e.example/ä)", 60) == ["https://e.example/ä"]
+
+
+def test_each_level_of_headings_differs() -> None:
+    styles = set[str]()
+    for level in range(1, 7):
+        document = Document()
+        document.put(f"{'#' * level} Title", final=True)
+        document.fit(40, INKS)
+        styles.add(f"{len(drawn(document))} {next(iter(document.line(0).strip)).style}")
+    assert len(styles) == 6

@@ -85,3 +85,8 @@ def test_heights_find_every_line_whatever_was_added_or_corrected(
     ]
     everything = [(number, line) for number, height in enumerate(plain) for line in range(height)]
     assert [heights.find(line) for line in range(sum(plain))] == everything
+
+
+def test_a_latin_mark_after_chinese_and_small_kana_begin_no_line() -> None:
+    assert lines("你好你好,我们(中文)走", 8) == ["你好你", "好,我们", "(中文)走"]
+    assert lines("ちょっと待って", 6) == ["ちょっ", "と待っ", "て"]

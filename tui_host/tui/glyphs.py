@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyphs:
-    """One set of marks; each takes one cell.
+    """One set of marks; each takes one cell, if nothing else is said.
 
     Attributes:
         bar: Left rule of what the person said.
@@ -20,6 +20,7 @@ class Glyphs:
         done: It went well.
         failed: It did not.
         bullets: Of lists, by depth.
+        boxes: Of a task that is open, and of one that is done; one cell or three.
         hidden: In the place of a secret; three cells.
         state: A full and an empty circle, a half one for what is under way.
     """
@@ -33,6 +34,7 @@ class Glyphs:
     done: str = "✓"
     failed: str = "✗"
     bullets: str = "•◦‣"
+    boxes: tuple[str, str] = ("☐", "☑")
     hidden: str = "•••"
     state: str = "●○◐"
 
@@ -48,6 +50,7 @@ ASCII = Glyphs(
     done="+",
     failed="x",
     bullets="*-+",
+    boxes=("[ ]", "[x]"),
     hidden="***",
     state="*o~",
 )

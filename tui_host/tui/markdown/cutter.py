@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from tui_host.tui.markdown.blocks import is_tight, top_blocks
 from tui_host.tui.markdown.inks import Inks
 from tui_host.tui.markdown.parser import parse, parse_blocks
 from tui_host.tui.markdown.pieces import Piece
-from tui_host.tui.markdown.tables import read_table, widths_of
+from tui_host.tui.markdown.tables import Need, needs_of, read_table
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -27,6 +27,8 @@ class _Fence:
     info: str
     closing: re.Pattern[str]
     indent: int
+    opened: int
+    opening: str
     begins: bool = True
     gap: bool = True
 
@@ -34,7 +36,7 @@ class _Fence:
 @dataclass(frozen=True, slots=True)
 class _Table:
     head: str
-    columns: tuple[int, ...]
+    columns: tuple[Need, ...]
     begins: bool = True
     gap: bool = True
 
@@ -91,19 +93,30 @@ class Cutter:
         if not text.strip() and not (isinstance(self._mode, _Fence) and (text or self._mode.begins)):
             return None
         match self._mode:
-            case _Fence(info=info, indent=indent, begins=begins, gap=fence_gap):
+            case _Fence(indent=indent) as fence:
                 code = "\n".join(_dedent(line, indent) for line in text.removesuffix("\n").split("\n"))
-                return Piece(kind="fence", source=code, gap=begins and fence_gap, begins=begins, info=info)
+                return _fence_piece(fence, code, self.position)
             case _Table(head=head, columns=columns, begins=begins, gap=table_gap):
-                return Piece(kind="table", source=head + text, gap=begins and table_gap, begins=begins, columns=columns)
-            case _List(ordinal=ordinal, tight=tight):
-                return Piece(kind="markdown", source=text, gap=not tight, begins=False, ordinal=ordinal)
-            case _Torn():
-                return Piece(kind="text" if self._plain else "markdown", source=text, begins=False)
-            case None:
                 return Piece(
-                    kind="text" if self._plain else "markdown", source=text, gap=self._begun and not self._plain
+                    kind="table",
+                    source=head + text,
+                    gap=begins and table_gap,
+                    begins=begins,
+                    columns=columns,
+                    start=self.position - len(head),
                 )
+            case _List(ordinal=ordinal, tight=tight):
+                return Piece(
+                    kind="markdown", source=text, gap=not tight, begins=False, ordinal=ordinal, start=self.position
+                )
+            case _Torn():
+                return Piece(kind=self._kind, source=text, begins=False, start=self.position)
+            case None:
+                return Piece(kind=self._kind, source=text, gap=self._begun and not self._plain, start=self.position)
+
+    @property
+    def _kind(self) -> Literal["text", "markdown"]:
+        return "text" if self._plain else "markdown"
 
     # Text that is no Markdown.
 
@@ -113,7 +126,8 @@ class Cutter:
         whole = len(lines) >= LINES or end - self.position >= WINDOW or (final and end == len(source))
         if not whole:
             return False
-        found.append(Piece(kind="text", source=source[self.position : end].removesuffix("\n"), begins=False))
+        text = source[self.position : end].removesuffix("\n")
+        found.append(Piece(kind="text", source=text, begins=False, start=self.position))
         self.position = end
         return True
 
@@ -136,7 +150,7 @@ class Cutter:
         closed = blocks if complete and final else blocks[:-1]
         for block in closed:
             first, last = _span(block)
-            self._finish(block, "\n".join(lines[first:last]), found)
+            self._finish(block, "\n".join(lines[first:last]), self.position + starts[first], found)
         if closed:
             reach = len(text) if len(closed) == len(blocks) else starts[_span(blocks[-1])[0]]
             self._advance(text[:reach])
@@ -155,7 +169,7 @@ class Cutter:
             parse_blocks(text, self.references)
         self.position += len(text)
 
-    def _finish(self, block: Sequence[Token], source: str, found: list[Piece]) -> None:
+    def _finish(self, block: Sequence[Token], source: str, start: int, found: list[Piece]) -> None:
         mode, self._mode = self._mode, None
         gap = self._begun
         ordinal = None
@@ -163,7 +177,7 @@ class Cutter:
             gap = False
         elif isinstance(mode, _List) and (block[0].type, block[0].markup) == (mode.kind, mode.markup):
             gap, ordinal = not mode.tight, mode.ordinal
-        found.append(Piece(kind="markdown", source=source, gap=gap, ordinal=ordinal))
+        found.append(Piece(kind="markdown", source=source, gap=gap, ordinal=ordinal, start=start))
         self._begun = True
 
     def _cut_open(
@@ -179,12 +193,13 @@ class Cutter:
             closing = re.compile(rf" {{0,3}}{re.escape(head.markup[0])}{{{len(head.markup)},}}[ \t]*")
             indent = len(lines[first]) - len(lines[first].lstrip(" "))
             self._begun = True
-            self._mode = _Fence(head.info, closing, indent, gap=gap)
+            opening = lines[first].strip()
+            self._mode = _Fence(head.info, closing, indent, self.position + starts[first], opening, gap=gap)
             self._advance(text[: starts[first + 1]])
             return True
         if head.type == "table_open" and long:
             rows = "\n".join(lines[first : min(last, first + LINES)])
-            columns = widths_of(read_table(parse(rows), Inks()))
+            columns = needs_of(read_table(parse(rows), Inks()))
             self._begun = True
             self._mode = _Table("\n".join(lines[first : first + 2]) + "\n", columns, gap=gap)
             self._advance(text[: starts[first + 2]])
@@ -210,7 +225,7 @@ class Cutter:
         goes_on = isinstance(mode, _List) and (block[0].type, block[0].markup) == (mode.kind, mode.markup)
         ordinal = mode.ordinal if goes_on and isinstance(mode, _List) else int(block[0].attrGet("start") or 1)
         reach = _starts(lines)[begins[0]]
-        self._finish(block, text[:reach].rstrip("\n"), found)
+        self._finish(block, text[:reach].rstrip("\n"), self.position, found)
         self._advance(text[:reach])
         self._mode = _List(block[0].type, block[0].markup, ordinal + len(items) - 1, is_tight(block))
         return True
@@ -218,7 +233,7 @@ class Cutter:
     def _tear(self, text: str, block: Sequence[Token], found: list[Piece]) -> None:
         """Cut where no block ends, as in a paragraph of many thousand words: at a line's end, else at a space."""
         reach = text.rfind("\n", len(text) // 2) + 1 or text.rfind(" ", len(text) // 2) + 1 or len(text)
-        self._finish(block, text[:reach], found)
+        self._finish(block, text[:reach], self.position, found)
         self._advance(text[:reach])
         self._mode = _Torn()
 
@@ -233,11 +248,9 @@ class Cutter:
             return False
         if taken or mode.begins:
             code = "\n".join(_dedent(line.removesuffix("\n"), mode.indent) for line in taken)
-            found.append(
-                Piece(kind="fence", source=code, gap=mode.begins and mode.gap, begins=mode.begins, info=mode.info)
-            )
+            found.append(_fence_piece(mode, code, self.position))
         self.position += sum(map(len, taken)) + (0 if closing is None else len(lines[closing]))
-        self._mode = None if ended else _Fence(mode.info, mode.closing, mode.indent, begins=False)
+        self._mode = None if ended else replace(mode, begins=False)
         return True
 
     def _cut_table(self, source: str, mode: _Table, final: bool, found: list[Piece]) -> bool:
@@ -256,11 +269,25 @@ class Cutter:
                     gap=mode.begins and mode.gap,
                     begins=mode.begins,
                     columns=mode.columns,
+                    start=self.position - len(mode.head),
                 )
             )
         self.position += len(taken)
         self._mode = None if ended else _Table(mode.head, mode.columns, begins=False)
         return True
+
+
+def _fence_piece(fence: _Fence, code: str, start: int) -> Piece:
+    return Piece(
+        kind="fence",
+        source=code,
+        gap=fence.begins and fence.gap,
+        begins=fence.begins,
+        info=fence.info,
+        start=start,
+        opened=fence.opened,
+        opening=fence.opening,
+    )
 
 
 def _span(block: Sequence[Token]) -> tuple[int, int]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.origins import Range
 from tui_host.tui.markdown.page import Page
+from tui_host.tui.markdown.wrap import clip
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -73,16 +77,17 @@ def language_of(info: str) -> str:
     return info.strip().split(maxsplit=1)[0].strip("{}.").lower()[:40] if info.strip() else ""
 
 
-def draw_code(page: Page, code: str, info: str, *, label: bool) -> None:
-    """Draw lines of code; the first line of a fence names its language."""
+def draw_code(page: Page, code: str, info: str, *, label: bool, origin: Sequence[Range] = ()) -> None:
+    """Draw lines of code; the first line of a fence names its language. `origin` is of the code with its tabs expanded."""
     inks = page.inks
     base = inks["fence"]
     language = language_of(info)
     edge = Segment("  ", base)
     with page.inside(edge, edge):
         if label and language:
-            page.code([Segment(language, inks["label"])], base)
-        page.code(highlighted(code.expandtabs(4), language, inks, base), base)
+            name = clip(language, page.room)
+            page.raw([Segment(name, inks["label"]), Segment(" " * (page.room - cell_len(name)), base)])
+        page.code(highlighted(code.expandtabs(4), language, inks, base), base, origin)
 
 
 def highlighted(code: str, language: str, inks: Inks, base: Style) -> list[Segment]:

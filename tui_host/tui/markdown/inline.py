@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.inks import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
+from tui_host.tui.markdown.origins import Range, Walk
 from tui_host.tui.markdown.wrap import joint
 
 if TYPE_CHECKING:
@@ -17,44 +21,109 @@ if TYPE_CHECKING:
 LONGEST_ADDRESS = 400
 _OPEN = {"strong_open": STRONG, "em_open": EMPHASIS, "s_open": STRUCK, "link_open": UNDERLINED}
 _CLOSE = {"strong_close", "em_close", "s_close"}
+_BREAK = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 
 
-def segments_of(tokens: Sequence[Token], inks: Inks, style: Style | None = None) -> list[Segment]:
-    """An inline token's children as segments, newlines for hard breaks. Addresses of links and images are written out."""
-    found: list[Segment] = []
-    stack: list[Style] = [style or Style.null()]
-    links: list[tuple[str, int]] = []
-    for number, token in enumerate(tokens):
+@dataclass(slots=True)
+class Words:
+    """A text as segments, newlines in it for hard breaks.
+
+    Attributes:
+        segments: What is drawn.
+        origin: Where each of its characters comes from, if that was asked for.
+    """
+
+    segments: list[Segment] = field(default_factory=list[Segment])
+    origin: Sequence[Range] = ()
+
+
+def words_of(inline: Token, inks: Inks, style: Style | None = None, walk: Walk | None = None) -> Words:
+    """An inline token's children as segments. Addresses of links and images are written out."""
+    speaker = _Speaker(inks, style or Style.null(), walk)
+    children = inline.children or []
+    for number, token in enumerate(children):
+        following = children[number + 1].content if number + 1 < len(children) else ""
+        speaker.say(token, following)
+    return Words(speaker.found, () if walk is None else walk.origin)
+
+
+class _Speaker:
+    """Turns tokens into segments, one after the other."""
+
+    def __init__(self, inks: Inks, style: Style, walk: Walk | None) -> None:
+        self.found: list[Segment] = []
+        self._inks = inks
+        self._stack = [style]
+        self._links: list[tuple[Token, int]] = []
+        self._walk = walk
+
+    def say(self, token: Token, following: str) -> None:
+        """One token; `following` is what the next one says."""
         kind = token.type
         if kind == "softbreak":
-            found.append(Segment(_soft(found, tokens, number), stack[-1]))
+            before = self.found[-1].text if self.found else ""
+            self._break(joint(before, following))
         elif kind == "hardbreak":
-            found.append(Segment("\n", stack[-1]))
+            self._break("\n")
         elif kind == "code_inline":
-            found.append(Segment(token.content, stack[-1] + inks["code"]))
+            self.found.append(Segment(token.content, self._stack[-1] + self._inks["code"]))
+            if self._walk is not None:
+                self._walk.code(token.content, token.markup)
         elif kind == "image":
-            found.append(Segment(f"[image: {token.content}]", stack[-1]))
-            found.append(Segment(f" ({_address(token, 'src')})", inks["address"]))
+            self._image(token)
         elif kind in _OPEN:
-            stack.append(stack[-1] + _OPEN[kind])
-            if kind == "link_open":
-                links.append((_address(token, "href"), len(found)))
+            self._open(token)
         elif kind in _CLOSE:
-            stack.pop()
+            self._stack.pop()
+            if self._walk is not None:
+                self._walk.closed(token.markup)
         elif kind == "link_close":
-            stack.pop()
-            address, start = links.pop()
-            if not _says(found[start:], address):
-                found.append(Segment(f" ({address})", inks["address"]))
+            self._close_link()
+        elif "<" in token.content:
+            self._breaking_text(token)
         else:
-            found.append(Segment(token.content, stack[-1]))
-    return found
+            self.found.append(Segment(token.content, self._stack[-1]))
+            if self._walk is not None:
+                self._walk.text(token.content, token.markup if kind == "text_special" else "")
 
+    def _break(self, said: str) -> None:
+        self.found.append(Segment(said, self._stack[-1]))
+        if self._walk is not None:
+            self._walk.line_break(said)
 
-def _soft(found: Sequence[Segment], tokens: Sequence[Token], number: int) -> str:
-    before = found[-1].text if found else ""
-    after = tokens[number + 1].content if number + 1 < len(tokens) else ""
-    return joint(before, after)
+    def _breaking_text(self, token: Token) -> None:
+        """A text in which `<br>` stands for the end of a line; all other HTML is text."""
+        for part in _BREAK.split(token.content):
+            said = "\n" if _BREAK.fullmatch(part) else part
+            if said:
+                self.found.append(Segment(said, self._stack[-1]))
+                if self._walk is not None:
+                    self._walk.text(said, part if token.type != "text_special" else token.markup)
+
+    def _image(self, token: Token) -> None:
+        said, address = f"[image: {token.content}]", f" ({_address(token, 'src')})"
+        self.found += [Segment(said, self._stack[-1]), Segment(address, self._inks["address"])]
+        if self._walk is not None:
+            self._walk.image(said + address)
+
+    def _open(self, token: Token) -> None:
+        self._stack.append(self._stack[-1] + _OPEN[token.type])
+        is_link = token.type == "link_open"
+        if is_link:
+            self._links.append((token, len(self.found)))
+        if self._walk is not None:
+            self._walk.opened(("<" if token.markup == "autolink" else "[") if is_link else token.markup)
+
+    def _close_link(self) -> None:
+        self._stack.pop()
+        token, start = self._links.pop()
+        address = _address(token, "href")
+        is_auto = token.markup == "autolink"
+        said = "" if is_auto or _says(self.found[start:], address) else f" ({address})"
+        if said:
+            self.found.append(Segment(said, self._inks["address"]))
+        if self._walk is not None:
+            self._walk.link_closed(said, is_auto=is_auto)
 
 
 def _address(token: Token, name: str) -> str:
@@ -67,4 +136,4 @@ def _address(token: Token, name: str) -> str:
 def _says(segments: Sequence[Segment], address: str) -> bool:
     """Whether a link's text is its address."""
     text = "".join(segment.text for segment in segments)
-    return text in {address, address.removeprefix("mailto:"), address.removesuffix("/")}
+    return text in {address, address.removeprefix("mailto:"), address.removesuffix("/"), unquote(address)}

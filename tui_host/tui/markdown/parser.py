@@ -2,32 +2,66 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import MutableMapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 DEPTH = 40
 """Nesting that is read; what lies deeper stays as it is written."""
+_MATH = re.compile(
+    r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\s$\\]\$(?![\d$])",
+    re.DOTALL,
+)
+"""Mathematics, which stays as it is written; a price is none. Source: Pandoc, tex_math_dollars."""
 
 
 @cache
 def _whole() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable(["table", "strikethrough"])
+    parser = _with_tables()
+    parser.enable("strikethrough")
+    parser.inline.ruler.before("escape", "math", _math)
+    parser.core.ruler.disable("text_join")  # an escape or an entity keeps what it was written as
+    return parser
 
 
 @cache
 def _blocks_alone() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable(["table"])
+    parser = _with_tables()
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
+
+
+def _with_tables() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import reference
+
+    def definition(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+        """A footnote is no definition of a link: its text would vanish."""
+        start = state.bMarks[first] + state.tShift[first]
+        return not state.src.startswith("[^", start) and reference(state, first, last, silent)
+
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable("table")
+    parser.block.ruler.at("reference", definition)
+    return parser
+
+
+def _math(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] not in "\\$":
+        return False
+    match = _MATH.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        state.push("math", "", 0).content = match.group()
+    state.pos = match.end()
+    return True
 
 
 def load() -> None:

@@ -17,7 +17,10 @@ class Piece:
         begins: It is the first piece of its block: a fence names its language, a table shows its head.
         info: What a fence says after its mark.
         ordinal: The number of the first item of a list that goes on, None for a list that begins.
-        columns: The widths that a table's first rows asked for; empty where the piece is the whole table.
+        columns: What a table's first rows asked for, wanted and least widths; empty where the piece is the whole table.
+        start: Where its source begins in the whole one; of a table that goes on, as if its head stood right before it.
+        opened: Where the first line of its fence begins in the whole source, -1 if it is none or still open to reading.
+        opening: That first line.
     """
 
     kind: Literal["markdown", "fence", "table", "text"]
@@ -26,7 +29,10 @@ class Piece:
     begins: bool = True
     info: str = ""
     ordinal: int | None = None
-    columns: tuple[int, ...] = ()
+    columns: tuple[tuple[int, int], ...] = ()
+    start: int = 0
+    opened: int = -1
+    opening: str = ""
 
     def estimate(self, width: int) -> int:
         """About how many lines it will take."""

@@ -1,84 +1,107 @@
-"""Tables: columns as wide as they need, folded cells where there is no room, one line for each cell where there is none at all."""
+"""Tables: columns as wide as they need, folded cells where there is no room, record by record where words would break."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.inks import STRONG, Inks
-from tui_host.tui.markdown.inline import segments_of
-from tui_host.tui.markdown.page import Page
-from tui_host.tui.markdown.wrap import break_lines, cut, fill
+from tui_host.tui.markdown.inline import Words, words_of
+from tui_host.tui.markdown.origins import Trace, Walk
+from tui_host.tui.markdown.page import Page, Run
+from tui_host.tui.markdown.wrap import cut, fill, longest_word
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-NARROWEST = 5
-"""Cells of a column below which the table is told cell by cell instead."""
+LONGEST_WORD = 16
+"""Cells of a word that a column is kept wide for; a longer one, such as an address, is folded."""
+
+
+class Need(NamedTuple):
+    """What a column asks for, in cells.
+
+    Attributes:
+        wanted: So that nothing of it is folded.
+        least: So that no word of it breaks.
+    """
+
+    wanted: int
+    least: int
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table's cells as segments; the first row is the head."""
+    """A table's cells; the first row is the head."""
 
-    rows: tuple[tuple[list[Segment], ...], ...]
+    rows: tuple[tuple[Words, ...], ...]
     sides: tuple[Literal["left", "right", "center"], ...]
 
 
-def read_table(tokens: Sequence[Token], inks: Inks) -> Table:
+def read_table(tokens: Sequence[Token], inks: Inks, trace: Trace | None = None) -> Table:
     """The cells out of a table's tokens."""
-    rows: list[tuple[list[Segment], ...]] = []
+    rows: list[tuple[Words, ...]] = []
     sides: list[Literal["left", "right", "center"]] = []
-    cells: list[list[Segment]] = []
+    cells: list[Words] = []
     for token in tokens:
         if token.type == "tr_open":
             cells = []
         elif token.type == "tr_close":
             rows.append(tuple(cells))
         elif token.type == "inline":
-            cells.append(segments_of(token.children or [], inks, None if rows else STRONG))
+            walk = None if trace is None else Walk(token.content, trace.cell_offsets(token), trace)
+            cells.append(words_of(token, inks, None if rows else STRONG, walk))
         elif token.type == "th_open":
             side = str(token.attrGet("style") or "")
             sides.append("right" if "right" in side else "center" if "center" in side else "left")
     return Table(tuple(rows), tuple(sides))
 
 
-def widths_of(table: Table) -> tuple[int, ...]:
-    """How many cells each column would like to have."""
-    return tuple(
-        max((cell_len(_plain(row[column])) for row in table.rows if column < len(row)), default=1) or 1
-        for column in range(len(table.sides))
-    )
+def needs_of(table: Table) -> tuple[Need, ...]:
+    """What each column asks for."""
+    needs: list[Need] = []
+    for column in range(len(table.sides)):
+        texts = [_plain(row[column].segments) for row in table.rows if column < len(row)]
+        lines = [line for text in texts for line in text.split("\n")]
+        wanted = max(map(cell_len, lines), default=1) or 1
+        needs.append(Need(wanted, min(wanted, LONGEST_WORD, max(map(longest_word, lines), default=1) or 1)))
+    return tuple(needs)
 
 
-def allot(wanted: Sequence[int], room: int) -> tuple[int, ...] | None:
-    """How many cells each column gets, three for each line between; None if there is no sensible way."""
-    room -= 3 * (len(wanted) - 1)
-    if sum(wanted) <= room:
-        return tuple(wanted)
-    if room < NARROWEST * len(wanted):
+def allot(needs: Sequence[Need], room: int) -> tuple[int, ...] | None:
+    """How many cells each column gets, three for each line between; None if words would break."""
+    room -= 3 * (len(needs) - 1)
+    if sum(need.wanted for need in needs) <= room:
+        return tuple(need.wanted for need in needs)
+    given = [need.least for need in needs]
+    left = room - sum(given)
+    if left < 0:
         return None
-    given = [0] * len(wanted)
-    left = room
-    # The narrow ones get what they want, the others share what is left.
-    order = sorted(range(len(wanted)), key=lambda column: wanted[column])
+    # Those that want little more get it, the others share what is left.
+    order = sorted(range(len(needs)), key=lambda column: needs[column].wanted - given[column])
     for done, column in enumerate(order):
-        given[column] = min(wanted[column], left // (len(order) - done))
-        left -= given[column]
+        more = min(needs[column].wanted - given[column], left // (len(order) - done))
+        given[column] += more
+        left -= more
     return tuple(given)
 
 
-def draw_table(page: Page, table: Table, wanted: Sequence[int], *, head: bool) -> None:
-    """Draw a table or, without its head, more of its rows; `wanted` are the widths that its first rows asked for, if known."""
-    widths = allot([max(pair) for pair in zip_longest(widths_of(table), wanted, fillvalue=0)], page.room)
+def draw_table(page: Page, table: Table, needs: Sequence[Need], *, head: bool) -> None:
+    """Draw a table or, without its head, more of its rows; `needs` is what its first rows asked for, if known."""
+    own = needs_of(table)
+    if needs:  # columns stay as wide as they began, unless a word would break
+        own = [
+            Need(max(wanted, need.least), max(least, need.least))
+            for need, (wanted, least) in zip(own, needs, strict=True)
+        ]
+    widths = allot(own, page.room)
     if widths is None:
-        _draw_cell_by_cell(page, table)
+        _draw_records(page, table, head=head)
         return
     glyphs = page.inks.glyphs
     rule = page.inks["rule"]
@@ -91,44 +114,74 @@ def draw_table(page: Page, table: Table, wanted: Sequence[int], *, head: bool) -
         _draw_row(page, table, row, widths, between)
 
 
-def _draw_row(page: Page, table: Table, row: Sequence[list[Segment]], widths: Sequence[int], between: Segment) -> None:
+class _CellLine(NamedTuple):
+    segments: list[Segment]
+    run: Run
+
+
+def _draw_row(page: Page, table: Table, row: Sequence[Words], widths: Sequence[int], between: Segment) -> None:
     columns = [
-        _lines(row[column] if column < len(row) else [], width, table.sides[column])
+        _lines(page, row[column] if column < len(row) else Words(), width, table.sides[column])
         for column, width in enumerate(widths)
     ]
     for number in range(max(map(len, columns))):
         segments: list[Segment] = []
+        runs: list[Run] = []
+        x = 0
         for column, width in enumerate(widths):
             if column:
                 segments.append(between)
+                x += 3
             lines = columns[column]
-            segments.extend(lines[number] if number < len(lines) else [Segment(" " * width, Style.null())])
-        page.raw(segments)
+            if number < len(lines):
+                segments.extend(lines[number].segments)
+                runs.append(lines[number].run._replace(x=x + lines[number].run.x))
+            else:
+                segments.append(Segment(" " * width, Style.null()))
+            x += width
+        page.raw(segments, runs)
 
 
-def _lines(cell: Sequence[Segment], width: int, side: str) -> list[list[Segment]]:
+def _lines(page: Page, cell: Words, width: int, side: str) -> list[_CellLine]:
     """A cell's lines, each as wide as its column."""
-    lines: list[list[Segment]] = []
-    for row in break_lines(cell):
-        plain = "".join(segment.text for segment in row)
-        for start, end in fill(plain, width):
-            missing = max(0, width - cell_len(plain[start:end]))
+    lines: list[_CellLine] = []
+    for row in page.take(cell.segments, cell.origin):
+        for start, end in fill(row.plain, width):
+            missing = max(0, width - cell_len(row.plain[start:end]))
             before = missing if side == "right" else missing // 2 if side == "center" else 0
             padded = [Segment(" " * before, Style.null())] if before else []
-            padded.extend(cut(row, start, end))
+            padded.extend(cut(row.segments, start, end))
             if missing > before:
                 padded.append(Segment(" " * (missing - before), Style.null()))
-            lines.append(padded)
+            lines.append(_CellLine(padded, Run(before, row.place + start, end - start)))
     return lines
 
 
-def _draw_cell_by_cell(page: Page, table: Table) -> None:
-    """One line for each cell, named by its column's head."""
+def _draw_records(page: Page, table: Table, *, head: bool) -> None:
+    """A line for each cell, named by its column's head; an empty line between two rows."""
+    names = [_plain(cell.segments).replace("\n", " ") for cell in table.rows[0]]
+    room = min(max(map(cell_len, names), default=0), page.room // 3)
     for number, row in enumerate(table.rows[1:]):
-        if number:
+        if number or not head:
             page.blank()
-        for head, cell in zip(table.rows[0], row, strict=False):
-            page.text([*head, Segment(": "), *cell])
+        for name, cell in zip(names, row, strict=False):
+            _draw_named(page, name, room, cell)
+    if len(table.rows) == 1:
+        page.text([Segment(f" {page.inks.glyphs.dot} ".join(names), STRONG)])
+
+
+def _draw_named(page: Page, name: str, room: int, cell: Words) -> None:
+    """A cell behind its name; one that is too long for that stands below it."""
+    label = page.inks["dim"] + STRONG
+    cells = cell_len(name)
+    plain = Style.null()
+    if cells > room:
+        page.raw([Segment(name[start:end], label) for start, end in fill(name, page.room)[:1]])
+        with page.inside(Segment("  ", plain), Segment("  ", plain)):
+            page.text(cell.segments, cell.origin)
+        return
+    with page.inside(Segment(name + " " * (room - cells + 2), label), Segment(" " * (room + 2), plain)):
+        page.text(cell.segments, cell.origin)
 
 
 def _plain(segments: Sequence[Segment]) -> str:

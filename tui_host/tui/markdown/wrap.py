@@ -16,10 +16,14 @@ from tui_host.capture.visible import visible
 
 # Characters between which a line may be broken, and those that must not begin or end one.
 _WIDE = "\u1100-\u11ff\u2e80-\u2fff\u3000-\u30ff\u3100-\u9fff\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
-_CLOSE = "、。，．：；？！）」』】》〉〕〗’”…～ー々"
-_OPEN = "（「『【《〈〔〖‘“"
+# Source: JLREQ, characters not starting and not ending a line; CLREQ, prohibition rules.
+_CLOSE = "、。，．：；？！）」』】》〉〕〗｝］’”…～ー々・ゝゞヽヾ゛゜％‰℃ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ"
+_OPEN = "（「『【《〈〔〖｛［‘“￥＄"
+_AFTER = (
+    f"[{_CLOSE}]*(?:[,.!?:;)\\]}}%]+(?![^ {_WIDE}{_OPEN}{_CLOSE}])[{_CLOSE}]*)?"  # such as a Latin comma after Chinese
+)
 _ATOM = re.compile(
-    f" +|[{_OPEN}]*(?![{_CLOSE}{_OPEN}])[{_WIDE}][{_CLOSE}]*|[^ {_WIDE}{_OPEN}{_CLOSE}]+[{_CLOSE}]*|[{_OPEN}]+[{_CLOSE}]*|[{_CLOSE}]+"
+    f" +|[{_OPEN}]*[(\\[{{]*(?![{_CLOSE}{_OPEN}])[{_WIDE}]{_AFTER}|[^ {_WIDE}{_OPEN}{_CLOSE}]+[{_CLOSE}]*|[{_OPEN}]+[{_CLOSE}]*|[{_CLOSE}]+"
 )
 _WIDE_END = re.compile(f"[{_WIDE}]$")
 _WIDE_START = re.compile(f"[{_WIDE}]")
@@ -66,6 +70,11 @@ def fill(text: str, width: int) -> list[tuple[int, int]]:
         end = match.end()
     lines.append((start, end))
     return lines
+
+
+def longest_word(text: str) -> int:
+    """Cells of the longest part of a text that `fill` would not break."""
+    return max(map(cell_len, _ATOM.findall(text)), default=0)
 
 
 def fold(text: str, width: int) -> list[tuple[int, int]]:

@@ -1,0 +1,301 @@
+"""Where drawn characters come from: which character of the source each of them stands for.
+
+Nothing of it is made while a piece is drawn. A piece whose text is selected is drawn once more, with a `Trace`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tui_host.capture.visible import visible
+from tui_host.tui.markdown.pieces import Piece
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+Range = tuple[int, int]
+"""From a character of the source to before another one."""
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """Markup around a text: emphasis, a link, a fence.
+
+    Attributes:
+        outer: From the first character of its opening mark on; it tells one wrap from another.
+        inner: What stands between the marks.
+        end: After its closing mark.
+        opening, closing: The marks.
+        is_code: It is a fence: what lies inside alone is copied without it.
+    """
+
+    outer: int
+    inner: Range
+    end: int
+    opening: str
+    closing: str
+    is_code: bool = False
+
+
+@dataclass(slots=True)
+class Trace:
+    """A piece as drawn text, with the range of the source that each character stands for.
+
+    Attributes:
+        piece: Whose.
+        text: Every own character of its lines, by its place, with a newline after each text.
+        ranges: For each of them, in the whole source.
+        texts: Where each text (a paragraph, a cell, a line of code) begins.
+        wraps: The markup in it.
+        tables: The ranges of its tables.
+    """
+
+    piece: Piece
+    text: list[str] = field(default_factory=list[str])
+    ranges: list[Range] = field(default_factory=list[Range])
+    texts: list[int] = field(default_factory=list[int])
+    wraps: list[Wrap] = field(default_factory=list[Wrap])
+    tables: list[Range] = field(default_factory=list[Range])
+    _lines: list[str] = field(default_factory=list[str])
+    _starts: list[int] = field(default_factory=list[int])
+    _cells: dict[int, int] = field(default_factory=dict[int, int])
+
+    def __post_init__(self) -> None:
+        self._lines = self.piece.source.split("\n")
+        place = self.piece.start
+        for line in self._lines:
+            self._starts.append(place)
+            place += len(line) + 1
+
+    # What drawing tells.
+
+    def note(self, rows: Sequence[str], origin: Sequence[Range]) -> None:
+        """A text in its rows, as it came; without an origin it stands for nothing but what is before it."""
+        self.texts.append(len(self.text))
+        place = 0
+        for number, row in enumerate(rows):
+            if number:
+                place += 1
+            for character, at in _shown(row):
+                self.text.append(character)
+                self.ranges.append(self._range(origin, place + at))
+            place += len(row)
+            self.text.append("\n")
+            self.ranges.append(self._range(origin, place))
+
+    def _range(self, origin: Sequence[Range], at: int) -> Range:
+        if at < len(origin):
+            return origin[at]
+        end = self.ranges[-1][1] if self.ranges else self.piece.start
+        return end, end
+
+    def place_in(self, line: int, column: int) -> int:
+        """A character of the piece's source in the whole one."""
+        return self._starts[min(line, len(self._starts) - 1)] + column
+
+    def offsets(self, inline: Token) -> list[int]:
+        """For each character of an inline token's content, and its end, where it stands in the whole source."""
+        found: list[int] = []
+        first = (inline.map or [0, 0])[0]
+        for number, text in enumerate(inline.content.split("\n"), first):
+            line = self._lines[min(number, len(self._lines) - 1)]
+            found.extend(self.place_in(number, max(0, line.rfind(text)) + at) for at in range(len(text) + 1))
+        return found
+
+    def cell_offsets(self, inline: Token) -> list[int]:
+        """The same for the cells of a table, which come in order; a bar in one stands behind a backslash."""
+        number = min((inline.map or [0, 0])[0], len(self._lines) - 1)
+        line, begin = self._lines[number], self._cells.get(number, 0)
+        written = inline.content if line.find(inline.content, begin) >= 0 else inline.content.replace("|", "\\|")
+        at = max(begin, line.find(written, begin))
+        found: list[int] = []
+        for character in inline.content:
+            if written is not inline.content and character == "|":
+                at += 1
+            found.append(self.place_in(number, at))
+            at += 1
+        found.append(self.place_in(number, at))
+        self._cells[number] = at
+        return found
+
+    def code_origin(self, code: str, first: int) -> list[Range]:
+        """Ranges for the characters of code whose tabs are expanded; it stands from line `first` of the piece on."""
+        found: list[Range] = []
+        for number, text in enumerate(code.split("\n"), first):
+            line = self._lines[min(number, len(self._lines) - 1)]
+            start = self.place_in(number, max(0, len(line) - len(text)))
+            found.extend(_expanded(text, start))
+            found.append((start + len(text), start + len(text) + 1))
+        return found
+
+    # What selecting asks.
+
+    def word_at(self, place: int) -> Range:
+        """The places of the word, or of the one character that is none."""
+        first = self.texts[max(0, bisect_right(self.texts, place) - 1)]
+        following = bisect_right(self.texts, place)
+        end = self.texts[following] if following < len(self.texts) else len(self.text)
+        text = "".join(self.text[first:end])
+        for match in _WORD.finditer(text):
+            if match.start() <= place - first < match.end():
+                return first + match.start(), first + match.end()
+        return place, min(place + 1, len(self.text))
+
+    def text_at(self, place: int) -> Range:
+        """The places of the paragraph, cell or line of code."""
+        number = bisect_right(self.texts, place)
+        end = self.texts[number] if number < len(self.texts) else len(self.text)
+        return (self.texts[number - 1] if number else 0), max(0, end - 1)
+
+    def place_of(self, offset: int) -> int:
+        """The first place that stands for a character of the source, or for one after it."""
+        return next((place for place, (_, end) in enumerate(self.ranges) if end > offset), max(0, len(self.text) - 1))
+
+    def wraps_at(self, offset: int) -> list[Wrap]:
+        """The markup around a character, outermost first."""
+        return sorted(
+            (wrap for wrap in self.wraps if wrap.inner[0] <= offset < wrap.inner[1]), key=lambda wrap: wrap.outer
+        )
+
+
+class Walk:
+    """Goes through the content of an inline token beside its children, and notes which part each drawn text stands for."""
+
+    def __init__(self, content: str, offsets: Sequence[int], trace: Trace) -> None:
+        self.origin: list[Range] = []
+        self._content = content
+        self._offsets = offsets
+        self._trace = trace
+        self._at = 0
+        self._open: list[Range] = []
+
+    def _put(self, said: str, start: int, end: int) -> None:
+        """A drawn text stands for a part of the content: character by character if it is as long, else as a whole."""
+        offsets = self._offsets
+        if end - start == len(said):
+            self.origin.extend((offsets[at], offsets[at] + 1) for at in range(start, end))
+        else:
+            self.origin.extend([(offsets[start], max(offsets[start], offsets[end - 1] + 1 if end else 0))] * len(said))
+        self._at = end
+
+    def _find(self, text: str) -> int:
+        found = self._content.find(text, self._at)
+        return self._at if found < 0 else found
+
+    def text(self, said: str, written: str = "") -> None:
+        """A text; `written` is how it stands in the source, where that is different."""
+        written = written or said
+        start = self._find(written)
+        self._put(said, start, min(len(self._content), start + len(written)))
+
+    def line_break(self, said: str) -> None:
+        """The end of a line."""
+        start = self._find("\n")
+        end = min(len(self._content), start + 1)
+        self._put(said, start, end)
+
+    def code(self, said: str, markup: str) -> None:
+        """Code between backticks."""
+        outer = self._find(markup)
+        inside = self._content.replace("\n", " ").find(said, outer + len(markup))
+        inside = outer if inside < 0 else inside
+        self._put(said, inside, min(len(self._content), inside + len(said)))
+        end = self._find(markup) + len(markup)
+        self._wrap(outer, inside, self._at, end)
+        self._at = min(end, len(self._content))
+
+    def opened(self, markup: str) -> None:
+        """An opening mark."""
+        outer = self._find(markup)
+        self._at = outer + len(markup)
+        self._open.append((outer, self._at))
+
+    def closed(self, markup: str) -> None:
+        """A closing mark."""
+        inner = self._find(markup)
+        self._at = inner + len(markup)
+        self._close(inner)
+
+    def link_closed(self, said: str, *, is_auto: bool) -> None:
+        """A link's end; `said` is its address where that is drawn."""
+        inner = self._find(">" if is_auto else "]")
+        self._at = inner + 1 if is_auto else _after_label(self._content, inner)
+        if said:
+            self._put(said, inner, self._at)
+        self._close(inner)
+
+    def image(self, said: str) -> None:
+        """An image stands as a whole."""
+        start = self._find("![")
+        label = self._content.find("](", start)
+        end = _after_label(self._content, label if label >= 0 else start)
+        self.origin.extend([(self._offsets[start], self._offsets[min(end, len(self._content))])] * len(said))
+        self._at = end
+
+    def _close(self, inner: int) -> None:
+        outer, begin = self._open.pop() if self._open else (inner, inner)
+        self._wrap(outer, begin, inner, self._at)
+
+    def _wrap(self, outer: int, begin: int, inner: int, end: int) -> None:
+        content, offsets = self._content, self._offsets
+        end = min(end, len(content))
+        self._trace.wraps.append(
+            Wrap(
+                offsets[outer], (offsets[begin], offsets[inner]), offsets[end], content[outer:begin], content[inner:end]
+            )
+        )
+
+
+def _after_label(content: str, at: int) -> int:
+    """Behind the address that follows a link's label; `at` is the label's closing bracket."""
+    at += 1
+    mark = content[at : at + 1]
+    if mark == "[":
+        return (content.find("]", at) + 1) or at
+    if mark != "(":
+        return min(at, len(content))
+    depth, place, quote = 0, at, ""
+    while place < len(content):
+        character = content[place]
+        if character == "\\":
+            place += 1
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'" and content[place - 1].isspace():
+            quote = character
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+            if not depth:
+                return place + 1
+        place += 1
+    return at
+
+
+def _shown(row: str) -> Iterable[tuple[str, int]]:
+    """Each character that is drawn for a text in a line, with the number of the one that it stands for."""
+    shown = visible(row, newlines=False)
+    if len(shown) == len(row):
+        yield from ((character, at) for at, character in enumerate(shown))
+        return
+    at = place = 0
+    while place < len(shown):
+        end = place + 1
+        if shown[place] == "⟨" and not row.startswith("⟨", at):
+            end = shown.find("⟩", place) + 1 or end
+        yield from ((character, min(at, len(row) - 1)) for character in shown[place:end])
+        place, at = end, at + 1
+
+
+def _expanded(text: str, start: int) -> Iterable[Range]:
+    """The ranges of a line's characters when its tabs are spaces."""
+    column = 0
+    for at, character in enumerate(text, start):
+        cells = 4 - column % 4 if character == "\t" else 1
+        yield from [(at, at + 1)] * cells
+        column += cells
