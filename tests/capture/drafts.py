@@ -10,6 +10,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Redaction, Wire
+from tui_host.capture.store import Store
 
 WAIT = 5.0
 
@@ -54,8 +55,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def everything_in(folder: Path) -> bytes:
-    """All bytes of all files."""
-    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+    """All bytes of all files, and what is packed in the database."""
+    files = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()]
+    for path in folder.rglob("tui-host.db"):
+        store = Store.open_to_read(path)
+        files += [record.draft.data for record in store.records()]
+        store.close()
+    return b"\n".join(files)
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.capture.drafts import everything_in
 from tests.cli.program import Ended, Programs, Running
 from tests.cli.provider import Answer, Provider, provider
 from tui_host.errors import JSON
@@ -81,8 +82,8 @@ class Desk:
         )
 
     def files(self) -> bytes:
-        """Every byte that was left on the disk."""
-        return b"".join(path.read_bytes() for path in sorted(self.data.rglob("*")) if path.is_file())
+        """Every byte that was left on the disk, also of what is packed."""
+        return everything_in(self.data)
 
     def listed(self) -> list[dict[str, JSON]]:
         value: dict[str, list[dict[str, JSON]]] = json.loads(self.run("sessions", "list", "--json").out)

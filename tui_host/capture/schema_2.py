@@ -44,7 +44,6 @@ _SESSIONS = (
     """,
     "DROP TABLE sessions",
     "ALTER TABLE sessions_2 RENAME TO sessions",
-    "CREATE INDEX sessions_by_update ON sessions (updated)",
     """
     CREATE TABLE turns (
         session TEXT NOT NULL,
@@ -77,48 +76,34 @@ _PLACES = (
     )
     """,
     """
-    CREATE TABLE exchanges (
-        key INTEGER PRIMARY KEY,
-        capture INTEGER NOT NULL REFERENCES captures,
-        id TEXT NOT NULL,
-        wire TEXT NOT NULL,       -- llm, mcp
-        peer TEXT NOT NULL,       -- the provider or the server
-        connection INTEGER REFERENCES connections,
-        UNIQUE (capture, id)
-    )
-    """,
-    """
     CREATE TABLE places (         -- what a record says of itself and shares with others
         key INTEGER PRIMARY KEY,
         capture INTEGER NOT NULL REFERENCES captures,
         wire TEXT NOT NULL,       -- llm, mcp, stderr, host
         peer TEXT NOT NULL,
-        direction TEXT,           -- out, in
         session TEXT,
         turn INTEGER,
         step INTEGER,
         call TEXT,
         connection INTEGER REFERENCES connections,
-        exchange INTEGER REFERENCES exchanges
+        exchange TEXT             -- unique in its capture
     )
+    """,
+    """
+    CREATE VIEW exchanges AS
+    SELECT capture, exchange AS id, wire, peer, connection, session, turn, step, key AS place
+    FROM places WHERE exchange IS NOT NULL
     """,
     """
     INSERT INTO connections (capture, id, peer)
     SELECT key >> 40, connection, max(peer) FROM records WHERE connection IS NOT NULL GROUP BY 1, 2
     """,
     """
-    INSERT INTO exchanges (capture, id, wire, peer, connection)
-    SELECT records.key >> 40, exchange, min(wire), max(records.peer), min(connections.key)
-    FROM records LEFT JOIN connections ON connections.capture = records.key >> 40 AND connections.id = connection
-    WHERE exchange IS NOT NULL GROUP BY 1, 2
-    """,
-    """
-    INSERT INTO places (capture, wire, peer, direction, session, turn, step, call, connection, exchange)
-    SELECT DISTINCT records.key >> 40, records.wire, records.peer, direction, session, turn, step, call,
-        connections.key, exchanges.key
+    INSERT INTO places (capture, wire, peer, session, turn, step, call, connection, exchange)
+    SELECT DISTINCT records.key >> 40, records.wire, records.peer, session, turn, step, call,
+        connections.key, exchange
     FROM records
         LEFT JOIN connections ON connections.capture = records.key >> 40 AND connections.id = records.connection
-        LEFT JOIN exchanges ON exchanges.capture = records.key >> 40 AND exchanges.id = records.exchange
     """,
 )
 
@@ -130,37 +115,39 @@ _RECORDS = (
         time INTEGER NOT NULL,    -- ns since 1970
         mono INTEGER NOT NULL,    -- ns
         kind TEXT NOT NULL,
+        direction TEXT,           -- out, in
         encoding TEXT,
         malformed TEXT,
-        head TEXT,                -- JSON: [method, url, status, [[name, value], ...]]
+        head,                     -- JSON: [method, url, status, [[name, value], ...]]; or how many bytes of data it is
         redacted TEXT,            -- JSON: [[where, name, length], ...]
         base INTEGER REFERENCES records_2 DEFERRABLE INITIALLY DEFERRED, -- whose data is the prefix of this one's frame
-        size INTEGER,             -- bytes that data unpacks to, a zstd frame; NULL: it stands as it is
+        size INTEGER,             -- of the record's own data; NULL where data stands as it is, and is no zstd frame
+        last INTEGER,             -- what data unpacks to is a run of records of this place, from key to this one; see store_runs
         data BLOB NOT NULL
     )
     """,
     # for the next statement alone: it finds each record's place again
-    "CREATE INDEX places_whole ON places (capture, exchange, session, turn, step, call, connection, direction, peer, wire)",
+    "CREATE INDEX places_whole ON places (capture, exchange, session, turn, step, call, connection, peer, wire)",
     """
     INSERT INTO records_2
-    SELECT records.key, places.key, time, mono, kind, encoding, malformed, head, redacted, NULL, NULL, data
+    SELECT records.key, places.key, time, mono, kind, records.direction, encoding, malformed, head, redacted, NULL, NULL, NULL, data
     FROM records
         LEFT JOIN connections ON connections.capture = records.key >> 40 AND connections.id = records.connection
-        LEFT JOIN exchanges ON exchanges.capture = records.key >> 40 AND exchanges.id = records.exchange
-        JOIN places ON places.capture = records.key >> 40 AND places.exchange IS exchanges.key
+        JOIN places ON places.capture = records.key >> 40 AND places.exchange IS records.exchange
             AND places.session IS records.session AND places.turn IS records.turn AND places.step IS records.step
             AND places.call IS records.call AND places.connection IS connections.key
-            AND places.direction IS records.direction AND places.peer = records.peer AND places.wire = records.wire
+            AND places.peer = records.peer AND places.wire = records.wire
     """,
     "DROP INDEX places_whole",
     "DROP TABLE records",
     "ALTER TABLE records_2 RENAME TO records",
     "CREATE INDEX records_by_place ON records (place)",
     "CREATE INDEX records_by_base ON records (base) WHERE base IS NOT NULL",
+    "CREATE INDEX records_by_last ON records (last) WHERE last IS NOT NULL",
     "CREATE INDEX places_by_capture ON places (capture)",
     "CREATE INDEX places_by_session ON places (session, turn) WHERE session IS NOT NULL",
     "CREATE INDEX places_by_connection ON places (connection) WHERE connection IS NOT NULL",
-    "CREATE INDEX places_by_exchange ON places (exchange) WHERE exchange IS NOT NULL",
+    "CREATE INDEX places_by_exchange ON places (exchange, capture) WHERE exchange IS NOT NULL",
 )
 
 _SAID = "json(CASE WHEN json_valid(CAST(data AS TEXT)) THEN CAST(data AS TEXT) ELSE '{}' END)"

@@ -10,10 +10,18 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store_deletion import SLICE, delete_empty_captures, delete_records, delete_session, give_back
+from tui_host.capture.store_deletion import (
+    SLICE,
+    copies_of,
+    delete_empty_captures,
+    delete_records,
+    delete_session,
+    give_back,
+)
 from tui_host.capture.store_places import SQLValue, storable
 from tui_host.capture.store_selection import doomed_keys
 from tui_host.capture.store_writer import Write, in_transaction
@@ -96,6 +104,11 @@ class SessionState:
 
 class Database(Protocol):
     """What sessions need of the store."""
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        ...
 
     @property
     def owner(self) -> str:
@@ -249,10 +262,21 @@ class Sessions:
         self._store.put(Write(sql=sql, row=(session, self._store.owner)))
 
     def delete(self, session: str) -> bool:
-        """Remove a session from the disk, with the records that only it used. What is recorded meanwhile hardly waits.
+        """Remove a session from the disk for good, with the records that only it used, and copies of the database's older forms.
 
         Returns:
             Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
+
+        Raises:
+            TuiHostError: A running process writes it, or the database cannot be written.
+        """
+        self.remove(session)
+        for copy in copies_of(self._store.path):  # they hold it too
+            copy.unlink(missing_ok=True)
+        return self._store.run(give_back)
+
+    def remove(self, session: str) -> None:
+        """Remove its rows; what they stood on may still hold it until pages are given back. Recording hardly waits meanwhile.
 
         Raises:
             TuiHostError: A running process writes it, or the database cannot be written.
@@ -271,7 +295,6 @@ class Sessions:
             delete_empty_captures(connection, is_live)
 
         self._store.run(in_transaction(remove))
-        return self._store.run(give_back)
 
     def _info(self, row: Sequence[SQLValue]) -> SessionInfo:
         source = _text(row[5])

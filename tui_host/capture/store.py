@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
@@ -21,7 +22,8 @@ from tui_host.capture.store_bodies import Bodies
 from tui_host.capture.store_file import Connect, connect, connect_to_read, doubted, open_to_write
 from tui_host.capture.store_lock import Lock, is_live
 from tui_host.capture.store_places import SQLValue, begin_capture
-from tui_host.capture.store_rows import SELECT, StoredRow, from_row, record_key
+from tui_host.capture.store_rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
+from tui_host.capture.store_runs import SPAN
 from tui_host.capture.store_selection import chain_keys, keys_at, select_session
 from tui_host.capture.store_writer import Slot, Write, Writer, is_damage
 from tui_host.errors import StoreError
@@ -29,14 +31,14 @@ from tui_host.errors import StoreError
 CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
 PAGE = 128
 """Records read at once, so that no reader holds on to an old state of the file for long."""
+_REACHING = "WHERE last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
 _IN_ORDER = "WHERE records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
 _OF_EXCHANGE = """
     WHERE records.key IN (
         SELECT records.key FROM captures
-            JOIN exchanges ON exchanges.capture = captures.key
-            JOIN places ON places.exchange = exchanges.key
+            JOIN places ON places.exchange = ? AND places.capture = captures.key
             JOIN records ON records.place = places.key
-        WHERE captures.id = ? AND exchanges.id = ? AND records.kind = ?
+        WHERE captures.id = ? AND records.kind IN (?, ?)
     ) ORDER BY records.key
 """
 
@@ -194,17 +196,11 @@ class Store:
         if session is not None or connection is not None:
             with self._reader() as reader:
                 keys = keys_at(reader, session, connection, range(low + 1, high + 1))
-            yield from self._with_keys(keys if limit is None else keys[:limit])
+            found = (record for key, record in in_order(self._with_keys(keys)) if low < key <= high)
+            yield from islice(found, limit)
             return
-        bodies = Bodies()
-        while limit is None or limit > 0:
-            page = PAGE if limit is None else min(PAGE, limit)
-            read = self._read_records(f"{SELECT} {_IN_ORDER}", (low, high, page), bodies)
-            yield from (record for _, record in read)
-            if len(read) < page:
-                return
-            low = read[-1][0]
-            limit = None if limit is None else limit - page
+        read = in_order(self._pages(low, high))
+        yield from islice((record for key, record in read if low < key <= high), limit)
 
     def record(self, capture: str, seq: int) -> Record | None:
         """One record, None if it is not there."""
@@ -213,8 +209,9 @@ class Store:
     def body(self, capture: str, exchange: str, side: Literal["request", "response"]) -> bytes:
         """An HTTP body as it was transferred: the request's data, or the response's chunks, joined."""
         kind = "request" if side == "request" else "chunk"
-        read = self._read_records(f"{SELECT} {_OF_EXCHANGE}", (capture, exchange, kind), Bodies())
-        return b"".join(record.draft.data for _, record in read)
+        holder = "request" if side == "request" else "response"  # at whose key a whole answer stands
+        rows = self._read_records(f"{SELECT} {_OF_EXCHANGE}", (exchange, capture, kind, holder), Bodies())
+        return b"".join(record.draft.data for _, record in in_order(rows) if record.draft.kind == kind)
 
     def chain(self, session: str, call: str) -> Chain:
         """The life of one call, found without a look at the rest of its session.
@@ -224,7 +221,7 @@ class Store:
         """
         with self._reader() as reader:
             keys = chain_keys(reader, session, call)
-        return fold_chain(call, self._with_keys(keys))
+        return fold_chain(call, (record for _, record in in_order(self._with_keys(keys))))
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """A session's records in the order of its export; True with those that are its connections' preamble.
@@ -237,7 +234,7 @@ class Store:
         with self._reader() as reader:
             selection = select_session(reader, session)
         for keys, is_preamble in ((selection.preamble, True), (selection.belonging, False)):
-            for record in self._with_keys(keys):
+            for _, record in in_order(self._with_keys(keys)):
                 yield record, is_preamble
 
     def find_session(self, name: str) -> SessionInfo:
@@ -249,22 +246,31 @@ class Store:
         key = rows[0][0] if rows else None
         return key if isinstance(key, int) else None
 
-    def _with_keys(self, keys: Sequence[int]) -> Iterator[Record]:
-        """The records of these keys, which are in order."""
+    def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
+        """The records of rows with greater keys, and of the runs that reach into them, row by row."""
+        bodies = Bodies()
+        yield from self._read_records(f"{SELECT} {_REACHING}", (low, low + SPAN, low), bodies)
+        at: int | None = low
+        while at is not None:
+            rows = self._read_records(f"{SELECT} {_IN_ORDER}", (at, high, PAGE), bodies)
+            yield from rows
+            at = rows[-1][0][0] if len(rows) == PAGE else None
+
+    def _with_keys(self, keys: Sequence[int]) -> Iterator[Sequence[Keyed]]:
+        """The records of the rows with these keys, which are in order, row by row."""
         bodies = Bodies()
         for start in range(0, len(keys), PAGE):
             page = keys[start : start + PAGE]
             sql = f"{SELECT} WHERE records.key IN ({', '.join('?' * len(page))}) ORDER BY records.key"
-            for _, record in self._read_records(sql, page, bodies):
-                yield record
+            yield from self._read_records(sql, page, bodies)
 
-    def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[tuple[int, Record]]:
-        """Records with their keys, as one state of the file has them."""
+    def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[Sequence[Keyed]]:
+        """The records of some rows, as one state of the file has them."""
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
                 rows: list[StoredRow] = reader.execute(sql, values).fetchall()
-                return [(row[0], from_row(row, reader, bodies)) for row in rows]
+                return [from_row(row, reader, bodies) for row in rows]
             finally:
                 reader.execute("ROLLBACK")
 

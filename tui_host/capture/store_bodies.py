@@ -1,8 +1,9 @@
 """Bodies kept against earlier ones: each request of a conversation repeats the one before it and adds a little.
 
-The bodies of one conversation are numbered as they come. Number n is a zstd frame whose prefix is the body of the number n with
-its lowest bit cleared (5 against 4, 6 against 4, 8 against 0): half of them stand against the one just before, and none is more
-than the number's bits away from a whole one. Source: performance.md, Capture.
+The bodies of one conversation are numbered as they come, and each is a zstd frame whose prefix is an earlier one: that of its
+number without the lowest bit (5 against 4, 6 against 4), but never more than 16 before, save at every 128th, where it is half the
+way back. So half of them stand against the one just before, and none of 200 is farther than 13 steps from a whole one.
+Source: performance.md, Capture.
 """
 
 from __future__ import annotations
@@ -19,15 +20,19 @@ SMALL = 512
 """Bytes of a request's body below which packing gains nothing."""
 LARGE = 16 << 10
 """Bytes from which anything else is packed too, by itself."""
-GOOD = 8
-"""A body packed to less than this part of it has found what it repeats."""
+GOOD = 40
+"""A body packed to less than this part of it has found what it repeats: no other is tried."""
+LIKE = 0.8
+"""The part of what a body takes by itself to which an earlier one must bring it, else it begins a chain of its own."""
 WORTH = 0.9
 """The part of itself to which something must shrink, else it is kept as it is."""
-CHAINS = 3
+NEAR, ROUND = 16, 128
+"""How far before it a body's prefix is at most; at multiples of the second it is farther, so that the way back stays short."""
+CHAINS = 4
 """Conversations told apart in one session: its own, and other calls in between."""
 SESSIONS = 8
 """Sessions whose chains are remembered."""
-DEEPEST = 16
+DEEPEST = 32
 """Bodies to be unpacked for one; a longer way begins anew with a whole body."""
 RECENT = 8 << 20
 """Bytes of bodies held in memory, at most."""
@@ -35,7 +40,7 @@ RECENT = 8 << 20
 _PACKED = "SELECT base, size, data FROM records WHERE key = ?"
 _LAST = """
     SELECT max(records.key) FROM places JOIN records ON records.place = places.key
-    WHERE session = ? AND wire = 'llm' AND direction = 'out' AND kind = 'request' AND records.key < ?
+    WHERE session = ? AND wire = 'llm' AND kind = 'request' AND records.key < ?
 """
 
 
@@ -129,17 +134,22 @@ class _Chain:
 
     def base(self) -> tuple[int, int]:
         """Key and depth of the body that the next one stands against."""
-        number = self.count & (self.count - 1)
-        return next((key, depth) for at, key, depth in reversed(self.path) if at <= number)
+        return next((key, depth) for at, key, depth in reversed(self.path) if at <= self._number())
 
     def add(self, key: int, depth: int, size: int) -> None:
         """The next one has come."""
-        number = self.count & (self.count - 1)
-        while self.path and self.path[-1][0] > number:
+        while self.path and self.path[-1][0] > self._number():
             self.path.pop()
         self.path.append((self.count, key, depth))
         self.count += 1
         self.size = size
+
+    def _number(self) -> int:
+        """The number that the next one stands against."""
+        bit = self.count & -self.count
+        if bit > NEAR and self.count % ROUND:
+            return self.count - NEAR
+        return self.count - bit or self.count // 2
 
 
 class Packer:
@@ -149,10 +159,12 @@ class Packer:
         self._connection = connection
         self._bodies = Bodies()
         self._sessions: OrderedDict[str, list[_Chain]] = OrderedDict()
+        self._answers: OrderedDict[str, int] = OrderedDict()
 
     def forget(self) -> None:
         """Begin anew: what was packed last may be gone with its transaction, or deleted."""
         self._sessions.clear()
+        self._answers.clear()
         self._bodies.forget()
 
     def pack(self, data: bytes) -> Packed:
@@ -160,6 +172,28 @@ class Packer:
         if len(data) < LARGE:
             return Packed(data)
         return _smaller(data, compress(data))
+
+    def pack_answer(self, key: int, session: str | None, whole: bytes) -> Packed:
+        """A run of a model's answer, against an earlier one of the same session that stands by itself.
+
+        Returns:
+            A frame, whether it is smaller or not.
+        """
+        name = _name(key, session)
+        before = self._answers.get(name)
+        alone = compress(whole)
+        if before is not None:
+            try:
+                frame = compress(whole, self._bodies.read(self._connection, before))
+            except ValueError:
+                frame = alone  # damaged, or deleted since
+            if len(frame) < len(alone):
+                return Packed(data=frame, size=len(whole), base=before)
+        self._bodies.hold(key, whole)
+        self._answers[name] = key
+        if len(self._answers) > SESSIONS:
+            self._answers.popitem(last=False)
+        return Packed(data=alone, size=len(whole))
 
     def pack_request(self, key: int, session: str | None, data: bytes) -> Packed:
         """A model request's body, against an earlier one of the same session.
@@ -180,17 +214,20 @@ class Packer:
             if len(frame) * GOOD < len(data):
                 break
         self._bodies.hold(key, data)
+        is_like = True
         if best is None or len(best[0]) * GOOD >= len(data):
-            frame = compress(data)
-            if best is None or len(frame) <= len(best[0]):
-                chain = _Chain()
-                chain.add(key, 0, len(data))
-                chains[:] = [chain, *chains[: CHAINS - 1]]
-                return _smaller(data, frame)
+            alone = compress(data)
+            if best is None or len(best[0]) >= len(alone):
+                _begin(chains, key, len(data))
+                return _smaller(data, alone)
+            is_like = len(best[0]) < len(alone) * LIKE
         frame, chain, base, depth = best
-        chain.add(key, depth + 1, len(data))
-        chains.remove(chain)
-        chains.insert(0, chain)
+        if is_like and len(data) * 2 >= chain.size:
+            chain.add(key, depth + 1, len(data))
+            chains.remove(chain)
+            chains.append(chain)
+        else:  # a question about the conversation, or an answer of another kind: the next ones will not repeat it
+            _begin(chains, key, len(data), depth + 1)
         return Packed(data=frame, size=len(data), base=base)
 
     def _candidates(self, chains: list[_Chain], data: bytes) -> Iterator[tuple[_Chain, int, int, bytes]]:
@@ -207,8 +244,8 @@ class Packer:
                 yield chain, base, depth, prefix
 
     def _chains(self, session: str | None, key: int) -> list[_Chain]:
-        """The session's chains, that of the last one used first; at first what an earlier process kept of it."""
-        name = session or str(key >> SEQ_BITS)  # a capture goes as a whole, and so does a session
+        """The session's chains, the last one used last; at first what an earlier process kept of it."""
+        name = _name(key, session)
         chains = self._sessions.get(name)
         if chains is None:
             chains = self._sessions[name] = []
@@ -236,6 +273,20 @@ class Packer:
             depth, base = depth + 1, row[0]
         chain.add(last, depth, size)
         return [chain]
+
+
+def _name(key: int, session: str | None) -> str:
+    """Within what one body may stand against another: a session goes as a whole, and so does a capture."""
+    return session or str(key >> SEQ_BITS)
+
+
+def _begin(chains: list[_Chain], key: int, size: int, depth: int = 0) -> None:
+    """A chain more; where there are too many, one that nothing came to goes, or the one that was used the longest time ago."""
+    if len(chains) >= CHAINS:
+        chains.remove(next((chain for chain in chains if chain.count == 1), chains[0]))
+    chain = _Chain()
+    chain.add(key, depth, size)
+    chains.append(chain)
 
 
 def _smaller(data: bytes, frame: bytes) -> Packed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tui_host.capture.schema import SEQ_BITS
 
@@ -16,23 +17,26 @@ PAGES = 2000
 """Pages given back to the system at once, for the same reason."""
 
 _OF_SESSION = (
+    "DELETE FROM places WHERE session = ?",
     "DELETE FROM messages WHERE session = ?",
     "DELETE FROM items WHERE session = ?",
     "DELETE FROM turns WHERE session = ?",
     "DELETE FROM sessions WHERE id = ?",
 )
-_EXCHANGES = "SELECT DISTINCT exchange FROM places WHERE session = ? AND exchange IS NOT NULL"
-_UNUSED = "DELETE FROM exchanges WHERE key = ? AND NOT EXISTS (SELECT 1 FROM places WHERE exchange = exchanges.key)"
 _EMPTY = f"""
     SELECT key, ended, owner FROM captures WHERE NOT EXISTS
         (SELECT 1 FROM records WHERE records.key BETWEEN captures.key << {SEQ_BITS} AND (captures.key + 1 << {SEQ_BITS}) - 1)
 """  # noqa: S608 - constants alone
 _OF_CAPTURE = (
     "DELETE FROM places WHERE capture = ?",
-    "DELETE FROM exchanges WHERE capture = ?",
     "DELETE FROM connections WHERE capture = ?",
     "DELETE FROM captures WHERE key = ?",
 )
+
+
+def copies_of(database: Path) -> list[Path]:
+    """The copies of older forms beside the database, each as it was before it was brought to the next form."""
+    return list(database.parent.glob(f"{database.name}.form*"))
 
 
 def delete_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
@@ -42,9 +46,6 @@ def delete_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
 
 def delete_session(connection: sqlite3.Connection, session: str) -> None:
     """Delete all of a session but records, of which none may be left; in a transaction."""
-    exchanges: list[tuple[int]] = connection.execute(_EXCHANGES, (session,)).fetchall()
-    connection.execute("DELETE FROM places WHERE session = ?", (session,))
-    connection.executemany(_UNUSED, exchanges)
     for statement in _OF_SESSION:
         connection.execute(statement, (session,))
 
@@ -62,6 +63,12 @@ def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str
             delete_capture(connection, key)
 
 
+def give_pages_back(connection: sqlite3.Connection) -> None:
+    """Give some free pages back to the system; outside a transaction."""
+    # a script: `execute` stops after a statement's first step, which is one page
+    connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
+
+
 def give_back(connection: sqlite3.Connection) -> bool:
     """Give free pages back to the system, and empty the write-ahead log.
 
@@ -69,6 +76,6 @@ def give_back(connection: sqlite3.Connection) -> bool:
         Whether the log is empty; it cannot be while another process reads in it.
     """
     while connection.execute("PRAGMA freelist_count").fetchone()[0]:
-        connection.execute(f"PRAGMA incremental_vacuum({PAGES})").fetchall()
+        give_pages_back(connection)
     busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     return not busy

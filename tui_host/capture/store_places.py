@@ -1,4 +1,4 @@
-"""Keys of captures, connections, exchanges and places in the database, each made when a record first needs it."""
+"""Keys of captures, connections and places in the database, each made when a record first needs it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ KNOWN = 4096
 
 _CAPTURE = "INSERT OR IGNORE INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?)"
 _CONNECTION = "INSERT OR IGNORE INTO connections (capture, id, peer) VALUES (?, ?, ?)"
-_EXCHANGE = "INSERT OR IGNORE INTO exchanges (capture, id, wire, peer, connection) VALUES (?, ?, ?, ?, ?)"
 _NEW_PLACE = """
-    INSERT INTO places (capture, wire, peer, direction, session, turn, step, call, connection, exchange)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO places (capture, wire, peer, session, turn, step, call, connection, exchange)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
@@ -74,7 +73,6 @@ class Places:
             record.capture,
             draft.exchange,
             draft.connection,
-            draft.direction,
             draft.peer,
             draft.wire,
             at.session,
@@ -92,17 +90,14 @@ class Places:
     def _new_place(self, record: Record) -> int:
         draft, at = record.draft, record.draft.place
         capture, peer = self.capture(record.capture), storable(draft.peer)
-        connection = exchange = None
+        connection = None
         if draft.connection is not None:
             name = storable(draft.connection)
             self._connection.execute(_CONNECTION, (capture, name, peer))
             connection = self._key("SELECT key FROM connections WHERE capture = ? AND id = ?", capture, name)
-        if draft.exchange is not None:
-            name = storable(draft.exchange)
-            self._connection.execute(_EXCHANGE, (capture, name, draft.wire, peer, connection))
-            exchange = self._key("SELECT key FROM exchanges WHERE capture = ? AND id = ?", capture, name)
         session, call = storable_or_none(at.session), storable_or_none(at.call)
-        row = (capture, draft.wire, peer, draft.direction, session, at.turn, at.step, call, connection, exchange)
+        exchange = storable_or_none(draft.exchange)
+        row = (capture, draft.wire, peer, session, at.turn, at.step, call, connection, exchange)
         key = self._connection.execute(_NEW_PLACE, row).lastrowid
         assert key is not None  # noqa: S101 - the statement inserts
         return key

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from heapq import heappop, heappush
 from typing import TypeAlias
 
 from tui_host.capture.chain import read_object
@@ -13,6 +14,7 @@ from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record,
 from tui_host.capture.schema import SEQ_BITS
 from tui_host.capture.store_bodies import LARGE, Bodies, Packed, Packer
 from tui_host.capture.store_places import Places, SQLValue, storable, storable_or_none
+from tui_host.capture.store_runs import LONGEST, Piece, Runs, unpack_run
 from tui_host.errors import JSON
 
 Row: TypeAlias = "tuple[SQLValue, ...]"
@@ -21,16 +23,17 @@ StoredRow: TypeAlias = tuple[
     int,
     int,
     Kind,
+    Direction | None,
     str | None,
     str | None,
+    str | int | None,
     str | None,
-    str | None,
+    int | None,
     int | None,
     int | None,
     bytes,
     Wire,
     str,
-    Direction | None,
     str | None,
     int | None,
     int | None,
@@ -40,21 +43,24 @@ StoredRow: TypeAlias = tuple[
     str,
 ]
 
+Keyed: TypeAlias = "tuple[int, Record]"
+"""A record with its key."""
+
 SELECT = """
-    SELECT records.key, time, mono, records.kind, encoding, malformed, head, redacted, base, size, data,
-        places.wire, places.peer, direction, session, turn, step, call, connections.id, exchanges.id, captures.id
+    SELECT records.key, time, mono, records.kind, direction, encoding, malformed, head, redacted, base, size, last, data,
+        places.wire, places.peer, session, turn, step, call, connections.id, places.exchange, captures.id
     FROM records CROSS JOIN places ON places.key = records.place
         CROSS JOIN captures ON captures.key = places.capture
         LEFT JOIN connections ON connections.key = places.connection
-        LEFT JOIN exchanges ON exchanges.key = places.exchange
 """  # CROSS: records first, in their order
 
-_PLAIN = "key, place, time, mono, kind, data"
+_PLAIN = "key, place, time, mono, kind, direction, data"
 _WHOLE = f"{_PLAIN}, encoding, malformed, head, redacted, base, size"
 _PLAIN_KINDS: frozenset[Kind] = frozenset(("response", "chunk", "end", "error", "frame", "line"))
-_VALUES_AT_ONCE = 960
+_STREAM_KINDS: frozenset[Kind] = frozenset(("chunk", "end", "error"))
+_VALUES_AT_ONCE = 994
 """SQLite's older limit is 999; few enough, too, that a statement is soon over."""
-_INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - constants alone
+_INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
 _DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -74,13 +80,16 @@ class RecordTable:
         self.places = Places(connection, owner)
         self._connection = connection
         self._packer = Packer(connection)
+        self._runs = Runs(connection, self._packer)
         self._plain: list[SQLValue] = []
+        self._streamed: dict[int, int] = {}
 
     def forget(self) -> None:
         """The transaction was given up: what was made in it is not there."""
         self.places.forget()
         self._packer.forget()
         self._plain.clear()
+        self._streamed.clear()
 
     def add(self, record: Record) -> None:
         """Insert a record, at the latest with `finish`."""
@@ -90,24 +99,42 @@ class RecordTable:
         kind, data = draft.kind, draft.data
         is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
         if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
-            self._plain += (key, place, record.time_ns, record.mono_ns, kind, data)
+            self._plain += (key, place, record.time_ns, record.mono_ns, kind, draft.direction, data)
             if len(self._plain) >= _VALUES_AT_ONCE:
                 self.finish()
         else:
             self.finish()
             self._insert_whole(record, key, place)
+        if draft.wire == "llm" and kind in _STREAM_KINDS:
+            self._streamed_on(place, draft)
 
     def finish(self) -> None:
         """Insert what waits."""
         if self._plain:
             # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
-            self._connection.execute(_insert_plain(len(self._plain) // 6), self._plain)
+            self._connection.execute(_insert_plain(len(self._plain) // 7), self._plain)
             self._plain.clear()
+
+    def _streamed_on(self, place: int, draft: Draft) -> None:
+        """A piece of a model's answer has come, or its end: what is over, or long enough, becomes one row."""
+        count = self._streamed.get(place, 0) + 1
+        if draft.kind == "chunk" and count < LONGEST:
+            self._streamed[place] = count
+            return
+        self._streamed.pop(place, None)
+        self.finish()
+        self._runs.pack(place, storable_or_none(draft.place.session))
 
     def _insert_whole(self, record: Record, key: int, place: int) -> None:
         draft = record.draft
+        head: SQLValue = None if draft.head is None else _head_to_json(draft.head)
         if draft.kind == "request" and draft.wire == "llm":
-            packed = self._packer.pack_request(key, storable_or_none(draft.place.session), draft.data)
+            before = (head or "").encode()
+            packed = self._packer.pack_request(key, storable_or_none(draft.place.session), before + draft.data)
+            if packed.size is not None:
+                head = len(before) or None
+            else:
+                packed = Packed(draft.data)
         else:
             packed = self._packer.pack(draft.data)
         row: Row = (
@@ -116,13 +143,14 @@ class RecordTable:
             record.time_ns,
             record.mono_ns,
             draft.kind,
+            draft.direction,
             packed.data,
             storable_or_none(draft.encoding),
             storable_or_none(draft.malformed),
-            None if draft.head is None else _head_to_json(draft.head),
+            head,
             _redacted_to_json(draft.redacted) if draft.redacted else None,
             packed.base,
-            packed.size,
+            None if packed.size is None else len(draft.data),
         )
         self._connection.execute(_INSERT, row)
         if draft.kind == "decision":
@@ -131,9 +159,9 @@ class RecordTable:
             self._connection.execute(_LINK, _link_row(key, draft))
 
 
-@lru_cache(_VALUES_AT_ONCE // 6)
+@lru_cache(_VALUES_AT_ONCE // 7)
 def _insert_plain(rows: int) -> str:
-    return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone
+    return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone
 
 
 def record_key(capture_key: int, seq: int) -> int:
@@ -141,20 +169,38 @@ def record_key(capture_key: int, seq: int) -> int:
     return (capture_key << SEQ_BITS) + seq
 
 
-def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Record:
-    """The record of a row that `SELECT` gave; one whose kept bytes are damaged says so and has none.
+def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
+    """Records in the order of their keys, out of rows in the order of their first ones: what is between a run's is not in it."""
+    waiting: list[tuple[int, int, Record]] = []
+    for row in rows:
+        while waiting and waiting[0][0] < row[0][0]:
+            key, _, record = heappop(waiting)
+            yield key, record
+        for key, record in row:
+            heappush(waiting, (key, id(record), record))
+    for key, _, record in sorted(waiting):
+        yield key, record
+
+
+def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
+    """The records of a row that `SELECT` gave, with their keys; one whose kept bytes are damaged says so and has none.
 
     Args:
         row: The row.
         connection: Where to look for what its data stands against; in the same transaction.
         bodies: Those read last.
     """
-    (key, time, mono, kind, encoding, malformed, head, redacted, base, size, data, wire, peer, direction) = row[:14]
-    (session, turn, step, call, connected, exchange, capture) = row[14:]
+    (key, time, mono, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
+    (wire, peer, session, turn, step, call, connected, exchange, capture) = row[13:]
     try:
         data = bodies.unpack(connection, key, Packed(data=data, size=size, base=base))
+        if isinstance(head, int):
+            head, data = data[:head].decode(), data[head:]
+        row_whole = Piece(key, time, mono, kind, encoding, head, data)
+        pieces: Sequence[Piece] = [row_whole] if last is None else [*unpack_run(row_whole)]
     except ValueError as error:
-        data, malformed = b"", f"its {size} bytes are damaged on the disk: {error}"
+        malformed = f"its {size} bytes are damaged on the disk: {error}"
+        pieces = [Piece(key, time, mono, kind, encoding, None if isinstance(head, int) else head, b"")]
     draft = Draft(
         wire=wire,
         kind=kind,
@@ -163,13 +209,29 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
         place=Place(session=session, turn=turn, step=step, call=call),
         connection=connected,
         exchange=exchange,
-        head=None if head is None else _head_from_json(head),
-        data=data,
-        encoding=encoding,
         malformed=malformed,
         redacted=() if redacted is None else _redacted_from_json(redacted),
     )
-    return Record(capture=capture, seq=key & ((1 << SEQ_BITS) - 1), time_ns=time, mono_ns=mono, draft=draft)
+    return [(piece.key, _record(piece, draft, capture)) for piece in pieces]
+
+
+def _record(piece: Piece, like: Draft, capture: str) -> Record:
+    draft = Draft(
+        wire=like.wire,
+        kind=piece.kind,
+        peer=like.peer,
+        direction=like.direction,
+        place=like.place,
+        connection=like.connection,
+        exchange=like.exchange,
+        head=None if piece.head is None else _head_from_json(piece.head),
+        data=piece.data,
+        encoding=piece.encoding,
+        malformed=like.malformed,
+        redacted=like.redacted,
+    )
+    seq = piece.key & ((1 << SEQ_BITS) - 1)
+    return Record(capture=capture, seq=seq, time_ns=piece.time_ns, mono_ns=piece.mono_ns, draft=draft)
 
 
 def _decision_row(key: int, draft: Draft) -> Row:

@@ -41,8 +41,7 @@ _OF_CALL = f"""
     SELECT records.key {_RECORDS} WHERE session = :session AND call = :call AND kind IN ('decision', 'frame')
     UNION SELECT record FROM links WHERE session = :session AND call = :call
     UNION SELECT records.key FROM links
-        JOIN exchanges ON exchanges.capture = record >> {SEQ_BITS} AND exchanges.id = links.exchange
-        JOIN places ON places.exchange = exchanges.key
+        JOIN places ON places.exchange = links.exchange AND places.capture = record >> {SEQ_BITS}
         JOIN records ON records.place = places.key
         WHERE links.session = :session AND links.call = :call AND relation = 'told' AND kind = 'response'
     ORDER BY 1

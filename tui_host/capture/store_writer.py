@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -18,6 +19,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.record import Record
 from tui_host.capture.redact import Redactor
+from tui_host.capture.store_deletion import give_pages_back
 from tui_host.capture.store_rows import RecordTable, Row
 from tui_host.errors import StoreError
 
@@ -177,6 +179,8 @@ class Writer:
         self._thread.join(timeout)
         if self._thread.is_alive():
             return False
+        with suppress(sqlite3.Error):  # full, or another process writes: the few pages have time
+            give_pages_back(self._connection)
         self._connection.close()
         return not self._pending
 

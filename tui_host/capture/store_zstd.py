@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-LEVEL = 3
+LEVEL = 6
 LONGEST = 1 << 27
 """Bytes of prefix and content together that any decoder takes without being told."""
 
