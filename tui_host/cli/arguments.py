@@ -13,6 +13,7 @@ from typing import NoReturn, Protocol
 from typing_extensions import override
 
 from tui_host.errors import SettingsError
+from tui_host.settings.reader import duration_of, size_of
 
 EPILOG = """\
 Without a command the app starts; with a URL or after -- with a command, it starts with just that server:
@@ -53,6 +54,9 @@ class Arguments:
     no_record: bool = False
     format: str = "jsonl"
     output: Path | None = None
+    older_than: float | None = None
+    max: int | None = None
+    dry_run: bool = False
 
 
 class AddParser(Protocol):
@@ -129,6 +133,20 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
+def _duration(text: str) -> float:
+    seconds = duration_of(text)
+    if seconds is None:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a duration, such as 90d, 12h or 30m")
+    return seconds
+
+
+def _size(text: str) -> int:
+    size = size_of(text)
+    if size is None:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a size, such as 5GB or 500MB")
+    return size
+
+
 def _model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="PROVIDER/MODEL", default=argparse.SUPPRESS, help="the model to ask")
     parser.add_argument("--protocol", metavar="NAME", default=argparse.SUPPRESS, help="the tool protocol")
@@ -169,13 +187,23 @@ def _add_sessions(add: AddParser) -> None:
     shown = actions.add_parser("show", help="the conversation", description="A session's conversation.")
     exported = actions.add_parser("export", help="its records, or its text", description="A session, for elsewhere.")
     deleted = actions.add_parser("delete", help="remove for good", description="Remove sessions for good.")
-    for action in (listed, shown, exported, deleted):
+    pruned = actions.add_parser(
+        "prune",
+        help="remove what is old, or too much",
+        description="Remove for good what [store] keep and max no longer keep, or these: the oldest first, never what is in use.",
+    )
+    for action in (listed, shown, exported, deleted, pruned):
         _common(action)
-    for action in (listed, shown, deleted):
+    for action in (listed, shown, deleted, pruned):
         _json(action)
     for action in (shown, exported):
         action.add_argument("words", nargs=1, metavar="ID", help="an id, the beginning of one, or «last»")
     deleted.add_argument("words", nargs="+", metavar="ID", help="ids, beginnings of ids, or «last»")
+    pruned.add_argument(
+        "--older-than", type=_duration, metavar="TIME", help="what did not change for so long, such as 90d"
+    )
+    pruned.add_argument("--max", type=_size, metavar="SIZE", help="until the rest takes no more, such as 5GB")
+    pruned.add_argument("--dry-run", action="store_true", help="only tell what would go")
     exported.add_argument("--format", choices=("jsonl", "markdown"), default="jsonl")
     exported.add_argument(
         "-o", "--output", type=_path, metavar="FILE", help="instead of standard output, which - stands for"

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.store import Store
+from tui_host.capture.store_pruning import Limits, prune
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, output
-from tui_host.errors import JSON, StoreError, TuiHostError
+from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.capture.sessions import SessionInfo
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def sessions(arguments: Arguments, settings: Settings) -> int:
     """Do the command's action."""
     path = settings.data_dir / "tui-host.db"
-    with _opened(path, write=arguments.action == "delete") as store:
+    with _opened(path, write=arguments.action in {"delete", "prune"} and not arguments.dry_run) as store:
         for notice in (*settings.notices, *(store.notices if store is not None else ())):
             diagnostics.tell(notice)
         if arguments.action == "list":
@@ -38,6 +39,8 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
                 _show(store, arguments)
             case "export":
                 _export(store, arguments)
+            case "prune":
+                _prune(store, arguments, settings)
             case _:
                 return _delete(store, arguments)
     return diagnostics.DONE
@@ -155,3 +158,33 @@ def _delete(store: Store, arguments: Arguments) -> int:
     if arguments.json:
         output.value({"deleted": deleted})
     return diagnostics.DONE if len(deleted) == len(found) else diagnostics.FAILED
+
+
+def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
+    """Remove what is beyond the limits typed, else beyond those configured."""
+    is_typed = arguments.older_than is not None or arguments.max is not None
+    keep, most = (arguments.older_than, arguments.max) if is_typed else (settings.store.keep, settings.store.max)
+    if keep is None and most is None:
+        raise SettingsError(
+            "nothing says how much is kept",
+            "sessions prune",
+            "type --older-than 90d or --max 5GB, or set keep and max in [store]",
+        )
+    before_ns = None if keep is None else time.time_ns() - int(keep * 1_000_000_000)
+    pruned = prune(store, Limits(before_ns=before_ns, max_bytes=most), dry=arguments.dry_run)
+    if not pruned.is_whole:
+        diagnostics.tell("another process still reads the file, so traces may stay until it ends")
+    if arguments.json:
+        gone: dict[str, list[JSON]] = {"session": [], "capture": [], "copy": []}
+        for old in pruned.gone:
+            gone[old.thing].append(old.name)
+        names = {"sessions": gone["session"], "captures": gone["capture"], "copies": gone["copy"]}
+        output.value({**names, "freed": pruned.freed, "dry_run": arguments.dry_run})
+        return
+    for old in pruned.gone:
+        words = (
+            f"{old.name}  {visible(old.title, newlines=False)}" if old.thing == "session" else f"{old.thing} {old.name}"
+        )
+        output.text(f"{'would remove' if arguments.dry_run else 'removed'} {words}")
+    freed = f"{'about ' if arguments.dry_run else ''}{pruned.freed / 1_000_000:.1f} MB"
+    diagnostics.tell(f"{len(pruned.gone) or 'nothing'} {'to remove' if arguments.dry_run else 'removed'}, {freed}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeGuard, TypeVar
 
 from tui_host.errors import JSON
@@ -12,6 +12,7 @@ from tui_host.settings.report import Report, found, nearest, shown
 from tui_host.settings.schema import REFERENCE, Template
 
 T = TypeVar("T", bound=str)
+N = TypeVar("N", bound=float)
 
 DEEPEST = 32
 """How deep tables and arrays may lie in each other."""
@@ -23,6 +24,21 @@ _DURATION = re.compile(r"(\d{1,9})\s*([smhdw])")
 _SIZE = re.compile(r"(\d{1,9})\s*(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def duration_of(text: str) -> float | None:
+    """Seconds, out of text such as `90d`, `12h`, `30m`; None for any other."""
+    match = _DURATION.fullmatch(text)
+    return None if match is None else float(int(match.group(1)) * _SECONDS[match.group(2)])
+
+
+def size_of(text: str) -> int | None:
+    """Bytes, out of text such as `5GB` or `500MB`, where `GiB` counts by 1024; None for any other."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return None
+    unit = match.group(2).lower()
+    return int(match.group(1)) * (1024 if "i" in unit else 1000) ** _POWERS[unit[0]]
 
 
 def is_table(value: object) -> TypeGuard[dict[str, object]]:
@@ -121,16 +137,11 @@ class Table:
 
     def duration(self, key: str) -> float | None:
         """Seconds, out of text such as `90d`, `12h`, `30m`."""
-        match = self._matched(key, _DURATION, "a duration", "90d, 12h or 30m")
-        return None if match is None else float(int(match.group(1)) * _SECONDS[match.group(2)])
+        return self._converted(key, duration_of, "a duration", "90d, 12h or 30m")
 
     def size(self, key: str) -> int | None:
         """Bytes, out of text such as `5GB` or `500MB`; `GiB` counts by 1024."""
-        match = self._matched(key, _SIZE, "a size", "5GB or 500MB")
-        if match is None:
-            return None
-        unit = match.group(2).lower()
-        return int(match.group(1)) * (1024 if "i" in unit else 1000) ** _POWERS[unit[0]]
+        return self._converted(key, size_of, "a size", "5GB or 500MB")
 
     def template(self, key: str, *, hidden: bool = False) -> Template | None:
         """A string that may hold references."""
@@ -226,14 +237,14 @@ class Table:
             )
         return value
 
-    def _matched(self, key: str, pattern: re.Pattern[str], what: str, examples: str) -> re.Match[str] | None:
+    def _converted(self, key: str, convert: Callable[[str], N | None], what: str, examples: str) -> N | None:
         value = self._get(key)
         if value is None:
             return None
-        match = pattern.fullmatch(value) if isinstance(value, str) else None
-        if match is None:
+        converted = convert(value) if isinstance(value, str) else None
+        if converted is None:
             self.mistake(key, f"{found(value)}, expected {what}", f"write it in quotes, like {examples}")
-        return match
+        return converted
 
 
 def _key(key: str) -> str:
