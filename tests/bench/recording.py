@@ -130,44 +130,52 @@ def run(table: Table) -> None:
                 goal,
                 note=f"best of {rounds} rounds, worst {worst * 1e6:.0f} µs",
             )
+    table.heading("recording", "a conversation on the disk, an event of an answer a record")
     for shape in SHAPES:
         run_conversation(table, Traffic(shape, 40 if table.is_quick else 200))
 
 
 def run_conversation(table: Table, traffic: Traffic) -> None:
-    """A whole conversation with its answers on the disk, and each request's body back."""
+    """A whole conversation with its answers on the disk, its requests alone, and each request's body back."""
+    drafts = list(traffic.drafts())
+    what = f"{traffic.turns} turns, {traffic.shape}"
     with tempfile.TemporaryDirectory() as name:
-        path = Path(name, "tui-host.db")
-        store = Store.open(path)
-        recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture="c")
-        total = 0
-        kept: list[tuple[str, bytes]] = []
-        for draft in traffic.drafts():
-            recorder.append(draft)
-            total += len(draft.data)
-            if draft.kind == "request" and draft.exchange:
-                kept.append((draft.exchange, draft.data))
-        assert recorder.close(300)
-        store.close(300)
-        size = sum(file.stat().st_size for file in path.parent.iterdir())
-        what = f"{traffic.turns} turns, {traffic.shape}"
-        bodies = sum(len(body) for _, body in kept)
-        note = f"{size / 1e6:.2f} MB of {total / 1e6:.1f}, {bodies / 1e6:.1f} in requests"
-        table.figure(f"{what}: of its bytes on disk", size / total, "×", at_most(0.04), note=note)
-        slowest = slowest_body(Store.open_to_read(path), kept)
-        table.figure(f"{what}: slowest body back", slowest, "s", at_most(0.010))
+        size = size_on_disk(Path(name, "whole"), drafts)
+        total = sum(len(draft.data) for draft in drafts)
+        table.figure(
+            f"{what}: on disk", size / total, "×", at_most(0.04), note=f"{size / 1e6:.2f} MB of {total / 1e6:.1f}"
+        )
+        requests = [draft for draft in drafts if draft.kind == "request"]
+        size, total = size_on_disk(Path(name, "requests"), requests), sum(len(draft.data) for draft in requests)
+        table.figure(
+            "  its requests alone", size / total, "×", at_most(0.04), note=f"{size / 1e6:.2f} MB of {total / 1e6:.1f}"
+        )
+        table.figure("  slowest body back", slowest_body(Path(name, "whole"), requests), "s", at_most(0.010))
 
 
-def slowest_body(store: Store, kept: Sequence[tuple[str, bytes]]) -> float:
+def size_on_disk(folder: Path, drafts: Sequence[Draft]) -> int:
+    """Bytes of the files, once all of it is recorded and closed."""
+    folder.mkdir()
+    store = Store.open(folder / "tui-host.db")
+    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture="c")
+    for draft in drafts:
+        recorder.append(draft)
+    assert recorder.close(300)
+    assert store.close(300)
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+def slowest_body(folder: Path, requests: Sequence[Draft]) -> float:
     """The longest that a request's body takes, the best of three for each; all are what was sent."""
+    store = Store.open_to_read(folder / "tui-host.db")
     slowest = 0.0
-    for exchange, body in kept:
+    for draft in requests:
         times: list[float] = []
         for _ in range(3):
             began = time.perf_counter()
-            found = store.body("c", exchange, "request")
+            found = store.body("c", draft.exchange or "", "request")
             times.append(time.perf_counter() - began)
-            assert found == body, "byte for byte"
+            assert found == draft.data, "byte for byte"
         slowest = max(slowest, min(times))
     store.close()
     return slowest

@@ -23,12 +23,13 @@ def quick_servers(count: int) -> str:
     return "".join(f"[servers.s{number}]\ncommand = {command}\nargs = {words}\n" for number in range(count))
 
 
-def started(command: Sequence[str], home: Path) -> tuple[float, float]:
-    """Seconds to the first frame, and to a key that is pressed then."""
+def started(command: Sequence[str], home: Path) -> tuple[float, float, float]:
+    """Seconds to the first frame, to a key that is pressed then, and CPU seconds to the first frame."""
     with running(command, home) as program:
         frame = program.until(PLACEHOLDER)
+        cpu = program.cpu_seconds()
         program.type(KEY)
-        return frame - program.started, program.until(KEY) - program.started
+        return frame - program.started, program.until(KEY) - program.started, cpu
 
 
 def run(table: Table) -> None:
@@ -42,7 +43,7 @@ def run(table: Table) -> None:
             app_command(usual, THREE_SERVERS),
             app_command(large, quick_servers(20)),
         )
-        found: list[list[tuple[float, float]]] = [[], [], []]
+        found: list[list[tuple[float, float, float]]] = [[], [], []]
         for number in range(rounds + 1):
             for command, times in zip(commands, found, strict=True):
                 seen = started(command, Path(name))
@@ -54,6 +55,6 @@ def run(table: Table) -> None:
         ("three servers, a hundred sessions", with_three, 1.25),
         ("twenty servers, a session of 2,000 messages kept", with_twenty, 1.4),
     ):
-        for place, event in enumerate(("first frame", "first key")):
+        for place, event in enumerate(("first frame", "first key", "  CPU to the first frame")):
             ours, theirs = ([each[place] for each in some] for some in (times, bare))
-            table.ratio(f"{event}: {what}", ours, theirs, at_most(most))
+            table.ratio(f"{event}: {what}" if place < 2 else event, ours, theirs, at_most(most) if place < 2 else None)
