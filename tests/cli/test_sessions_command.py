@@ -9,6 +9,7 @@ import stat
 from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 
@@ -244,3 +245,26 @@ def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) ->
     assert b"kingfisher-4711" not in left
     assert b"tell me a word" not in left
     assert b"stays-0815" in left
+
+
+def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, text("one"), text("two")) as place:
+        first = str(place.ask("--json", "the oldest").json["session"])
+        second = str(place.ask("--json", "the newest").json["session"])
+        nothing = place.run("sessions", "prune")
+        assert nothing.code == 2
+        assert "--older-than 90d" in nothing.err
+        assert place.run("sessions", "prune", "--older-than", "soon").code == 2
+        kept = place.run("sessions", "prune", "--older-than", "90d", "--json")
+        assert (kept.code, kept.json["sessions"]) == (0, [])
+        dry = place.run("sessions", "prune", "--max", "1KB", "--dry-run")
+        assert [line.split()[:3] for line in dry.text.splitlines()][:2] == [
+            ["would", "remove", first],
+            ["would", "remove", second],
+        ]
+        assert [session["id"] for session in place.listed()] == [second, first]
+        gone = place.run("sessions", "prune", "--max", "1KB", "--json").json
+        assert gone["sessions"] == [first, second]
+        assert gone["dry_run"] is False
+        assert place.listed() == []
+        assert b"the oldest" not in place.files()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -11,7 +10,7 @@ from tui_host.capture.schema import SEQ_BITS
 from tui_host.capture.store_deletion import SLICE, copies_of, delete_capture, delete_records, give_back
 from tui_host.capture.store_places import SQLValue
 from tui_host.capture.store_writer import in_transaction
-from tui_host.errors import TuiHostError
+from tui_host.errors import StoreError, TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.capture.store import Store
@@ -131,10 +130,12 @@ def _candidates(store: Store) -> Iterator[Old]:
 def _remove(store: Store, old: Old) -> bool:
     match old.thing:
         case "session":
-            with suppress(TuiHostError):  # another process has it open since
+            try:
                 store.sessions.remove(old.name)
-                return True
-            return False
+            except StoreError:
+                raise
+            except TuiHostError:
+                return False  # another process has it open since
         case "copy":
             store.path.with_name(old.name).unlink(missing_ok=True)
         case "capture":

@@ -14,6 +14,7 @@ from tui_host.chat.policy import Approver, Policy, Refuse
 from tui_host.chat.session import Session, Source, session_id
 from tui_host.errors import ModelError, StoreError, TuiHostError
 from tui_host.host.keeping import StoreKeeper, stored_session
+from tui_host.host.pruning import keep_within
 from tui_host.settings.schema import ModelRef, Template
 from tui_host.settings.secrets import secret_headers, secrets_of
 
@@ -173,6 +174,8 @@ class Host:
         async with anyio.create_task_group() as group:
             self._group = group
             group.start_soon(self.pool.run)
+            if self.store is not None:
+                group.start_soon(keep_within, self.store, self.settings.store, self._stop, self.notices)
             self._ready.set()
             for session in self._waiting:
                 self._start(session)

@@ -1,0 +1,63 @@
+"""`[store] keep` and `max` are respected while the program runs: what is old goes, what is open stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.capture.test_store_pruning import keep_session
+from tests.capture.test_store_sessions import FIRST
+from tests.host.test_host import configured, serving, until
+from tui_host.capture.store import Store
+from tui_host.host import pruning
+from tui_host.settings.schema import Store as StoreSettings
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "FIRST_SECONDS", 0)
+
+
+def an_old_session(folder: Path) -> None:
+    store = Store.open(folder / "data" / "tui-host.db")
+    keep_session(store, FIRST, 1, count=5)
+    store.close()
+
+
+async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_open_stays(tmp_path: Path) -> None:
+    an_old_session(tmp_path)
+    settings = replace(configured(tmp_path), store=StoreSettings(keep=3600))
+
+    async with serving(settings) as host:
+        store = host.store
+        assert store is not None
+        session = host.new_session()
+        session.begin_turn("hello")
+        await until(lambda: store.sessions.get(session.id) and not store.sessions.get(FIRST))
+
+        assert [info.id for info in store.sessions.list()] == [session.id]
+        assert host.notices == []
+
+
+async def test_without_limits_nothing_goes(tmp_path: Path) -> None:
+    an_old_session(tmp_path)
+
+    async with serving(configured(tmp_path)) as host:
+        assert host.store is not None
+        assert host.store.sessions.get(FIRST)
+
+
+async def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
+    an_old_session(tmp_path)
+    store = Store.open(tmp_path / "data" / "tui-host.db")
+    trigger = "CREATE TRIGGER kept BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'not now'); END"
+    store.run(lambda connection: connection.execute(trigger))
+    store.close()
+
+    async with serving(replace(configured(tmp_path), store=StoreSettings(keep=3600))) as host:
+        await until(lambda: host.notices)
+
+        assert "could not be removed" in host.notices[0]
+        assert "not now" in host.notices[0]
