@@ -105,7 +105,7 @@ def _words(page: Page, inline: Token, style: Style | None = None) -> Words:
 def _draw_table(page: Page, block: Sequence[Token], needs: Sequence[Need], *, head: bool) -> None:
     if page.trace is not None:
         first, last = block[0].map or [0, 0]
-        page.trace.tables.append((page.trace.place_in(first, 0), page.trace.place_in(last - 1, 0)))
+        page.trace.tables.append((page.trace.place_in(first, 0), page.trace.end_of(last - 1)))
     draw_table(page, read_table(block, page.inks, page.trace), needs, head=head)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from copy import deepcopy
 
@@ -12,11 +13,14 @@ from tui_host.tui.markdown.blocks import draw_piece
 from tui_host.tui.markdown.cutter import Cutter
 from tui_host.tui.markdown.heights import Heights
 from tui_host.tui.markdown.inks import Inks
+from tui_host.tui.markdown.origins import Trace
 from tui_host.tui.markdown.page import Line, Page
 from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.markdown.pieces import Piece, estimate
 
 EMPTY = Line(Strip([]))
+TRACES = 64
+"""Pieces of which it is kept where their characters come from: more than a screen shows."""
 
 
 class Budget:
@@ -54,7 +58,9 @@ class Document:
         self._lines: list[list[Line] | None] = []
         self._heights = Heights()
         self._tail: list[Line] = []
+        self._tail_piece: Piece | None = None
         self._tail_drawn = False
+        self._traces: dict[int, tuple[Piece, int, Trace]] = {}
         self._rest = estimate(self._source, self._width) if self._source else 0
         self._dirty = 0
 
@@ -111,13 +117,14 @@ class Document:
             found.clear()
             if budget.spent:
                 self._rest = estimate(self._source[self._cutter.position :], self._width)
-                self._tail = []
+                self._tail, self._tail_piece = [], None
                 return
         self._draw_tail()
 
     def _draw_tail(self) -> None:
         piece = self._cutter.rest(self._source)
         before = self._tail
+        self._tail_piece = piece
         self._tail = [] if piece is None else self._draw(piece)
         same = 0
         for old, new in zip(before, self._tail, strict=False):
@@ -129,8 +136,8 @@ class Document:
         self._tail_drawn = True
         self._rest = 0
 
-    def _draw(self, piece: Piece) -> list[Line]:
-        page = Page(self._width, self._inks)
+    def _draw(self, piece: Piece, trace: Trace | None = None) -> list[Line]:
+        page = Page(self._width, self._inks, trace=trace)
         # A copy: what an open end seems to define must not outlive it.
         draw_piece(page, piece, deepcopy(self._cutter.references))
         return page.lines
@@ -185,6 +192,61 @@ class Document:
         self._make(block)
         lines = self._lines[block] or []
         return lines[inside] if inside < len(lines) else EMPTY
+
+    # What selecting asks; all numbers of pieces may be that of the open end.
+
+    @property
+    def source(self) -> str:
+        """What it was told, with newlines as line ends."""
+        return self._source
+
+    @property
+    def length(self) -> int:
+        """Characters of the source."""
+        return len(self._source)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is drawn as it is written."""
+        return self._as_text
+
+    def lines_at(self, line: int) -> tuple[int, int, list[Line]]:
+        """The piece at a line: its number, the line in it, and its lines."""
+        total = self._heights.total
+        if line >= total:
+            return len(self._pieces), line - total, self._tail
+        number, inside = self._heights.find(line)
+        self._make(number)
+        return number, inside, self._lines[number] or []
+
+    def piece_of(self, offset: int) -> int:
+        """The number of the piece that a character of the source is in, or that is next before it."""
+        number = bisect_right(self._pieces, offset, key=lambda piece: piece.begin)
+        if number == len(self._pieces) and self._tail_piece is not None and self._tail_piece.begin <= offset:
+            return number
+        return max(0, number - 1)
+
+    def piece_lines(self, number: int) -> tuple[int, list[Line]]:
+        """A piece's first line, and its lines."""
+        if number >= len(self._pieces):
+            return self._heights.total, self._tail
+        self._make(number)
+        return self._heights.start(number), self._lines[number] or []
+
+    def trace(self, number: int) -> Trace:
+        """Where the characters of a piece come from. Draws it once more, and keeps some of what it learnt."""
+        piece = self._pieces[number] if number < len(self._pieces) else self._tail_piece
+        if piece is None:
+            return Trace(Piece(kind="text", source="", start=len(self._source)))
+        known = self._traces.get(number)
+        if known is not None and known[0] is piece and known[1] == self._width:
+            return known[2]
+        if len(self._traces) >= TRACES:
+            self._traces.clear()
+        trace = Trace(piece)
+        self._draw(piece, trace)
+        self._traces[number] = (piece, self._width, trace)
+        return trace
 
     def take_dirty(self) -> int:
         """From which line on it looks different since this was last asked; its height if it does not."""

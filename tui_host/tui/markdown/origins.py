@@ -99,6 +99,11 @@ class Trace:
         """A character of the piece's source in the whole one."""
         return self._starts[min(line, len(self._starts) - 1)] + column
 
+    def end_of(self, line: int) -> int:
+        """Where a line of the piece's source ends in the whole one."""
+        line = max(0, min(line, len(self._starts) - 1))
+        return self._starts[line] + len(self._lines[line])
+
     def offsets(self, inline: Token) -> list[int]:
         """For each character of an inline token's content, and its end, where it stands in the whole source."""
         found: list[int] = []
@@ -156,6 +161,10 @@ class Trace:
     def place_of(self, offset: int) -> int:
         """The first place that stands for a character of the source, or for one after it."""
         return next((place for place, (_, end) in enumerate(self.ranges) if end > offset), max(0, len(self.text) - 1))
+
+    def is_in_table(self, offset: int) -> bool:
+        """Whether a character belongs to a table."""
+        return any(start <= offset < end for start, end in self.tables)
 
     def wraps_at(self, offset: int) -> list[Wrap]:
         """The markup around a character, outermost first."""

@@ -34,6 +34,13 @@ class Piece:
     opened: int = -1
     opening: str = ""
 
+    @property
+    def begin(self) -> int:
+        """Where what it alone draws begins in the whole source."""
+        if self.kind == "table" and not self.begins:
+            return self.start + self.source.find("\n", self.source.find("\n") + 1) + 1
+        return self.start
+
     def estimate(self, width: int) -> int:
         """About how many lines it will take."""
         return int(self.gap) + estimate(self.source, width)

@@ -178,7 +178,7 @@ class MainScreen(Screen[None]):
         """What the inspector reads from, None before the host is open."""
         return self._source
 
-    def current_source(self) -> str:
+    def current_source(self) -> tuple[str, str]:
         """What is copied from the prompt, where nothing is selected: the chat's current item, else its last."""
         return self.query_one(Transcript).current_source()
 

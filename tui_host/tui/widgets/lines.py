@@ -152,6 +152,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return self.scroll_offset.y
 
     @property
+    def is_dragged(self) -> bool:
+        """Whether what ends with the present click was no click: then nobody acts on it."""
+        return False
+
+    @property
     def at_tail(self) -> bool:
         """Whether the reader is at the end, so that a view which follows goes with it."""
         return self._at_tail
@@ -271,7 +276,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         """Make the clicked line current; open it if it was."""
         number = event.y - self.gutter.top + self.scroll_offset.y
-        if not self.HAS_CURSOR or not 0 <= number < self.line_count():
+        if self.is_dragged or not self.HAS_CURSOR or not 0 <= number < self.line_count():
             return
         event.stop()
         if number == self.cursor:

@@ -19,14 +19,15 @@ from tui_host.chat.conversation import CallItem, Conversation
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown import inks
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.widgets.lines import LineView
 from tui_host.tui.widgets.lines_inks import inks_of
+from tui_host.tui.widgets.selecting import SelectingView
 from tui_host.tui.widgets.transcript_column import Column
 from tui_host.tui.widgets.transcript_empty import Empty
 from tui_host.tui.widgets.transcript_items import Look, opens, source_of
+from tui_host.tui.widgets.transcript_selection import TranscriptSelection
 
 
-class Transcript(LineView):
+class Transcript(SelectingView):
     """A conversation's items below each other. `sync` takes in what is new; call it at screen rate."""
 
     FOLLOWS = True
@@ -68,6 +69,7 @@ class Transcript(LineView):
 
     def show(self, conversation: Conversation) -> None:
         """Show another conversation, from its end."""
+        self.selection = None
         self._column = Column(conversation)
         self._anchor = (0, 0)
         self._at_tail = True
@@ -97,8 +99,12 @@ class Transcript(LineView):
         elif not self._working and not column.are_done(self.top, self.top + self.view_height - 1):
             self._work()  # Markdown can be read now
 
-    def current_source(self) -> str:
-        """The current item as text, else the last one that says something: Markdown of an answer, a call with its result."""
+    def current_source(self) -> tuple[str, str]:
+        """What is selected, else the current item, else the last one that says something, in a word and as text."""
+        return self.selected_source() or ("message", self._item_source())
+
+    def _item_source(self) -> str:
+        """An item as text: the Markdown of an answer, a call with its result."""
         conversation = self._column.conversation
         if self.current is not None and self.current < len(conversation):
             return source_of(conversation[self.current])
@@ -156,7 +162,19 @@ class Transcript(LineView):
                 self.scroll_to(y=top, animate=False, force=True)
         self._placing = False
 
-    # What the base asks.
+    # What the bases ask.
+
+    @property
+    @override
+    def selectable(self) -> TranscriptSelection | None:
+        return TranscriptSelection(self._column) if len(self._column) and self._column.look is not None else None
+
+    @override
+    def first_point(self) -> tuple[int, int]:
+        number = self.current
+        if number is None or number >= len(self._column):
+            return self.top, 0
+        return max(self.top, self._column.heights.start(number) + self._column.gap(number)), 0
 
     @override
     def line_count(self) -> int:
@@ -300,6 +318,8 @@ class Transcript(LineView):
     def on_click(self, event: events.Click) -> None:
         """Make the clicked item current; on a call, or on the line of the thinking, open or close it too."""
         event.stop()
+        if self.is_dragged:
+            return
         line = event.y - self.gutter.top + self.top
         if not len(self._column):
             if 0 <= line < len(self._empty_rows) and self._empty_rows[line][1]:

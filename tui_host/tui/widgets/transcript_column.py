@@ -79,6 +79,10 @@ class Column:
         """Whether an item is drawn."""
         return number in self._shown
 
+    def shown(self, number: int) -> Shown | None:
+        """A drawn item."""
+        return self._shown.get(number)
+
     def are_done(self, first: int, last: int) -> bool:
         """Whether the drawn items between two lines need no more time."""
         if not len(self.heights):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import assert_never
 
 from rich.segment import Segment
@@ -46,6 +47,16 @@ class Look:
     inks: Inks
     again_key: str = "ctrl+r"
     mask: Callable[[str], str] = str
+
+
+class Rank(IntEnum):
+    """The parts of an answer, whichever of them are shown."""
+
+    LINE = 0
+    THINKING = 1
+    GAP = 2
+    TEXT = 3
+    ENDING = 4
 
 
 class Shown:
@@ -92,15 +103,25 @@ class Shown:
         """Whether it needs no more time."""
         return all(part.done for part in self._parts)
 
-    def line(self, number: int) -> Strip:
-        """One of its lines."""
+    @property
+    def parts(self) -> Sequence[Part]:
+        """What it is made of, from top to bottom."""
+        return self._parts
+
+    def part_at(self, number: int) -> tuple[Part | None, int]:
+        """The part at one of its lines, and the line in that; no part in the gap before it."""
         number -= self.gap
         if number >= 0:
             for part in self._parts:
                 if number < part.height:
-                    return part.line(number)
+                    return part, number
                 number -= part.height
-        return Strip([])
+        return None, 0
+
+    def line(self, number: int) -> Strip:
+        """One of its lines."""
+        part, inside = self.part_at(number)
+        return Strip([]) if part is None else part.line(inside)
 
     def advance(self, budget: Budget) -> None:
         """Work on, as long as there is time."""
@@ -185,29 +206,31 @@ class _Builder:
         *,
         final: bool = True,
         plain: bool = False,
-        style: Style | None = None,
+        rank: int = 0,
     ) -> Flow:
         document = self._document(name, source, final=final, plain=plain)
-        return Flow(document, edge, self._look.width, self._look.inks, style=style)
+        inks = self._look.inks
+        style = inks["dim"] if name == "thinking" else None
+        return Flow(document, edge, self._look.width, inks, rank=rank, style=style)
 
     def _answer(self, item: AnswerItem, *, is_open: bool) -> list[Part]:
         look = self._look
         parts: list[Part] = []
         final = item.state != "streaming"
         if item.thinking:
-            parts.append(Fixed(thinking_rows(item, look.width, look.inks, is_open=is_open)))
+            parts.append(Fixed(thinking_rows(item, look.width, look.inks, is_open=is_open), Rank.LINE))
             if is_open:
-                dim = look.inks["dim"]
                 edge = Segment(f" {look.inks.glyphs.thin} ", look.inks["rule"])
                 ended = final or bool(item.text)
-                parts.append(self._flow("thinking", item.thinking, edge, final=ended, plain=True, style=dim))
+                thinking = self._flow("thinking", item.thinking, edge, final=ended, plain=True, rank=Rank.THINKING)
+                parts.append(thinking)
             if item.text:
-                parts.append(Fixed([[]]))
+                parts.append(Fixed([[]], Rank.GAP))
         if item.text:
-            parts.append(self._flow("text", item.text, Segment(" ", Style.null()), final=final))
+            parts.append(self._flow("text", item.text, Segment(" ", Style.null()), final=final, rank=Rank.TEXT))
         ending = end_rows(item, look.width, look.inks)
         if ending:
-            parts.append(Fixed(ending))
+            parts.append(Fixed(ending, Rank.ENDING))
         return parts
 
     def _call(self, item: CallItem, *, is_open: bool) -> list[Part]:
@@ -226,8 +249,9 @@ class _Builder:
     def _detail(self, parts: list[Part], name: str, text: str) -> None:
         inks = self._look.inks
         edge = f"   {inks.glyphs.thin} "
-        parts.append(Fixed([[Segment(edge, inks["rule"]), Segment(name, inks["label"])]]))
-        parts.append(self._flow(name, text or "(none)", Segment(edge, inks["rule"]), plain=True))
+        rule = Segment(edge, inks["rule"])
+        parts.append(Fixed([[rule, Segment(name, inks["label"])]], len(parts)))
+        parts.append(self._flow(name, text or "(none)", rule, plain=True, rank=len(parts)))
 
 
 def indented(text: str) -> str:

@@ -15,7 +15,13 @@ from tui_host.tui.markdown.inks import Inks
 
 
 class Part(Protocol):
-    """Some lines of an item."""
+    """Some lines of an item.
+
+    Attributes:
+        rank: Its place among the item's parts, whichever of them are there.
+    """
+
+    rank: int
 
     @property
     def height(self) -> int:
@@ -49,7 +55,8 @@ class Fixed:
 
     done = True
 
-    def __init__(self, lines: Sequence[Sequence[Segment]]) -> None:
+    def __init__(self, lines: Sequence[Sequence[Segment]], rank: int = 0) -> None:
+        self.rank = rank
         self._lines = [Strip(line) for line in lines]
         self._fresh = True
 
@@ -83,12 +90,18 @@ class Flow:
     """A document behind a left rule or indentation that it cannot leave."""
 
     def __init__(
-        self, document: Document, edge: Segment, width: int, inks: Inks, *, style: Style | None = None
+        self, document: Document, edge: Segment, width: int, inks: Inks, *, rank: int = 0, style: Style | None = None
     ) -> None:
         self.document = document
+        self.rank = rank
         self._edge = edge
         self._style = style
-        document.fit(max(1, width - cell_len(edge.text)), inks)
+        document.fit(max(1, width - self.indent), inks)
+
+    @property
+    def indent(self) -> int:
+        """Cells before the document's own."""
+        return cell_len(self._edge.text)
 
     @property
     def height(self) -> int:
@@ -105,7 +118,7 @@ class Flow:
         strip = self.document.line(number).strip
         if self._style is not None:
             strip = strip.apply_style(self._style)
-        return Strip([self._edge, *strip], strip.cell_length + cell_len(self._edge.text))
+        return Strip([self._edge, *strip], strip.cell_length + self.indent)
 
     def advance(self, budget: Budget) -> None:
         """Cut on."""

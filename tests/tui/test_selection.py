@@ -1,0 +1,123 @@
+"""Selecting and copying: by mouse, by keys, in transcript, list and details; it stays on its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+import pytest
+from rich.style import Style
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from typing_extensions import override
+
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
+from tui_host.tui.markdown.parser import load
+from tui_host.tui.widgets.selecting import SelectingView
+from tui_host.tui.widgets.transcript import Transcript
+
+ANSWER = """\
+## The *sum* of it
+
+Some **bold words** and a [link](https://e.example/) here.
+
+- first item
+- second `code` item
+
+```python
+def f(x):
+    return x
+```
+
+| a | b |
+|---|---|
+| 1 | 中文 |
+
+The end."""
+CALL = CallItem(
+    turn=1, step=1, call="c1", server="math", tool="add", asked="{}", sent='{"a":1}', state="done", result="30"
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def parser() -> None:
+    load()
+
+
+class Chat(App[None]):
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__()
+        self.view = Transcript(conversation)
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+
+def a_chat(text: str = ANSWER) -> Conversation:
+    conversation = Conversation()
+    conversation.add(UserItem(turn=1, text="what is it?"))
+    conversation.add(CALL)
+    conversation.add(AnswerItem(turn=1, step=1, text=text, state="done"))
+    return conversation
+
+
+async def settled(pilot: Pilot[None], view: Transcript) -> None:
+    view.sync()
+    for _ in range(5):
+        await pilot.pause()
+
+
+async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
+    with anyio.fail_after(5):
+        while not is_so():
+            await pilot.pause()
+
+
+def row_of(view: SelectingView, words: str) -> tuple[int, int]:
+    """Cell and line on the screen where words begin."""
+    for y in range(view.view_height):
+        text = view.render_line(y).text
+        if words in text:
+            return text.index(words), y
+    raise AssertionError(words)
+
+
+async def drag(pilot: Pilot[None], view: SelectingView, start: tuple[int, int], end: tuple[int, int]) -> None:
+    await pilot.mouse_down(view, offset=start)
+    await pilot.hover(view, offset=end)
+    await pilot.mouse_up(view, offset=end)
+    await pilot.pause()
+
+
+def selected(view: SelectingView) -> str:
+    return (view.selected_source() or ("", ""))[1]
+
+
+def marked(view: SelectingView) -> str:
+    """What is drawn as selected, lines joined by a bar."""
+    colour = view.screen.get_component_rich_style("screen--selection").bgcolor
+    rows = [
+        "".join(text for text, style, _ in view.render_line(y) if (style or Style.null()).bgcolor == colour)
+        for y in range(view.view_height)
+    ]
+    return "|".join(row for row in rows if row)
+
+
+async def test_a_drag_selects_the_source_of_what_it_passes_over() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 30)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "bold words")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        assert (selected(view), marked(view)) == ("bold", "bold")
+        await drag(pilot, view, (x, y), (x + 9, y))
+        assert selected(view) == "**bold words**"
+        await drag(pilot, view, (x + 5, y), (x + 14, y))
+        assert selected(view) == "**words** and "
+        to_x, to_y = row_of(view, "first item")
+        await drag(pilot, view, (x + 5, y), (to_x + 4, to_y))
+        assert selected(view) == "**words** and a [link](https://e.example/) here.\n\n- first"
+        await drag(pilot, view, (to_x + 4, to_y), (x + 5, y))
+        assert selected(view) == "**words** and a [link](https://e.example/) here.\n\n- first"
