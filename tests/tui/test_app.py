@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.tui.app_running import Running
+from tui_host.capture.record import Draft
 from tui_host.chat.conversation import AnswerItem, CallItem
 from tui_host.errors import JSON
 from tui_host.settings.schema import ModelRef
@@ -65,6 +66,18 @@ async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_ever
     requests = [row for row in source.ladder.rows if row.kind == "request" and row.lane == "llm"]
     assert [source.body(row) for row in requests] == [kept[row.capture, row.seq] for row in requests]
     assert len(requests) == 4
+
+
+async def test_an_app_where_nothing_happens_looks_at_nothing(app: Running) -> None:
+    await app.until_ready()
+    await app.until(lambda: not app.main.has_news)
+    await app.press("h")
+    assert app.main.has_news
+    await app.until(lambda: not app.main.has_news)
+    assert app.host.recorder is not None
+    app.host.recorder.append(Draft(wire="host", peer="host", direction="in", kind="line", data=b"news"))
+    await app.until(lambda: app.main.has_news)
+    await app.until(lambda: not app.main.has_news)
 
 
 async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(app: Running) -> None:

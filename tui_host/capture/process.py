@@ -18,7 +18,7 @@ import anyio
 from tui_host.errors import ServerError
 
 _STEP = 0.02
-"""Seconds between two looks at a process that is about to end: a wait for it would also wait for its pipes."""
+"""Seconds between two looks at a process that is about to end, where the system does not tell: a wait for it would also wait for its pipes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +94,8 @@ class Process:
     async def wait(self, seconds: float, *, step: float = _STEP) -> bool:
         """Wait until it has ended, whoever still holds its pipes; whether it has within this time."""
         with anyio.move_on_after(seconds):
+            if self.exit_code is None:  # else the number may be another's by now
+                await _readable_at_its_end(self.pid)
             while self.exit_code is None:
                 await anyio.sleep(step)
         return self.exit_code is not None
@@ -124,6 +126,18 @@ class Process:
         self.signal_group(signal.SIGKILL)
         self._over = True
         self._popen.poll()
+
+
+async def _readable_at_its_end(pid: int) -> None:
+    """Wait for the end of a child without looking again and again, where the system can tell of it; else return at once."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except (AttributeError, OSError):  # macOS has none, nor an old Linux; or it was waited for already
+        return
+    try:
+        await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def ending(exit_code: int) -> str:

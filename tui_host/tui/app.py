@@ -92,7 +92,7 @@ class TuiHost(App[int]):
         self._note: TuiHostError | None = None
         self._clean = Clean()
         self._skipped = False
-        self._is_open = False
+        self._is_open = self._is_looking = False
         chosen = host.settings.ui.ascii
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
         self._glyphs = ASCII if chosen or (chosen is None and wide) else UNICODE
@@ -115,7 +115,7 @@ class TuiHost(App[int]):
         self.theme = self.host.settings.ui.theme or THEME
         self.set_class(self._glyphs is ASCII, "-ascii")
         self.push_screen(MainScreen(self.host, self.session, self._glyphs))
-        self.set_interval(RATE, self._look)
+        self.run_worker(self._keep_looking())
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
@@ -124,8 +124,23 @@ class TuiHost(App[int]):
         self.first_frame.set()
         self.run_worker(load, thread=True)  # Markdown is plain text until its parser is there
 
+    async def _keep_looking(self) -> None:
+        """Look whenever there may be something new, at most at the screen's rate."""
+        while True:
+            await asyncio.sleep(RATE)
+            if self.is_running and not self._is_looking and self._has_news:
+                self._is_looking = self.call_later(self._look)
+
+    @property
+    def _has_news(self) -> bool:
+        """Whether a look may find something; costs next to nothing."""
+        main = self.main
+        is_main = main is not None and self.screen is main and self._is_open and self.host.fault is None
+        return not is_main or main is None or main.has_news
+
     def _look(self) -> None:
-        """Let what is on screen take in what is new. Costs nothing where nothing is."""
+        """Let what is on screen take in what is new."""
+        self._is_looking = False
         if not self.is_running:
             return  # the screens are being taken down
         if not self.first_frame.is_set():
@@ -179,6 +194,8 @@ class TuiHost(App[int]):
     async def on_event(self, event: events.Event) -> None:
         """The one place that keeps the quiet period: a key typed before the question was up never decides."""
         main = self.main
+        if main is not None and isinstance(event, events.InputEvent | events.Paste):
+            main.look_on()
         if main is not None and isinstance(event, PRESSES):
             if self.screen is not main:
                 main.note(event)

@@ -32,11 +32,13 @@ class SessionSource:
     Attributes:
         ladder: The rows folded so far.
         live: More may come.
+        is_settled: The last look folded all that there was.
     """
 
     def __init__(self, host: Host, session: Session) -> None:
         self.ladder = Ladder()
         self.live = True
+        self.is_settled = False
         self._host = host
         self._session = session
         self._seen = 0
@@ -52,8 +54,9 @@ class SessionSource:
     def look(self) -> None:
         """Fold what is new, as much of it as there is time for."""
         until = time.perf_counter() + LOOK_SECONDS
-        while self._look() and time.perf_counter() < until:
-            pass
+        self.is_settled = False
+        while not self.is_settled and time.perf_counter() < until:
+            self.is_settled = not self._look()
 
     def _look(self) -> bool:
         """Fold a few records, of earlier captures first; whether there were any."""

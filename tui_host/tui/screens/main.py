@@ -18,6 +18,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import UserItem
 from tui_host.tui.keys import ACTIONS
+from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.masks import mask_of
 from tui_host.tui.offers import offers
 from tui_host.tui.widgets import status
@@ -42,6 +43,8 @@ NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat"
 NARROW = 100
 """Columns below which chat and inspector take turns."""
 AS_TEXT = "A space before the / sends it as text."
+LOOK_ON_SECONDS = 1.0
+"""How long each look is a whole one after something was done by hand: lists glide, pages are made."""
 DRAFT_SECONDS = 1.0
 """How often at most the draft is put on the disk while it is written."""
 
@@ -89,6 +92,10 @@ class MainScreen(Screen[None]):
         self._asked: list[Question] = []
         self._draft_is_new = False
         self._draft_kept_at = 0.0
+        self._seen: tuple[object, ...] = ()
+        self._in_header: tuple[object, ...] = ()
+        self._is_settled = False
+        self._look_on_until = 0.0
         self._prompt = Prompt(
             commands=[(action.name, action.help) for action in ACTIONS],
             may_send=lambda: not self._session.busy,
@@ -148,6 +155,7 @@ class MainScreen(Screen[None]):
         """Take in what is new; paints only what changed."""
         if not self.is_mounted:
             return
+        self._seen = self._present()
         if self._source is None and self._host.recorder is not None:
             from tui_host.tui.source import SessionSource
 
@@ -164,12 +172,42 @@ class MainScreen(Screen[None]):
         if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:
             self.keep_draft()
         self._look_at_lines()
+        self._is_settled = self._source is None or (self._source.is_settled and self.query_one(Inspector).is_settled)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a look may find something. Costs next to nothing: it is asked at screen rate."""
+        return (
+            self._session.busy  # a clock runs
+            or self._approval is not None  # it is laid out, and its quiet period passes
+            or not self._is_settled
+            or self._draft_is_new
+            or time.monotonic() < self._look_on_until
+            or self._seen != self._present()
+        )
+
+    def _present(self) -> tuple[object, ...]:
+        """What a look depends on, as revisions and other values that are quickly compared."""
+        recorder = self._host.recorder
+        return (
+            status.told_in_header(self._host, self._session),
+            self._session.conversation.revision,
+            len(self._session.open_questions()),
+            None if recorder is None else recorder.revision,
+            self.size,
+            self.arrangement,
+            loaded(),
+        )
 
     def _look_at_lines(self) -> None:
         width = max(self.size.width - 2, 1)
         waits = len(self._session.open_questions())
         alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not self._shows_chat else ""
-        self.query_one("#header", status.Line).say(status.header(self._host, self._session, self._glyphs, width, alert))
+        told = (*status.told_in_header(self._host, self._session), width, alert)
+        if told != self._in_header:
+            self._in_header = told
+            header = status.header(self._host, self._session, self._glyphs, width, alert)
+            self.query_one("#header", status.Line).say(header)
         self.query_one("#waiting", status.Line).say(status.waiting(self._host, self._session))
         self.query_one("#keys", status.Line).say(status.keys(width))
 
@@ -277,6 +315,10 @@ class MainScreen(Screen[None]):
     def swallow(self, event: events.Event) -> bool:
         """Whether a key or click came too early to decide."""
         return self._approval is not None and self._approval.swallow(event)
+
+    def look_on(self) -> None:
+        """Something was done by hand: look whole for a while."""
+        self._look_on_until = time.monotonic() + LOOK_ON_SECONDS
 
     def note(self, event: events.Event) -> None:
         """A key or click on another screen: a question here is not answered by the next one."""

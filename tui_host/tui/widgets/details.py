@@ -170,6 +170,12 @@ class Detail(Vertical):
         """What `ctrl+c` copies: in words, and as text."""
         return self.view.current_source
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is shown that there is to see now: `sync` finds nothing to do."""
+        wanted = _Shown(self._row, self.tab, self._other_half())
+        return self._making is None and self._shown == wanted and self.view.is_settled
+
     def show(self, source: InspectorSource | None, row: Row | None) -> None:
         """Show a row; the same row again where it has grown."""
         if source is not self._source:

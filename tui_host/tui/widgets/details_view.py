@@ -41,11 +41,17 @@ class PageLines(PieceView):
         self._anchor: int | None = None
         self._awaited: int | None = None  # the place that the cursor is to have, once there is a line for it
         self._fitted = 0
+        self._is_whole = False
 
     @property
     def page(self) -> Page:
         """What is shown."""
         return self._page
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all of the page is there, for the width that it has: `advance` finds nothing to do."""
+        return self._is_whole and self.view_width == self._fitted
 
     @property
     def current_source(self) -> tuple[str, str]:
@@ -77,7 +83,8 @@ class PageLines(PieceView):
         """Make more lines of a long page, or all anew where the width is another one."""
         if self.view_width != self._fitted:
             self.width_changed()
-        if self._page.advance(SLICE):
+        self._is_whole = not self._page.advance(SLICE)
+        if not self._is_whole:
             if self._page.has_cursor:
                 self.redraw()  # columns may be wider now
             else:
@@ -87,6 +94,7 @@ class PageLines(PieceView):
 
     def _refit(self, place: int | None) -> None:
         self._anchor = place
+        self._is_whole = False
         self._fitted = self.view_width
         self._page.fit(max(1, self._fitted - self._page.has_cursor))
         self._page.advance(FIRST_SLICE)

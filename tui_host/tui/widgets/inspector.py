@@ -159,6 +159,19 @@ class Inspector(Container):
             if not detail.has_class("-hidden"):
                 detail.sync()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is shown that there is to see now: `sync` finds nothing to do."""
+        source, ladder = self._source, self.ladder
+        if source is None or not len(source.ladder.rows):
+            return True
+        is_told = self._told == (source, source.ladder.revision, ladder.selected_number)
+        return (
+            is_told
+            and ladder.is_settled
+            and all(detail.is_settled for detail in self.details if not detail.has_class("-hidden"))
+        )
+
     def current_source(self) -> tuple[str, str]:
         """What `ctrl+c` copies: what the focused detail shows, else the selected row's bytes; in words, and as text."""
         for detail in self.details:

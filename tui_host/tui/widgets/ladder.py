@@ -92,6 +92,15 @@ class LadderView(PieceView):
         return self._selected
 
     @property
+    def is_settled(self) -> bool:
+        """Whether all is taken in and described: `sync` finds nothing to do."""
+        source = self._source
+        if source is None:
+            return True
+        is_all = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
+        return is_all and not self._filter_stale and self._words.is_settled
+
+    @property
     def filter_text(self) -> str:
         """The filter in force, empty for none."""
         return self._filter

@@ -28,6 +28,9 @@ class LadderWords:
     Args:
         describe: How a body is put into words.
         clock: Seconds.
+
+    Attributes:
+        is_settled: The last `fill` left nothing to be described later.
     """
 
     def __init__(self, describe: Describe, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -36,6 +39,7 @@ class LadderWords:
         self._words: dict[int, tuple[int, str]] = {}
         self._due: dict[int, float] = {}
         self._making: tuple[Row, Making[str]] | None = None
+        self.is_settled = True
 
     def clear(self) -> None:
         """Forget all."""
@@ -57,9 +61,13 @@ class LadderWords:
         found: list[int] = []
         rows = source.ladder.rows
         until = self._clock() + BUDGET
+        left = 0
         for number in numbers:
             row = rows[number]
-            if row.lane != "llm" or row.kind not in {"request", "response"} or not self._is_due(row):
+            if row.lane != "llm" or row.kind not in {"request", "response"} or self._is_known(row):
+                continue
+            left += 1
+            if not self._is_due(row):
                 continue
             if self._clock() >= until:
                 break
@@ -70,8 +78,10 @@ class LadderWords:
             if words is None:
                 break
             self._making = None
+            left -= 1
             if self._learn(row, words, making.seconds):
                 found.append(number)
+        self.is_settled = not left
         return found
 
     def _learn(self, row: Row, words: str, seconds: float) -> bool:
@@ -92,13 +102,12 @@ class LadderWords:
         except (TuiHostError, ValueError, LookupError, RecursionError):
             return ""
 
-    def _is_due(self, row: Row) -> bool:
+    def _is_known(self, row: Row) -> bool:
         known = self._words.get(row.number)
-        if known is None:
-            return True
-        if known[0] == row.last_seq:
-            return False
-        return row.state != "open" or self._clock() >= self._due.get(row.number, 0.0)
+        return known is not None and known[0] == row.last_seq
+
+    def _is_due(self, row: Row) -> bool:
+        return row.number not in self._words or row.state != "open" or self._clock() >= self._due.get(row.number, 0.0)
 
     @staticmethod
     def _since_partner(source: InspectorSource, row: Row) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -102,6 +103,22 @@ def header(host: Host, session: Session, glyphs: Glyphs, width: int, alert: str 
     return Content.assemble(start, " " * max(room, 0), right)
 
 
+def told_in_header(host: Host, session: Session) -> tuple[object, ...]:
+    """All that `header` tells, cheap to have and to compare: while it is the same the header is."""
+    pool, recorder = host.pool, host.recorder
+    return (
+        session.id,
+        session.model,
+        session.protocol,
+        session.title,
+        session.turn,
+        len(session.conversation),
+        None if pool is None else pool.revision,
+        None if recorder is None else (recorder.unkept, recorder.fault),
+        tuple(name for name, other in host.sessions.items() if other is not session and other.open_questions()),
+    )
+
+
 def _servers(host: Host, glyphs: Glyphs) -> Content:
     parts: list[Content] = []
     for status in host.pool.statuses() if host.pool is not None else ():
@@ -188,6 +205,7 @@ def _running(host: Host, session: Session) -> str:
     return ", ".join(reversed(names)) or "tools"
 
 
+@lru_cache(8)
 def keys(width: int) -> Content:
     """The footer: every key of the table that has a label, as many as there is room for; quitting last."""
     shown = [action for action in ACTIONS if action.label]
