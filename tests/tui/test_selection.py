@@ -7,6 +7,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 from rich.style import Style
+from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from typing_extensions import override
@@ -121,3 +122,189 @@ async def test_a_drag_selects_the_source_of_what_it_passes_over() -> None:
         assert selected(view) == "**words** and a [link](https://e.example/) here.\n\n- first"
         await drag(pilot, view, (to_x + 4, to_y), (x + 5, y))
         assert selected(view) == "**words** and a [link](https://e.example/) here.\n\n- first"
+
+
+async def test_a_plain_click_selects_nothing_and_does_what_it_did() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        await drag(pilot, view, row_of(view, "bold"), row_of(view, "first"))
+        assert selected(view)
+        await pilot.click(view, offset=row_of(view, "math.add"))
+        await settled(pilot, view)
+        assert (selected(view), view.current) == ("", 1)
+        assert "arguments" in "".join(view.render_line(y).text for y in range(view.view_height))
+
+
+async def test_a_drag_is_no_click() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "math.add")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        assert view.current is None
+        assert selected(view) == 'math.add {"a":1}\n30', "a call is selected whole"
+
+
+async def test_two_presses_take_a_word_and_three_a_paragraph() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "words and")
+        await pilot.click(view, offset=(x + 1, y), times=2)
+        assert (selected(view), marked(view)) == ("words", "words")
+        await pilot.click(view, offset=row_of(view, "link"), times=2)
+        assert selected(view) == "[link](https://e.example/)"
+        await pilot.click(view, offset=row_of(view, "sum of"), times=3)
+        assert (selected(view), marked(view)) == ("## The *sum* of it", "The sum of it")
+        x, y = row_of(view, "return x")
+        await pilot.click(view, offset=(x, y), times=3)
+        assert selected(view) == "    return x", "a line of code"
+
+
+async def test_shift_and_a_click_extends() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "Some bold")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        x, y = row_of(view, "second")
+        await pilot.click(view, offset=(x + 5, y), shift=True)
+        assert selected(view).startswith("Some **bold")
+        assert selected(view).endswith("\n- second")
+        assert view.current is None
+
+
+async def test_code_comes_without_its_fence_and_with_it_where_more_is_selected() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        code, end = row_of(view, "def f"), row_of(view, "return x")
+        await drag(pilot, view, code, (end[0] + 7, end[1]))
+        assert selected(view) == "def f(x):\n    return x"
+        last = row_of(view, "The end")
+        await drag(pilot, view, end, (last[0] + 6, last[1]))
+        assert selected(view).startswith("```python\nreturn x\n```\n\n| a | b |")
+        await drag(pilot, view, row_of(view, "Some"), (code[0] + 2, code[1]))
+        assert selected(view).endswith("```python\ndef\n```")
+
+
+async def test_a_cell_is_copied_alone_and_several_as_rows() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "中文")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        assert (selected(view), marked(view)) == ("中文", "中文")
+        await drag(pilot, view, (x, y), (1, y))
+        assert selected(view) == "| 1 | 中文 |"
+        await drag(pilot, view, row_of(view, "a │ b"), (x + 3, y))
+        assert selected(view) == "| a | b |\n|---|---|\n| 1 | 中文 |"
+
+
+async def test_items_are_copied_with_an_empty_line_between() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "what is it")
+        end, last = row_of(view, "sum")
+        await drag(pilot, view, (x + 5, y), (end + 2, last))
+        assert selected(view) == 'is it?\n\nmath.add {"a":1}\n30\n\n## The *sum*'
+
+
+async def test_a_selection_stays_on_its_text_while_more_comes_and_the_width_changes() -> None:
+    conversation = Conversation()
+    conversation.add(UserItem(turn=1, text="q"))
+    text = "one two three\n\n- four **five six** seven"
+    conversation.add(AnswerItem(turn=1, step=1, text=text, state="streaming"))
+    app = Chat(conversation)
+    async with app.run_test(size=(60, 12)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "five")
+        await drag(pilot, view, row_of(view, "two"), (x + 3, y))
+        before = selected(view)
+        assert before == "two three\n\n- four **five**"
+        for more in range(30):
+            text += f" word{more}\n\nparagraph {more}"
+            conversation.put(1, AnswerItem(turn=1, step=1, text=text, state="streaming"))
+            view.sync()
+        await settled(pilot, view)
+        assert selected(view) == before
+        await pilot.resize_terminal(20, 12)
+        await settled(pilot, view)
+        assert selected(view) == before
+        view.scroll_to(y=0, animate=False)
+        await settled(pilot, view)
+        assert marked(view) == "two three|four five"
+
+
+async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
+    app = Chat(a_chat("\n\n".join(f"line {number}" for number in range(100))))
+    async with app.run_test(size=(40, 12)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        view.scroll_to(y=20, animate=False)
+        await settled(pilot, view)
+        start = next((1, y) for y in range(12) if "line" in view.render_line(y).text)
+        top = view.top
+        await pilot.mouse_down(view, offset=start)
+        view.on_mouse_move(moved(view, 5, 14))
+        await until(pilot, lambda: view.top > top + 12)
+        view.on_mouse_move(moved(view, 39, 8))
+        await pilot.mouse_up(view, offset=(39, 8))
+        lines = selected(view).split("\n\n")
+        assert len(lines) > 8
+        assert lines == [f"line {number}" for number in range(int(lines[0][5:]), int(lines[0][5:]) + len(lines))]
+        stopped = view.top
+        await settled(pilot, view)
+        assert view.top == stopped, "it scrolls no longer"
+
+
+def moved(view: SelectingView, x: int, y: int) -> events.MouseMove:
+    """A move of the pointer that may be outside of the view."""
+    return events.MouseMove(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y)
+
+
+async def test_keys_select_from_the_current_item_on() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        view.focus()
+        await settled(pilot, view)
+        view.current = 2
+        for _ in range(5):
+            await pilot.press("shift+right")
+        assert (selected(view), marked(view)) == ("The *s*", "The s")
+        await pilot.press("shift+down")
+        assert selected(view) == "## The *sum* of it\n\nSome "
+        await pilot.press("shift+left", "shift+left")
+        assert selected(view) == "## The *sum* of it\n\nSom"
+        await pilot.press("shift+end")
+        assert selected(view) == ANSWER
+        await pilot.press("shift+up")
+        assert selected(view) == ANSWER.removesuffix("\n\nThe end.")
+        await pilot.press("shift+home")
+        assert selected(view).startswith("what is it?\n\nmath.add")
+        await pilot.press("escape")
+        assert selected(view) == ""
+        assert view.current == 2
+
+
+async def test_what_is_selected_is_reversed_without_colours() -> None:
+    app = Chat(a_chat())
+    app.no_color = True
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "bold")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        reversed_ones = [text for text, style, _ in view.render_line(y) if (style or Style.null()).reverse]
+        assert reversed_ones == ["bold"]

@@ -39,7 +39,8 @@ def draw_piece(page: Page, piece: Piece, references: MutableMapping[str, object]
         page.blank()
     match piece.kind:
         case "text":
-            page.text([Segment(piece.source.expandtabs(4), Style.null())], _code_origin(page, piece.source, 0))
+            text = [Segment(piece.source.expandtabs(4), Style.null())]
+            page.text(text, _code_origin(page, piece.source, 0), by_line=True)
         case "fence":
             origin = _code_origin(page, piece.source, 0)
             draw_code(page, piece.source, piece.info, label=piece.begins, origin=origin)

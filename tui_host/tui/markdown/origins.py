@@ -75,13 +75,17 @@ class Trace:
 
     # What drawing tells.
 
-    def note(self, rows: Sequence[str], origin: Sequence[Range]) -> None:
-        """A text in its rows, as it came; without an origin it stands for nothing but what is before it."""
-        self.texts.append(len(self.text))
+    def note(self, rows: Sequence[str], origin: Sequence[Range], *, by_line: bool) -> None:
+        """A text in its rows, as it came; without an origin it stands for nothing but what is before it.
+
+        Each row is a text of its own if it is told `by_line`, as code is.
+        """
         place = 0
         for number, row in enumerate(rows):
             if number:
                 place += 1
+            if by_line or not number:
+                self.texts.append(len(self.text))
             for character, at in _shown(row):
                 self.text.append(character)
                 self.ranges.append(self._range(origin, place + at))

@@ -115,10 +115,10 @@ class Page:
         moved = tuple(run._replace(x=run.x + indent) for run in runs)
         self.lines.append(Line(Strip([*self._prefix(), *segments]), moved))
 
-    def take(self, segments: Sequence[Segment], origin: Sequence[Range] = ()) -> list[Row]:
+    def take(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> list[Row]:
         """Count a text among those of the piece; its rows, made visible, are still to be drawn."""
         if self.trace is not None:
-            self.trace.note("".join(segment.text for segment in segments).split("\n"), origin)
+            self.trace.note("".join(segment.text for segment in segments).split("\n"), origin, by_line=by_line)
         rows: list[Row] = []
         for row in break_lines(segments):
             plain = "".join(segment.text for segment in row)
@@ -126,16 +126,16 @@ class Page:
             self._place += len(plain) + 1
         return rows
 
-    def text(self, segments: Sequence[Segment], origin: Sequence[Range] = ()) -> None:
-        """A text that is wrapped at words; newlines in it begin new lines."""
-        for row in self.take(segments, origin):
+    def text(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> None:
+        """A text that is wrapped at words; newlines in it begin new lines, each a text of its own if it is told `by_line`."""
+        for row in self.take(segments, origin, by_line=by_line):
             for start, end in fill(row.plain, self.room):
                 self._add(cut(row.segments, start, end), row.place + start, end - start)
 
     def code(self, segments: Sequence[Segment], filling: Style, origin: Sequence[Range] = ()) -> None:
         """A text that keeps its spaces and is cut where the line ends, filled to the right in one style."""
         room = self.room
-        for row in self.take(segments, origin):
+        for row in self.take(segments, origin, by_line=True):
             for start, end in fold(row.plain, room):
                 piece = cut(row.segments, start, end)
                 missing = room - cell_len(row.plain[start:end])

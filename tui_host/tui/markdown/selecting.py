@@ -111,15 +111,18 @@ def _around(document: Document, line: int, cell: int, *, whole: bool) -> Range |
 
 
 def copied(document: Document, selected: Range) -> str:
-    """The source of what is selected; markup that it cuts through is opened and closed."""
+    """The source of what is selected; markup that it cuts through is opened and closed. It ends with no line end."""
     source = document.source
     first, last = max(0, selected[0]), min(selected[1], len(source))
+    if not document.is_text:
+        last = first + len(source[first:last].rstrip("\n"))
     if first >= last:
         return ""
     if document.is_text:
         return source[first:last]
     begins = document.trace(document.piece_of(first))
     ends = document.trace(document.piece_of(last - 1))
+    last = max((end for start, end in ends.ranges if first <= start < last), default=last)  # no marks of what follows
     around, inside = begins.wraps_at(first), ends.wraps_at(last - 1)
     code = next((wrap for wrap in around if wrap.is_code and wrap.outer in {each.outer for each in inside}), None)
     if code is not None:

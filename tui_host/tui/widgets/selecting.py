@@ -332,8 +332,18 @@ class SelectingView(LineView):
         page = max(1, self.view_height - 1)
         steps = {"up": -1, "left": -1, "down": 1, "right": 1, "pageup": -page, "pagedown": page}
         if key in steps:
-            return max(0, min(last, line + steps[key])), self._goal
+            return self._down(content, line, steps[key]), self._goal
         return (0, 0) if key == "home" else (last, self.view_width)
+
+    def _down(self, content: Selectable, line: int, steps: int) -> int:
+        """So many lines down, or up; on to the next one that has a text of its own."""
+        last = self.line_count() - 1
+        to = line = max(0, min(last, line + steps))
+        while 0 <= to <= last:
+            if content.point_of(content.stretch_at(to, self._goal or 0)[0])[0] == to:
+                return to
+            to += 1 if steps > 0 else -1
+        return line
 
     def _aside(self, content: Selectable, line: int, cell: int, *, step: int) -> tuple[int, int]:
         """The next character, or the one before, on this line or the next one that has text."""
