@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from tests.capture.drafts import FixedClock, everything_in, frame, wait_until
-from tui_host.capture.record import Head, Record
+from tui_host.capture.record import Head
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store import Store
@@ -218,14 +218,14 @@ def test_what_can_never_be_kept_is_counted_and_holds_up_nothing(recorder: Record
 
 
 def test_a_writer_that_breaks_down_goes_on_once_and_then_memory_takes_over(recorder: Recorder, store: Store) -> None:
-    broken = Slot(Record(capture="c2", seq=1, time_ns=0, mono_ns=0, draft=frame()), Broken())
+    broken = Slot("c2", 1, 0, 0, frame(), Broken())
     recorder.append(frame(b"a"))
     store.put(broken)
     recorder.append(frame(b"b"))
     assert recorder.flush(5)
     assert [record.draft.data for record in store.records(capture="c1")] == [b"a", b"b"]
 
-    broken.record = replace(broken.record, seq=2)
+    broken.seq = 2
     store.put(broken)
     wait_until(lambda: recorder.append(frame(b"c")) > 0 and "broke down" in recorder.fault)
 

@@ -66,7 +66,8 @@ def test_any_draft_survives_the_store(drafts: list[Draft], tmp_path_factory: pyt
     try:
         record(store, drafts)
 
-        assert [each.draft for each in store.records(capture="c1")] == drafts
+        # without credentials: those in well-known places go whatever else is known
+        assert [each.draft for each in store.records(capture="c1")] == [Redactor().draft(each) for each in drafts]
     finally:
         store.close()
 

@@ -54,13 +54,8 @@ class Clock(Protocol):
 class SystemClock:
     """This machine's clocks."""
 
-    def wall_ns(self) -> int:
-        """Nanoseconds since 1970, UTC."""
-        return time.time_ns()
-
-    def mono_ns(self) -> int:
-        """Nanoseconds of a clock that never goes back."""
-        return time.monotonic_ns()
+    wall_ns = staticmethod(time.time_ns)
+    mono_ns = staticmethod(time.monotonic_ns)
 
 
 SYSTEM = SystemClock()
@@ -99,7 +94,7 @@ class Recorder:
         self.dropped = 0
         self.fault: str = "" if store is not None else NOT_RECORDED
         self._store = store
-        self._clock = clock
+        self._wall_ns, self._mono_ns = clock.wall_ns, clock.mono_ns
         self._memory = memory
         self._lock = threading.RLock()
         self._slots: list[Slot] = []
@@ -112,7 +107,7 @@ class Recorder:
         self._connections = itertools.count(1)
         if store is not None:
             store.redactor = redactor
-            store.begin_capture(capture, kind, clock.wall_ns())
+            store.begin_capture(capture, kind, self._wall_ns())
 
     # Recording.
 
@@ -122,16 +117,10 @@ class Recorder:
         Returns:
             The record's number in the capture.
         """
-        clock = self._clock
         size = len(draft.data) + OVERHEAD
         with self._lock:
             self._seq = seq = self._seq + 1
-            slot = Slot(
-                Record(capture=self.capture, seq=seq, time_ns=clock.wall_ns(), mono_ns=clock.mono_ns(), draft=draft),
-                self,
-                self.redactor,
-                size=size,
-            )
+            slot = Slot(self.capture, seq, self._wall_ns(), self._mono_ns(), draft, self, self.redactor, size)
             self._slots.append(slot)
             self._bytes += size
             if self._store is None:
@@ -161,7 +150,7 @@ class Recorder:
     def close(self, timeout: float = 5.0) -> bool:
         """End the capture; returns like `flush`. Blocks."""
         if self._store is not None and not self._closed:
-            self._store.end_capture(self.capture, self._clock.wall_ns())
+            self._store.end_capture(self.capture, self._wall_ns())
         self._closed = True
         return self.flush(timeout)
 
@@ -209,8 +198,9 @@ class Recorder:
         with self._lock:
             if seq <= self._visible and fault == self.fault and (fault or seq <= self._kept):
                 return
-            for slot in self._slots[max(self._visible - self._evicted, 0) : seq - self._evicted]:
-                slot.finish()
+            if fault:  # else the writer has finished them
+                for slot in self._slots[max(self._visible - self._evicted, 0) : seq - self._evicted]:
+                    slot.finish()
             self._visible = max(self._visible, seq)
             self.fault = fault
             if not fault:
@@ -242,10 +232,10 @@ class Recorder:
         while self._bytes > limit and self._shed < self._seq:
             slot = self._slots[self._shed - self._evicted]
             self._shed += 1
-            data = slot.record.draft.data
+            data = slot.draft.data
             if data:
                 words = f"{len(data)} bytes were dropped: {self.fault}, and memory was full"
-                slot.record = replace(slot.record, draft=replace(slot.record.draft, data=b"", malformed=words))
+                slot.draft = replace(slot.draft, data=b"", malformed=words)
                 self._bytes -= slot.size - OVERHEAD
                 slot.size = OVERHEAD
                 self.dropped += 1

@@ -133,6 +133,10 @@ class Redactor:
             return draft
         return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + found)
 
+    def may_be_in(self, data: bytes) -> bool:
+        """Whether a secret known by value stands in the bytes."""
+        return any(needle.data in data for needle in self._needles)
+
     def bytes(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
         """Bytes without the secrets known by value, and what was taken out."""
         hits = _hits(data, self._needles)

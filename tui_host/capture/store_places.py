@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from tui_host.capture.record import Record
+from tui_host.capture.record import Draft
+from tui_host.capture.schema import SEQ_BITS
 
 SQLValue: TypeAlias = "int | str | bytes | None"
-_PLACE: TypeAlias = "tuple[str | int | None, ...]"
+Like: TypeAlias = "tuple[str, str | None, str | None, str, str, str | None, int | None, int | None, str | None]"
+"""What makes a place: the ids of capture, exchange and connection; peer, wire; session, turn, step, call."""
 
 KNOWN = 4096
 """Keys remembered at most, of each kind."""
@@ -38,24 +40,56 @@ def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[st
     return _CAPTURE, (capture, kind, time_ns, os.getpid(), owner)
 
 
+class Stamped(Protocol):
+    """A record, or what becomes one."""
+
+    @property
+    def capture(self) -> str:
+        """The capture's id."""
+        ...
+
+    @property
+    def seq(self) -> int:
+        """Its number in the capture."""
+        ...
+
+    @property
+    def time_ns(self) -> int:
+        """Wall clock."""
+        ...
+
+    @property
+    def mono_ns(self) -> int:
+        """Monotonic clock."""
+        ...
+
+    @property
+    def draft(self) -> Draft:
+        """What was captured."""
+        ...
+
+
 class Places:
     """Finds keys, or makes them, in the writer's open transaction.
 
     Args:
         connection: The writer's.
         owner: The lock that this process holds.
+
+    Attributes:
+        known: Places found before, each with the key at which the numbers of its capture begin.
     """
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._connection = connection
         self._owner = owner
         self._captures: dict[str, int] = {}
-        self._places: dict[_PLACE, int] = {}
+        self.known: dict[Like, tuple[int, int]] = {}
 
     def forget(self) -> None:
         """Ask the database again: what was made in a transaction is gone with it, and others may have deleted."""
         self._captures.clear()
-        self._places.clear()
+        self.known.clear()
 
     def capture(self, capture: str) -> int:
         """A capture's key; the capture is made if whoever began it did not say so."""
@@ -65,42 +99,23 @@ class Places:
             key = self._captures[capture] = self._key("SELECT key FROM captures WHERE id = ?", capture)
         return key
 
-    def place(self, record: Record) -> int:
-        """The key of the place that a record has in its capture."""
-        draft = record.draft
-        at = draft.place
-        known = (
-            record.capture,
-            draft.exchange,
-            draft.connection,
-            draft.peer,
-            draft.wire,
-            at.session,
-            at.turn,
-            at.step,
-            at.call,
-        )
-        key = self._places.get(known)
-        if key is None:
-            if len(self._places) >= KNOWN:
-                self._places.clear()
-            key = self._places[known] = self._new_place(record)
-        return key
-
-    def _new_place(self, record: Record) -> int:
-        draft, at = record.draft, record.draft.place
-        capture, peer = self.capture(record.capture), storable(draft.peer)
+    def add(self, like: Like) -> tuple[int, int]:
+        """Make a place, with all that it refers to."""
+        name, exchange, connected, peer, wire, session, turn, step, call = like
+        capture, peer = self.capture(name), storable(peer)
         connection = None
-        if draft.connection is not None:
-            name = storable(draft.connection)
-            self._connection.execute(_CONNECTION, (capture, name, peer))
-            connection = self._key("SELECT key FROM connections WHERE capture = ? AND id = ?", capture, name)
-        session, call = storable_or_none(at.session), storable_or_none(at.call)
-        exchange = storable_or_none(draft.exchange)
-        row = (capture, draft.wire, peer, session, at.turn, at.step, call, connection, exchange)
+        if connected is not None:
+            connected = storable(connected)
+            self._connection.execute(_CONNECTION, (capture, connected, peer))
+            connection = self._key("SELECT key FROM connections WHERE capture = ? AND id = ?", capture, connected)
+        session, call, exchange = map(storable_or_none, (session, call, exchange))
+        row = (capture, wire, peer, session, turn, step, call, connection, exchange)
         key = self._connection.execute(_NEW_PLACE, row).lastrowid
         assert key is not None  # noqa: S101 - the statement inserts
-        return key
+        if len(self.known) >= KNOWN:
+            self.known.clear()
+        found = self.known[like] = key, capture << SEQ_BITS
+        return found
 
     def _key(self, sql: str, *values: SQLValue) -> int:
         key: int = self._connection.execute(sql, values).fetchone()[0]

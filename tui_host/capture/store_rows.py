@@ -13,7 +13,7 @@ from tui_host.capture.chain import read_object
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
 from tui_host.capture.schema import SEQ_BITS
 from tui_host.capture.store_bodies import LARGE, Bodies, Packed, Packer
-from tui_host.capture.store_places import Places, SQLValue, storable, storable_or_none
+from tui_host.capture.store_places import Places, SQLValue, Stamped, storable, storable_or_none
 from tui_host.capture.store_runs import LONGEST, Piece, Runs, unpack_run
 from tui_host.errors import JSON
 
@@ -91,24 +91,38 @@ class RecordTable:
         self._plain.clear()
         self._streamed.clear()
 
-    def add(self, record: Record) -> None:
-        """Insert a record, at the latest with `finish`."""
-        draft = record.draft
-        place = self.places.place(record)
-        key = record_key(self.places.capture(record.capture), record.seq)
-        kind, data = draft.kind, draft.data
-        is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
-        if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
-            self._plain += (key, place, record.time_ns, record.mono_ns, kind, draft.direction, data)
-            if len(self._plain) >= _VALUES_AT_ONCE:
-                self.finish()
-        else:
-            self.finish()
-            self._insert_whole(record, key, place)
-        if draft.wire == "llm" and kind in _STREAM_KINDS:
-            self._streamed_on(place, draft)
+    def add(self, records: Sequence[Stamped]) -> None:
+        """Insert records."""
+        known, plain = self.places.known, self._plain
+        for record in records:
+            draft = record.draft
+            at = draft.place
+            like = (
+                record.capture,
+                draft.exchange,
+                draft.connection,
+                draft.peer,
+                draft.wire,
+                at.session,
+                at.turn,
+                at.step,
+                at.call,
+            )
+            place, start = known.get(like) or self.places.add(like)
+            key, kind, data = start + record.seq, draft.kind, draft.data
+            is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
+            if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
+                plain += (key, place, record.time_ns, record.mono_ns, kind, draft.direction, data)
+                if len(plain) >= _VALUES_AT_ONCE:
+                    self._insert_plain()
+            else:
+                self._insert_plain()
+                self._insert_whole(record, key, place)
+            if draft.wire == "llm" and kind in _STREAM_KINDS:
+                self._streamed_on(place, draft)
+        self._insert_plain()
 
-    def finish(self) -> None:
+    def _insert_plain(self) -> None:
         """Insert what waits."""
         if self._plain:
             # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
@@ -122,10 +136,10 @@ class RecordTable:
             self._streamed[place] = count
             return
         self._streamed.pop(place, None)
-        self.finish()
+        self._insert_plain()
         self._runs.pack(place, storable_or_none(draft.place.session))
 
-    def _insert_whole(self, record: Record, key: int, place: int) -> None:
+    def _insert_whole(self, record: Stamped, key: int, place: int) -> None:
         draft = record.draft
         head: SQLValue = None if draft.head is None else _head_to_json(draft.head)
         if draft.kind == "request" and draft.wire == "llm":

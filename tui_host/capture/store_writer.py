@@ -12,18 +12,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias, TypeVar
 
-from tui_host.capture.record import Record
+from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store_deletion import give_pages_back
 from tui_host.capture.store_rows import RecordTable, Row
 from tui_host.errors import StoreError
 
 BATCH = 1024
+AT_ONCE = 4 << 20
+"""Bytes in which secrets are looked for at once, at most: they are copied for it."""
 RESTARTS = 1
 T = TypeVar("T")
 
@@ -41,30 +43,64 @@ class Owner(Protocol):
 
 
 class Slot:
-    """A record on its way to the database; whoever runs short of memory may put a smaller one in its place.
+    """A record on its way to the database; whoever runs short of memory may put a smaller draft in its place.
 
     Attributes:
-        record: As it is now; nobody may look at it before `finish`.
+        draft: As it is now; nobody may look at it before `finish`.
         owner: Who is told what became of it.
         size: Bytes that it took in memory when it was made.
+        redactor: What takes the secrets out; None once they are.
     """
 
-    __slots__ = ("_redactor", "owner", "record", "size")
+    __slots__ = ("capture", "draft", "mono_ns", "owner", "redactor", "seq", "size", "time_ns")
 
-    def __init__(self, record: Record, owner: Owner, redactor: Redactor | None = None, *, size: int = 0) -> None:
-        self.record = record
+    def __init__(  # noqa: PLR0913, PLR0917 - made for each record: a value to hold some of these would cost as much again
+        self,
+        capture: str,
+        seq: int,
+        time_ns: int,
+        mono_ns: int,
+        draft: Draft,
+        owner: Owner,
+        redactor: Redactor | None = None,
+        size: int = 0,
+    ) -> None:
+        self.capture = capture
+        self.seq = seq
+        self.time_ns = time_ns
+        self.mono_ns = mono_ns
+        self.draft = draft
         self.owner = owner
         self.size = size
-        self._redactor = redactor
+        self.redactor = redactor
 
-    def finish(self) -> Record:
-        """The record without secrets. Left to the writer: looking for them takes longer than a caller may wait."""
-        if self._redactor is not None:
-            draft = self._redactor.draft(self.record.draft)
-            if draft is not self.record.draft:
-                self.record = replace(self.record, draft=draft)
-            self._redactor = None
-        return self.record
+    @property
+    def record(self) -> Record:
+        """The record, as it is now."""
+        return Record(capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns, draft=self.draft)
+
+    def finish(self) -> None:
+        """Take the secrets out. Left to the writer: looking for them takes longer than a caller may wait."""
+        if self.redactor is not None:
+            self.draft = self.redactor.draft(self.draft)
+            self.redactor = None
+
+
+def finish_all(slots: Sequence[Slot]) -> None:
+    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none."""
+    unfinished = [slot for slot in slots if slot.redactor is not None]
+    if sum(slot.size for slot in unfinished) <= AT_ONCE:
+        bytes_of_all = b"\0".join([slot.draft.data for slot in unfinished])
+        clean = {
+            redactor
+            for redactor in {slot.redactor for slot in unfinished}
+            if redactor is not None and not redactor.may_be_in(bytes_of_all)
+        }
+        for slot in unfinished:
+            if slot.redactor in clean and slot.draft.head is slot.draft.malformed is None:
+                slot.redactor = None
+    for slot in unfinished:
+        slot.finish()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,15 +300,18 @@ class Writer:
 
     def _commit(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
+        finish_all([item for item in batch if isinstance(item, Slot)])
         connection.execute("BEGIN IMMEDIATE")
         try:
+            slots: list[Slot] = []
             for item in batch:
                 if isinstance(item, Slot):
-                    self._records.add(item.finish())
+                    slots.append(item)
                 else:
-                    self._records.finish()
+                    self._records.add(slots)
+                    slots.clear()
                     connection.execute(item.sql, item.row)
-            self._records.finish()
+            self._records.add(slots)
             connection.execute("COMMIT")
         except BaseException:
             self._records.forget()
@@ -299,8 +338,11 @@ class Writer:
         self._told(reason)
 
     def _done(self, batch: Sequence[Statement]) -> None:
-        for _ in batch:
-            self._pending.popleft()
+        if len(batch) == len(self._pending):
+            self._pending.clear()
+        else:
+            for _ in batch:
+                self._pending.popleft()
         self.fault = ""
         self._tell_owners(batch, "")
 
@@ -318,10 +360,7 @@ class Writer:
 
     @staticmethod
     def _tell_owners(batch: Sequence[Statement], fault: str) -> None:
-        newest: dict[Owner, int] = {}
-        for item in batch:
-            if isinstance(item, Slot):
-                newest[item.owner] = item.record.seq
+        newest = {item.owner: item.seq for item in batch if isinstance(item, Slot)}
         for owner, seq in newest.items():
             owner.settled(seq, fault)
 
