@@ -25,7 +25,7 @@ BARE = (sys.executable, str(HERE / "bare_app.py"))
 SIZE = (140, 45)
 _ESCAPES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]]")
 _LONGEST = 64
-_KEPT = 20_000
+_KEPT = 200_000
 PLACEHOLDER = "sk anything"  # the cursor may stand on its first letter
 
 
