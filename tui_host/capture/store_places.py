@@ -75,21 +75,18 @@ class Places:
     Args:
         connection: The writer's.
         owner: The lock that this process holds.
-
-    Attributes:
-        known: Places found before, each with the key at which the numbers of its capture begin.
     """
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._connection = connection
         self._owner = owner
         self._captures: dict[str, int] = {}
-        self.known: dict[Like, tuple[int, int]] = {}
+        self._known: dict[Like, tuple[int, int]] = {}
 
     def forget(self) -> None:
         """Ask the database again: what was made in a transaction is gone with it, and others may have deleted."""
         self._captures.clear()
-        self.known.clear()
+        self._known.clear()
 
     def capture(self, capture: str) -> int:
         """A capture's key; the capture is made if whoever began it did not say so."""
@@ -99,8 +96,23 @@ class Places:
             key = self._captures[capture] = self._key("SELECT key FROM captures WHERE id = ?", capture)
         return key
 
-    def add(self, like: Like) -> tuple[int, int]:
-        """Make a place, with all that it refers to."""
+    def of(self, record: Stamped) -> tuple[int, int]:
+        """The key of a record's place, and the key at which the numbers of its capture begin."""
+        draft, at = record.draft, record.draft.place
+        like = (
+            record.capture,
+            draft.exchange,
+            draft.connection,
+            draft.peer,
+            draft.wire,
+            at.session,
+            at.turn,
+            at.step,
+            at.call,
+        )
+        return self._known.get(like) or self._add(like)
+
+    def _add(self, like: Like) -> tuple[int, int]:
         name, exchange, connected, peer, wire, session, turn, step, call = like
         capture, peer = self.capture(name), storable(peer)
         connection = None
@@ -112,9 +124,9 @@ class Places:
         row = (capture, wire, peer, session, turn, step, call, connection, exchange)
         key = self._connection.execute(_NEW_PLACE, row).lastrowid
         assert key is not None  # noqa: S101 - the statement inserts
-        if len(self.known) >= KNOWN:
-            self.known.clear()
-        found = self.known[like] = key, capture << SEQ_BITS
+        if len(self._known) >= KNOWN:
+            self._known.clear()
+        found = self._known[like] = key, capture << SEQ_BITS
         return found
 
     def _key(self, sql: str, *values: SQLValue) -> int:

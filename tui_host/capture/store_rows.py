@@ -93,22 +93,14 @@ class RecordTable:
 
     def add(self, records: Sequence[Stamped]) -> None:
         """Insert records."""
-        known, plain = self.places.known, self._plain
+        plain = self._plain
+        before: Stamped | None = None
+        place = start = 0
         for record in records:
             draft = record.draft
-            at = draft.place
-            like = (
-                record.capture,
-                draft.exchange,
-                draft.connection,
-                draft.peer,
-                draft.wire,
-                at.session,
-                at.turn,
-                at.step,
-                at.call,
-            )
-            place, start = known.get(like) or self.places.add(like)
+            if before is None or not _is_beside(record, before):
+                place, start = self.places.of(record)
+            before = record
             key, kind, data = start + record.seq, draft.kind, draft.data
             is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
             if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
@@ -171,6 +163,19 @@ class RecordTable:
             self._connection.execute(_DECISION, _decision_row(key, draft))
         elif draft.kind == "link":
             self._connection.execute(_LINK, _link_row(key, draft))
+
+
+def _is_beside(record: Stamped, before: Stamped) -> bool:
+    """Whether two records certainly have the same place: mostly they have it from the same object."""
+    draft, other = record.draft, before.draft
+    return (
+        draft.place is other.place
+        and draft.exchange is other.exchange
+        and draft.connection is other.connection
+        and draft.peer is other.peer
+        and draft.wire is other.wire
+        and record.capture is before.capture
+    )
 
 
 @lru_cache(_VALUES_AT_ONCE // 7)

@@ -254,16 +254,16 @@ class Writer:
         try:
             item = self._queue.get(timeout=timeout)
             while True:
-                if item is None:
+                if isinstance(item, (Slot, Write)):
+                    new.append(item)
+                    self._pending.append(item)
+                    if len(new) >= BATCH:
+                        break
+                elif item is None:
                     self._stopping = is_urgent = True
                 else:
                     self._pending.append(item)
-                    if isinstance(item, Job):
-                        is_urgent = True
-                    else:
-                        new.append(item)
-                if len(new) >= BATCH:
-                    break
+                    is_urgent = True
                 item = self._queue.get_nowait()
         except Empty:
             pass
