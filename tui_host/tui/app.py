@@ -15,10 +15,10 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from typing_extensions import override
 
-from tui_host.capture.visible import hidden, line, tool_name, visible
+from tui_host.capture.visible import line, tool_name
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.host.crash import write_crash
-from tui_host.tui import textual_private
+from tui_host.tui import copying, textual_private
 from tui_host.tui.ending import HANGUP, is_terminal_gone
 from tui_host.tui.filters import Clean
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.errors import TuiHostError
     from tui_host.host.host import Host
+    from tui_host.tui.widgets.transcript import Transcript
 
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
@@ -288,31 +289,15 @@ class TuiHost(App[int]):
         if self.main is not None:
             self.main.next_arrangement()
 
-    def _current_source(self) -> tuple[str, str]:
-        """What the focused view has, else the nearest one around it, in words and as text."""
-        for node in self.focused.ancestors_with_self if self.focused is not None else ():
-            source: object = getattr(node, "current_source", None)
-            match source() if callable(source) else source:
-                case (str(what), str(text)) if text:
-                    return what, text
-                case str(text) if text:
-                    return "message", text
-                case _:
-                    pass
-        return "", ""
-
     def action_copy(self) -> None:
         """Copy what the person is at, and say how much went where."""
-        what, text = self._current_source()
-        if not text:
-            return
-        self.copy_to_clipboard(visible(text))  # what is pasted elsewhere must not act there
-        said = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
-        if count := hidden(text):
-            said += f", {count} hidden ones as codes"
-        if text.endswith("\n"):
-            said += ", with a line end at the end"
-        self.notify(said, markup=False, timeout=3)
+        what, text = copying.current_source(self.focused)
+        if text:
+            copying.send(self, what, text)
+
+    def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
+        """Copy a part of an item."""
+        copying.send(self, event.what, event.text)
 
     def on_main_screen_command_asked(self, event: MainScreen.CommandAsked) -> None:
         """Do the action of a `/name`."""

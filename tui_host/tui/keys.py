@@ -75,7 +75,7 @@ ACTIONS = (
         key="ctrl+c",
         shown="ctrl+c",
         action="copy",
-        help="Copy the current item to the terminal's clipboard",
+        help="Copy what is selected, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)",
     ),
     Action(
         name="palette", key="", shown="ctrl+p", action="command_palette", label="palette", help="All of these, by name"
@@ -110,6 +110,16 @@ _MOVES = (
     Key(names="up,down,k,j", shown="up down, k j", help="a line up or down"),
     Key(names="pageup,pagedown", shown="pageup pagedown", help="a screenful up or down"),
     Key(names="home,g,end,G", shown="home end, g G", help="the first and the last line"),
+)
+_SELECTING = (
+    Key(
+        names="shift+up,shift+down,shift+left,shift+right,shift+pageup,shift+pagedown,shift+home,shift+end",
+        shown="shift+arrows, …",
+        help=(
+            "select from the current place on; pageup, pagedown, home and end too. By mouse: drag, twice for a word,"
+            " three times for a paragraph, shift+click to extend; escape selects nothing"
+        ),
+    ),
 )
 _CHOOSING = (
     Key(names="up,down", shown="up down", help="choose in the list while you type", brief="choose"),
@@ -146,6 +156,8 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key(names="enter", shown="enter", help="open or close a tool call, thinking or an error"),
         Key(names="pageup,pagedown", shown="pageup pagedown", help="a screenful up or down"),
         Key(names="home,g,end,G", shown="home end, g G", help="the beginning, and the end with what comes"),
+        Key(names="c", shown="c", help="copy the code of the current answer, else of the last one; again: the next block"),
+        *_SELECTING,
     ),
     "Approval": (
         Key(names="y,a", shown="y", help="approve this call once"),
@@ -181,6 +193,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
             help="details side by side or one above the other; where one has room, the other one",
         ),
         Key(names="z", shown="z", help="the whole screen for the inspector, and back"),
+        *_SELECTING,
     ),
     "Inspector, details": (
         *_MOVES,
@@ -188,6 +201,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_DETAILS,
         Key(names="vertical_line", shown="|", help="as in the list"),
         Key(names="z", shown="z", help="as in the list"),
+        *_SELECTING,
     ),
     "Request": (
         *_MOVES,
@@ -198,6 +212,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
             brief="tabs",
         ),
         *_DETAILS,
+        *_SELECTING,
     ),
     "Servers": (
         Key(names="up,down,k,j", shown="up down, k j", help="choose a server", brief="choose"),
@@ -206,6 +221,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key(names="enter,tab,shift+tab", shown="enter, tab", help="into what is known of it, and back", brief="read"),
         *_DETAILS,
         *_MOVES[1:],
+        *_SELECTING,
     ),
     "Model": (
         Key(names="", shown="letters", help="filter the list, or type a whole PROVIDER/MODEL", brief="filter"),

@@ -86,7 +86,7 @@ def draw_code(page: Page, code: str, info: str, *, label: bool, origin: Sequence
     with page.inside(edge, edge):
         if label and language:
             name = clip(language, page.room)
-            page.raw([Segment(name, inks["label"]), Segment(" " * (page.room - cell_len(name)), base)])
+            page.raw([Segment(name, inks["label"]), Segment(" " * (page.room - cell_len(name)), base)], is_label=True)
         page.code(highlighted(code.expandtabs(4), language, inks, base), base, origin)
 
 

@@ -86,7 +86,7 @@ class Trace:
                 place += 1
             if by_line or not number:
                 self.texts.append(len(self.text))
-            for character, at in _shown(row):
+            for character, at in shown_characters(row):
                 self.text.append(character)
                 self.ranges.append(self._range(origin, place + at))
             place += len(row)
@@ -290,7 +290,7 @@ def _after_label(content: str, at: int) -> int:
     return at
 
 
-def _shown(row: str) -> Iterable[tuple[str, int]]:
+def shown_characters(row: str) -> Iterable[tuple[str, int]]:
     """Each character that is drawn for a text in a line, with the number of the one that it stands for."""
     shown = visible(row, newlines=False)
     if len(shown) == len(row):

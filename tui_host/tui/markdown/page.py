@@ -38,10 +38,12 @@ class Line:
     Attributes:
         strip: What is drawn.
         runs: The piece's own characters on it, from left to right; none on a line without text.
+        is_label: It names the language of the code below it.
     """
 
     strip: Strip
     runs: tuple[Run, ...] = ()
+    is_label: bool = False
 
 
 class Row(NamedTuple):
@@ -109,11 +111,11 @@ class Page:
         """An empty line, with its prefixes."""
         self.lines.append(Line(Strip(self._prefix())))
 
-    def raw(self, segments: Sequence[Segment], runs: Sequence[Run] = ()) -> None:
+    def raw(self, segments: Sequence[Segment], runs: Sequence[Run] = (), *, is_label: bool = False) -> None:
         """A line that fits already; `runs` say what text of its own it has, counted from behind the prefixes."""
         indent = self._indent if runs else 0
         moved = tuple(run._replace(x=run.x + indent) for run in runs)
-        self.lines.append(Line(Strip([*self._prefix(), *segments]), moved))
+        self.lines.append(Line(Strip([*self._prefix(), *segments]), moved, is_label))
 
     def take(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> list[Row]:
         """Count a text among those of the piece; its rows, made visible, are still to be drawn."""

@@ -106,6 +106,30 @@ class TextPage(Page):
             shown = f"{shown[:after]} {shown[after:]}"
         return [(" " * indent, ""), *highlight(shown)]
 
+    @property
+    def text(self) -> str:
+        """All of it, as it came."""
+        return self._text
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is indented anew."""
+        return self._form == "json"
+
+    def row(self, number: int) -> Row | None:
+        """Which part of the text a line shows; None for a note above it."""
+        number -= len(self._head)
+        return (
+            (self._starts[number], self._ends[number], self._indents[number])
+            if 0 <= number < len(self._starts)
+            else None
+        )
+
+    def end_of(self, place: int) -> int:
+        """Where the line ends that shows a character."""
+        row = self.row(self.line_at(place))
+        return len(self._text) if row is None else row[1]
+
     @override
     def toggle(self, number: int) -> bool:
         return False

@@ -75,6 +75,12 @@ def _told(shown: _Shown | Entry) -> _Shown:
     return _Shown("", shown, 0, is_open=False) if isinstance(shown, Entry) else shown
 
 
+def _line_of(shown: _Shown) -> str:
+    """An entry as a line of text."""
+    entry = shown.entry
+    return "  " * shown.depth + "  ".join((entry.label, *entry.figures, entry.mark)).rstrip()
+
+
 class TreePage(Page):
     """Entries with what is open below them. They are taken in slices of time, so that the first ones are there at once.
 
@@ -123,10 +129,7 @@ class TreePage(Page):
     @property
     @override
     def source(self) -> tuple[str, str]:
-        return self._what, "\n".join(
-            "  " * shown.depth + "  ".join((shown.entry.label, *shown.entry.figures, shown.entry.mark)).rstrip()
-            for shown in map(_told, self._shown)
-        )
+        return self._what, "\n".join(_line_of(_told(shown)) for shown in self._shown)
 
     @override
     def fit(self, width: int) -> None:
@@ -207,6 +210,42 @@ class TreePage(Page):
             return None
         entry = _told(self._shown[self._owners[number]]).entry
         return entry.label, entry.text() if entry.text is not None else entry.label
+
+    def spot(self, number: int) -> tuple[int, int]:
+        """The entry on a line and, below it, one more than the place in its text: the same at every width."""
+        number -= len(self._notes)
+        if not 0 <= number < len(self._owners):
+            return (-1, number) if number < 0 else (len(self._shown), 0)
+        owner, offset = self._owners[number], self._offsets[number]
+        body = self._bodies.get(_told(self._shown[owner]).path) if offset else None
+        if body is None:
+            return owner, 0
+        return owner, 1 + (body.place_of(offset - 1) if offset <= MOST_ROWS else len(body.text))
+
+    def line_of(self, spot: tuple[int, int]) -> int:
+        """The line of such a spot."""
+        owner, place = spot
+        line = self.line_at(owner)
+        if place and 0 <= owner < len(self._shown):
+            body = self._bodies.get(_told(self._shown[owner]).path)
+            line += (
+                0 if body is None else min(1 + body.line_at(place - 1), self._rows_of(_told(self._shown[owner])) - 1)
+            )
+        return line
+
+    def copied(self, first: tuple[int, int], last: tuple[int, int]) -> str:
+        """Entries as lines, and the texts below them as they came, from one spot to before another one."""
+        lines: list[str] = []
+        for owner in range(max(0, first[0]), min(last[0] + 1, len(self._shown))):
+            shown = _told(self._shown[owner])
+            if first <= (owner, 0) < last:
+                lines.append(_line_of(shown))
+            body = self._bodies.get(shown.path) if shown.has_body else None
+            if body is not None and last > (owner, 1):
+                start = first[1] - 1 if owner == first[0] and first[1] else 0
+                end = body.end_of(last[1] - 2) if owner == last[0] else len(body.text)
+                lines.append(body.text[start:end].removesuffix("\n"))
+        return "\n".join(lines)
 
     @override
     def draw(self, number: int) -> Sequence[Piece]:

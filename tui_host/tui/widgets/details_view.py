@@ -17,9 +17,11 @@ from typing_extensions import override
 
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.details_page import Page, cut
+from tui_host.tui.widgets.details_selection import TextSelection, TreeSelection
 from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.details_tree import TreePage
 from tui_host.tui.widgets.inspector_view import PieceView
+from tui_host.tui.widgets.selecting import SelectingView
 
 FIRST_SLICE = 0.01
 """Seconds for the first lines of a page; the first screen is among them."""
@@ -27,7 +29,7 @@ SLICE = 0.006
 """Seconds in one tick for more lines."""
 
 
-class PageLines(PieceView):
+class PageLines(PieceView, SelectingView):
     """A page, drawn where it is seen. Text is scrolled; a tree has a current line that opens and closes."""
 
     HAS_CURSOR = True
@@ -55,17 +57,32 @@ class PageLines(PieceView):
 
     @property
     def current_source(self) -> tuple[str, str]:
-        """What the current line stands for, else all of the page, in words and as text."""
+        """What is selected, else what the current line stands for, else all of the page, in words and as text."""
+        if selected := self.selected_source():
+            return selected
         if isinstance(self._page, TreePage) and self.cursor is not None:
             found = self._page.entry_of(self.cursor)
             if found is not None:
                 return found
         return self._page.source
 
+    @property
+    @override
+    def selectable(self) -> TextSelection | TreeSelection | None:
+        match self._page:
+            case TextPage() as page:
+                return TextSelection(page)
+            case TreePage() as page:
+                return TreeSelection(page)
+            case _:
+                return None
+
     def show(self, page: Page, *, hold: bool = False) -> None:
         """Show a page from its top, or from the place that is seen now (`hold`), for one that has only grown."""
         place = self._page.place_of(self.top) if hold and self.top else None
         cursor = self._page.place_of(self.cursor) if hold and self.cursor is not None else None
+        if not hold or type(page) is not type(self._page):
+            self.unselect()
         self._page = page
         self._refit(place)
         if not hold:
@@ -193,6 +210,7 @@ class PageLines(PieceView):
     def action_fold(self) -> None:
         """Open or close what the current line stands for."""
         if self.cursor is not None and self._page.toggle(self.cursor):
+            self.unselect()
             self.redraw()
 
     def on_line_view_opened(self, message: PieceView.Opened) -> None:

@@ -20,7 +20,9 @@ from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.inspector_view import PieceView
 from tui_host.tui.widgets.ladder_index import LadderIndex
 from tui_host.tui.widgets.ladder_lines import Columns, heading, row_line
+from tui_host.tui.widgets.ladder_selection import LadderSelection
 from tui_host.tui.widgets.ladder_words import Describe, LadderWords
+from tui_host.tui.widgets.selecting import SelectingView
 
 _TAKING = 0.01
 """Seconds in one tick for rows that are new: enough for what comes, and a long session opens without a stall."""
@@ -30,7 +32,11 @@ _FILTER_SHARE = 20.0
 """A filter runs over the rows again after so many times what that took the last time."""
 
 
-class LadderView(PieceView):
+COPIED = 120
+"""Cells of a row that is copied, where the screen has less."""
+
+
+class LadderView(PieceView, SelectingView):
     """The rows, one line each, groups under headings. `sync` takes in what is new; it is called at the screen's rate."""
 
     HAS_CURSOR = True
@@ -132,6 +138,7 @@ class LadderView(PieceView):
     def show(self, source: InspectorSource | None) -> None:
         """Show another session's rows."""
         self._source = source
+        self.selection = None
         self._reset()
         self.cursor = None
         self.redraw()
@@ -321,13 +328,16 @@ class LadderView(PieceView):
 
     @override
     def draw(self, number: int) -> Strip:
+        return self._drawn(number, self.view_width - 1)
+
+    def _drawn(self, number: int, width: int) -> Strip:
         source = self._source
         if source is None:
-            return Strip.blank(self.view_width)
+            return Strip.blank(width)
         rows = source.ladder.rows
         row = rows[self._index.row_at(number)]
         home = rows[self._index.home_of(row.number)]
-        columns = Columns(width=self.view_width - 1, peer=self._peer, glyphs=self.glyphs, mask=source.marks)
+        columns = Columns(width=width, peer=self._peer, glyphs=self.glyphs, mask=source.marks)
         if self._index.is_heading(number):
             return self.strip_of(heading(home, columns))
         return self.strip_of(row_line(row, self._words.told(source, row, home), columns))
@@ -341,6 +351,19 @@ class LadderView(PieceView):
         return self.tinted(marked, "ladder--related") if mark == "*" else super().decorate(number, marked)
 
     # What the person does.
+
+    @property
+    @override
+    def selectable(self) -> LadderSelection | None:
+        return LadderSelection(self._index, self._copied_line) if len(self._index) else None
+
+    def _copied_line(self, line: int) -> str:
+        """A line as text, its words whole where the screen is too narrow for them."""
+        return self._drawn(line, max(self.view_width, COPIED)).text.rstrip()
+
+    def current_source(self) -> tuple[str, str]:
+        """What is selected; without that, who is around us knows what is copied."""
+        return self.selected_source() or ("", "")
 
     @override
     def move_cursor(self, number: int) -> None:
@@ -364,9 +387,12 @@ class LadderView(PieceView):
     def action_last(self) -> None:
         self.move_cursor(self.line_count() - 1)
 
+    @override
     def key_escape(self, event: events.Key) -> None:
-        """Take the filter away; without one, escape is not ours."""
-        if self._filter:
+        """Take the selection away, else the filter; without one, escape is not ours."""
+        if self.unselect():
+            event.stop()
+        elif self._filter:
             event.stop()
             self.filter("")
 

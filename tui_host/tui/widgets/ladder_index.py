@@ -59,6 +59,14 @@ class LadderIndex:
         line = self._place(number)
         return line if line < len(self._lines) and self._lines[line] == number else None
 
+    def spot(self, line: int) -> int:
+        """A number that stays with a line, the greater the further down it stands."""
+        return self._key(self._lines[line])
+
+    def line_at(self, spot: int) -> int:
+        """The line of such a number, else the next one."""
+        return bisect_left(self._lines, spot, key=self._key)
+
     def line_near(self, number: int) -> int | None:
         """The line of a row, or of the nearest one before or after it; None if there are no lines."""
         if not self._lines:

@@ -21,9 +21,10 @@ from tui_host.tui.markdown import inks
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.widgets.lines_inks import inks_of
 from tui_host.tui.widgets.selecting import SelectingView
+from tui_host.tui.widgets.transcript_code import next_code, with_hint
 from tui_host.tui.widgets.transcript_column import Column
 from tui_host.tui.widgets.transcript_empty import Empty
-from tui_host.tui.widgets.transcript_items import Look, opens, source_of
+from tui_host.tui.widgets.transcript_items import Look, opens
 from tui_host.tui.widgets.transcript_selection import TranscriptSelection
 
 
@@ -32,7 +33,10 @@ class Transcript(SelectingView):
 
     FOLLOWS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = inks.COMPONENTS
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open_item", "Open or close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open_item", "Open or close", show=False),
+        Binding("c", "copy_code", "Copy code", show=False),
+    ]
     DEFAULT_CSS = f"Transcript {{ {inks.CSS} }}"
 
     current: var[int | None] = var(None, init=False)
@@ -43,6 +47,14 @@ class Transcript(SelectingView):
 
         def __init__(self, text: str) -> None:
             super().__init__()
+            self.text = text
+
+    class CopyAsked(Message):
+        """A part of an item is to be copied."""
+
+        def __init__(self, what: str, text: str) -> None:
+            super().__init__()
+            self.what = what
             self.text = text
 
     def __init__(
@@ -64,6 +76,7 @@ class Transcript(SelectingView):
         self._column = Column(conversation)
         self._anchor = (0, 0)
         self._placing = self._working = False
+        self._copied_code = (-1, -1)
 
     # What the app calls.
 
@@ -105,10 +118,11 @@ class Transcript(SelectingView):
 
     def _item_source(self) -> str:
         """An item as text: the Markdown of an answer, a call with its result."""
-        conversation = self._column.conversation
-        if self.current is not None and self.current < len(conversation):
-            return source_of(conversation[self.current])
-        return next((source for item in reversed(conversation.items) if (source := source_of(item))), "")
+        column = self._column
+        if self.current is not None and self.current < len(column.conversation):
+            return column.source_of(self.current)
+        numbers = reversed(range(len(column.conversation)))
+        return next((source for number in numbers if (source := column.source_of(number))), "")
 
     # Drawing what is on the screen and near it, within a budget, holding the item on top still, or the end.
 
@@ -198,6 +212,8 @@ class Transcript(SelectingView):
         gap = self._column.gap(item)
         if item != self.current or inside < gap:
             return strip
+        if self.has_focus and self._column.is_label(number):
+            strip = with_hint(strip, self.view_width)
         tint = self.look_of("line-view--cursor")
         segments = list(strip.extend_cell_length(self.view_width))
         if inside == gap and segments:
@@ -320,20 +336,27 @@ class Transcript(SelectingView):
         event.stop()
         if self.is_dragged:
             return
-        line = event.y - self.gutter.top + self.top
+        y = event.y - self.gutter.top + self.top
         if not len(self._column):
-            if 0 <= line < len(self._empty_rows) and self._empty_rows[line][1]:
-                self.post_message(self.Picked(self._empty_rows[line][1]))
+            if 0 <= y < len(self._empty_rows) and self._empty_rows[y][1]:
+                self.post_message(self.Picked(self._empty_rows[y][1]))
             return
-        if not 0 <= line < self._column.heights.total:
+        if not 0 <= y < self._column.heights.total:
             return
-        number, inside = self._column.at(line)
+        number, inside = self._column.at(y)
         inside -= self._column.gap(number)
         if inside < 0:
             return
         self.current = number
         if inside == 0 or (isinstance(self._column.conversation[number], CallItem) and inside == 1):
             self.toggle(number)
+
+    def action_copy_code(self) -> None:
+        """Copy a block of code of the current answer, else of the last one that has any; once more, the next block."""
+        found = next_code(self._column, self.current, self._copied_code)
+        if found is not None:
+            self._copied_code = found.item, found.place
+            self.post_message(self.CopyAsked(found.what, found.text))
 
     @property
     def questions(self) -> Mapping[str, str]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from textual.strip import Strip
 
-from tui_host.chat.conversation import CallItem, Conversation
+from tui_host.chat.conversation import CallItem, Conversation, without_secrets
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.heights import Heights
-from tui_host.tui.widgets.transcript_items import Look, Shown, estimated_height, is_empty
+from tui_host.tui.widgets.transcript_items import Look, Shown, estimated_height, is_empty, source_of
+from tui_host.tui.widgets.transcript_parts import Flow
 
 KEPT = 400
 """Drawn items that are kept; the others are drawn again when they are seen."""
@@ -82,6 +83,18 @@ class Column:
     def shown(self, number: int) -> Shown | None:
         """A drawn item."""
         return self._shown.get(number)
+
+    def is_label(self, line: int) -> bool:
+        """Whether a line names the language of code."""
+        number, inside = self.heights.find(line)
+        shown = self._shown.get(number)
+        part, inside = (None, 0) if shown is None else shown.part_at(inside)
+        return isinstance(part, Flow) and part.document.line(inside).is_label
+
+    def source_of(self, number: int) -> str:
+        """An item as text, with its secrets masked as they are on the screen."""
+        item = self.conversation[number]
+        return source_of(item if self.look is None else without_secrets(item, self.look.mask))
 
     def are_done(self, first: int, last: int) -> bool:
         """Whether the drawn items between two lines need no more time."""

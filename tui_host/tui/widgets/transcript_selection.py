@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tui_host.chat.conversation import AnswerItem, UserItem, without_secrets
+from tui_host.chat.conversation import AnswerItem, UserItem
 from tui_host.tui.markdown import selecting
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.widgets.selecting import Spot, Stretch
 from tui_host.tui.widgets.transcript_column import Column
-from tui_host.tui.widgets.transcript_items import Shown, source_of
+from tui_host.tui.widgets.transcript_items import Shown
 from tui_host.tui.widgets.transcript_parts import Flow, Part
 
 END = 1 << 60
@@ -100,22 +100,17 @@ class TranscriptSelection:
         first, last = selected[0][0], min(selected[1][0], len(self._column) - 1)
         texts: list[str] = []
         for number in range(first, last + 1):
-            text = self._whole(number) if first < number < last else self._some(number, selected)
+            text = self._column.source_of(number) if first < number < last else self._some(number, selected)
             if text:
                 texts.append(text)
         return "selection", "\n\n".join(texts)
-
-    def _whole(self, number: int) -> str:
-        look = self._column.look
-        item = self._column.conversation[number]
-        return source_of(item if look is None else without_secrets(item, look.mask))
 
     def _some(self, number: int, selected: Stretch) -> str:
         """What is selected of the first or the last item."""
         item = self._column.conversation[number]
         shown = self._drawn(number)
         if shown is None:
-            return self._whole(number)
+            return self._column.source_of(number)
         texts: list[str] = []
         is_text = isinstance(item, AnswerItem | UserItem)
         for part in shown.parts:
@@ -124,7 +119,7 @@ class TranscriptSelection:
                 part.document.advance(Budget(_PATIENCE))
                 texts.append(selecting.copied(part.document, (first, last)))
             elif first < 1 <= last and not is_text:
-                return self._whole(number)
+                return self._column.source_of(number)
         return ("\n\n" if is_text else "\n").join(text for text in texts if text)
 
 
