@@ -273,7 +273,7 @@ class Sessions:
         self.remove(session)
         for copy in copies_of(self._store.path):  # they hold it too
             copy.unlink(missing_ok=True)
-        return self._store.run(give_back)
+        return give_back(self._store.run)
 
     def remove(self, session: str) -> None:
         """Remove its rows; what they stood on may still hold it until pages are given back. Recording hardly waits meanwhile.

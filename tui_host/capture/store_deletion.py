@@ -16,6 +16,9 @@ SLICE = 1000
 PAGES = 2000
 """Pages given back to the system at once, for the same reason."""
 
+LOG_MILLISECONDS = 1000
+"""How long other processes are waited for when the log is emptied: what is recorded meanwhile waits, too."""
+
 _OF_SESSION = (
     "DELETE FROM places WHERE session = ?",
     "DELETE FROM messages WHERE session = ?",
@@ -63,19 +66,42 @@ def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str
             delete_capture(connection, key)
 
 
-def give_pages_back(connection: sqlite3.Connection) -> None:
-    """Give some free pages back to the system; outside a transaction."""
-    # a script: `execute` stops after a statement's first step, which is one page
-    connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
-
-
-def give_back(connection: sqlite3.Connection) -> bool:
-    """Give free pages back to the system, and empty the write-ahead log.
+def give_pages_back(connection: sqlite3.Connection) -> bool:
+    """Give some free pages back to the system; outside a transaction.
 
     Returns:
-        Whether the log is empty; it cannot be while another process reads in it.
+        Whether there are more.
     """
-    while connection.execute("PRAGMA freelist_count").fetchone()[0]:
-        give_pages_back(connection)
-    busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    # a script: `execute` stops after a statement's first step, which is one page
+    connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
+    free: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    return free > 0
+
+
+def empty_log(connection: sqlite3.Connection) -> bool:
+    """Bring the write-ahead log into the file, and cut it off.
+
+    Returns:
+        Whether it is empty; it cannot be while another process reads in it.
+    """
+    waits: int = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute(f"PRAGMA busy_timeout = {LOG_MILLISECONDS}").fetchall()
+    try:
+        busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {waits}").fetchall()
     return not busy
+
+
+def give_back(run: Callable[[Callable[[sqlite3.Connection], bool]], bool]) -> bool:
+    """Give all free pages back, and empty the log: in pieces, between which the writer does what waits.
+
+    Args:
+        run: Does something on the writer's connection, and waits for it.
+
+    Returns:
+        Whether nothing that was deleted is left in the log.
+    """
+    while run(give_pages_back):
+        pass
+    return run(empty_log)

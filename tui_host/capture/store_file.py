@@ -18,6 +18,8 @@ from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
 
 BUSY_SECONDS = 5.0
+LOG_PAGES = 4000
+"""Pages of the write-ahead log (16 MB) after which they come into the file itself: each time the disk is waited for twice."""
 CHECKED_UP_TO = 4 << 20
 """Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
 
@@ -157,6 +159,7 @@ def _open(path: Path, connect: Connect, migrations: Sequence[Sequence[str]], not
         if mode != "wal":
             notices.append(f"the data folder allows no write-ahead log ({mode}): keeping is slower here")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         _migrate(path, connection, migrations)
     except BaseException:
         connection.close()

@@ -106,7 +106,7 @@ def prune(store: Store, limits: Limits, *, dry: bool = False, stopped: Callable[
         pruned.gone.append(old)
     pruned.freed = max(before - size, 0)
     if pruned.gone and not dry:
-        pruned.is_whole = store.run(give_back)
+        pruned.is_whole = give_back(store.run)
     return pruned
 
 
