@@ -11,6 +11,7 @@ from rich.style import Style
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.geometry import Offset
 from textual.strip import Strip
 from textual.timer import Timer
@@ -176,11 +177,14 @@ class SelectingView(LineView):
 
     @property
     def _selected_style(self) -> Style:
-        """Textual's colours of a selection; reversed where there are no colours."""
+        """Textual's background of a selection with letters that can be read on it; reversed where there are no colours."""
         if self.app.no_color:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
             return Style(reverse=True)
-        style = self.screen.get_component_rich_style("screen--selection")
-        return Style(color=style.color, bgcolor=style.bgcolor)
+        ground = self.screen.get_component_rich_style("screen--selection").bgcolor
+        if ground is None or ground.triplet is None:
+            return Style(reverse=True)
+        letters = Color.from_rich_color(ground).get_contrast_text(1.0)
+        return Style(color=letters.rich_color, bgcolor=ground)
 
     # The mouse.
 

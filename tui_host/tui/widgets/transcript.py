@@ -214,7 +214,8 @@ class Transcript(SelectingView):
             return strip
         if self.has_focus and self._column.is_label(number):
             strip = with_hint(strip, self.view_width)
-        tint = self.look_of("line-view--cursor")
+        # What is selected stands out better where nothing else is tinted.
+        tint = self.look_of("line-view--cursor") if self.selection is None else Style.null()
         segments = list(strip.extend_cell_length(self.view_width))
         if inside == gap and segments:
             first = segments[0]
