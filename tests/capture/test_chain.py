@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.capture.drafts import FixedClock
 from tests.capture.test_ladder import Wires, at, call_of, result_of, whole_turn
 from tests.capture.wires import rpc
 from tui_host.capture.chain import fold_chain, read_link
 from tui_host.capture.link import Link, Span
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store import Store
 
 LINKS = st.builds(
     Link,
@@ -85,3 +91,22 @@ def test_a_call_that_was_rejected_has_no_frames() -> None:
     chain = fold_chain("c1", wires.records())
     assert [(step.happened, step.words) for step in chain.steps] == [("decided", "rejected, by you")]
     assert fold_chain("c2", wires.records()).steps == ()
+
+
+def test_the_store_finds_a_calls_chain_without_the_rest_of_its_session(tmp_path: Path) -> None:
+    wires = Wires()
+    whole_turn(wires)
+    wires.frame("out", call_of(7), at(call="other"))
+    store = Store.open(tmp_path / "tui-host.db")
+    recorder = Recorder(store, Redactor(), capture="c1", clock=FixedClock())
+    for draft in wires.drafts:
+        recorder.append(draft)
+    recorder.flush(5)
+    session = wires.drafts[-1].place.session or ""
+
+    found = store.chain(session, "c1")
+    whole = fold_chain("c1", store.records(capture="c1"))
+    store.close()
+
+    assert found == whole
+    assert [step.happened for step in found.steps] == ["asked", "asked", "decided", "sent", "answered", "told", "said"]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.capture.kept_forms import GOLDEN, SESSION, restore
 from tests.cli.desk import KEY, Desk, desk, server
 from tests.cli.program import Programs
 from tests.cli.provider import asks, text
@@ -268,3 +269,13 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
         assert gone["dry_run"] is False
         assert place.listed() == []
         assert b"the oldest" not in place.files()
+
+
+def test_a_file_of_an_older_form_is_brought_up_to_date_and_listed(program: Programs, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(0o700)
+    restore((GOLDEN / "store-1.sql").read_text(encoding="utf-8"), tmp_path / "data" / "tui-host.db")
+
+    listed = program.run("sessions", "list", "--data-dir", tmp_path / "data")
+
+    assert [row.split()[0] for row in listed.text.splitlines()] == ["ID", SESSION]
+    assert list((tmp_path / "data").glob("tui-host.db.form1-*")) != []

@@ -29,6 +29,10 @@ _ELSEWHERE = "choose another place with --data-dir, or start with --no-record"
 Connect: TypeAlias = Callable[[Path], sqlite3.Connection]
 
 
+class OlderFormError(StoreError):
+    """It was opened to be read, but must be brought up to date before."""
+
+
 def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
     """A connection in autocommit mode that waits for other processes and leaves no deleted text behind."""
     connection = sqlite3.connect(
@@ -47,6 +51,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     """A connection that cannot write; works in a folder that cannot be written, too (STO-02).
 
     Raises:
+        OlderFormError: It must be brought up to date before.
         StoreError: It cannot be read, or not by this version.
     """
     quoted = path.absolute().as_uri()
@@ -246,7 +251,7 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> 
 
 def _refuse_older(path: Path, connection: sqlite3.Connection) -> None:
     if version_of(connection) < len(MIGRATIONS):
-        raise StoreError(
+        raise OlderFormError(
             "the database has an older form", str(path), "start tui-host once, and it is brought up to date"
         )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.store import Store
+from tui_host.capture.store_file import OlderFormError
 from tui_host.capture.store_pruning import Limits, prune
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, output
@@ -52,7 +53,10 @@ def _opened(path: Path, *, write: bool) -> Generator[Store | None]:
     if not path.exists():
         yield None
         return
-    store = Store.open(path) if write else Store.open_to_read(path)
+    try:
+        store = Store.open(path) if write else Store.open_to_read(path)
+    except OlderFormError:
+        store = Store.open(path)  # as the app would: brought up to date, with a copy of how it was
     try:
         yield store
     finally:
