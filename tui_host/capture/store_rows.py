@@ -61,6 +61,7 @@ _STREAM_KINDS: frozenset[Kind] = frozenset(("chunk", "end", "error"))
 _VALUES_AT_ONCE = 994
 """SQLite's older limit is 999; few enough, too, that a statement is soon over."""
 _INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
+_NO_DRAFT = Draft(wire="host", kind="line", place=Place())
 _DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -94,13 +95,21 @@ class RecordTable:
     def add(self, records: Sequence[Stamped]) -> None:
         """Insert records."""
         plain = self._plain
-        before: Stamped | None = None
+        before, capture = _NO_DRAFT, ""
         place = start = 0
         for record in records:
             draft = record.draft
-            if before is None or not _is_beside(record, before):
+            is_beside = (  # mostly they have it from the same objects
+                draft.place is before.place
+                and draft.exchange is before.exchange
+                and draft.connection is before.connection
+                and draft.peer is before.peer
+                and draft.wire is before.wire
+                and record.capture is capture
+            )
+            if not is_beside:
                 place, start = self.places.of(record)
-            before = record
+                before, capture = draft, record.capture
             key, kind, data = start + record.seq, draft.kind, draft.data
             is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
             if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
@@ -163,19 +172,6 @@ class RecordTable:
             self._connection.execute(_DECISION, _decision_row(key, draft))
         elif draft.kind == "link":
             self._connection.execute(_LINK, _link_row(key, draft))
-
-
-def _is_beside(record: Stamped, before: Stamped) -> bool:
-    """Whether two records certainly have the same place: mostly they have it from the same object."""
-    draft, other = record.draft, before.draft
-    return (
-        draft.place is other.place
-        and draft.exchange is other.exchange
-        and draft.connection is other.connection
-        and draft.peer is other.peer
-        and draft.wire is other.wire
-        and record.capture is before.capture
-    )
 
 
 @lru_cache(_VALUES_AT_ONCE // 7)

@@ -88,19 +88,17 @@ class Slot:
 
 def finish_all(slots: Sequence[Slot]) -> None:
     """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none."""
-    unfinished = [slot for slot in slots if slot.redactor is not None]
-    if sum(slot.size for slot in unfinished) <= AT_ONCE:
-        bytes_of_all = b"\0".join([slot.draft.data for slot in unfinished])
-        clean = {
-            redactor
-            for redactor in {slot.redactor for slot in unfinished}
-            if redactor is not None and not redactor.may_be_in(bytes_of_all)
-        }
-        for slot in unfinished:
-            if slot.redactor in clean and slot.draft.head is slot.draft.malformed is None:
-                slot.redactor = None
-    for slot in unfinished:
-        slot.finish()
+    clean: set[Redactor | None] = set()
+    if sum([slot.size for slot in slots]) <= AT_ONCE:
+        redactors = {slot.redactor for slot in slots}
+        bytes_of_all = b"\0".join([slot.draft.data for slot in slots])
+        clean = {each for each in redactors if each is None or not each.may_be_in(bytes_of_all)}
+    for slot in slots:
+        draft = slot.draft
+        if draft.head is None and draft.malformed is None and slot.redactor in clean:
+            slot.redactor = None
+        else:
+            slot.finish()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
