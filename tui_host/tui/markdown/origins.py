@@ -32,7 +32,7 @@ class Wrap:
         inner: What stands between the marks.
         end: After its closing mark.
         opening, closing: The marks.
-        is_code: It is a fence: what lies inside alone is copied without it.
+        is_code: It is code: what lies inside alone is copied without the marks.
     """
 
     outer: int
@@ -220,7 +220,7 @@ class Walk:
         inside = outer if inside < 0 else inside
         self._put(said, inside, min(len(self._content), inside + len(said)))
         end = self._find(markup) + len(markup)
-        self._wrap(outer, inside, self._at, end)
+        self._wrap(outer, inside, self._at, end, is_code=True)
         self._at = min(end, len(self._content))
 
     def opened(self, markup: str) -> None:
@@ -255,12 +255,17 @@ class Walk:
         outer, begin = self._open.pop() if self._open else (inner, inner)
         self._wrap(outer, begin, inner, self._at)
 
-    def _wrap(self, outer: int, begin: int, inner: int, end: int) -> None:
+    def _wrap(self, outer: int, begin: int, inner: int, end: int, *, is_code: bool = False) -> None:
         content, offsets = self._content, self._offsets
         end = min(end, len(content))
         self._trace.wraps.append(
             Wrap(
-                offsets[outer], (offsets[begin], offsets[inner]), offsets[end], content[outer:begin], content[inner:end]
+                outer=offsets[outer],
+                inner=(offsets[begin], offsets[inner]),
+                end=offsets[end],
+                opening=content[outer:begin],
+                closing=content[inner:end],
+                is_code=is_code,
             )
         )
 
