@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,10 +17,13 @@ from typing_extensions import override
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.inks import Inks
 from tui_host.tui.markdown.parser import load
 from tui_host.tui.widgets.transcript import Transcript
+from tui_host.tui.widgets.transcript_column import Column
 from tui_host.tui.widgets.transcript_empty import Empty
+from tui_host.tui.widgets.transcript_items import Look
 from tui_host.tui.widgets.transcript_words import call_rows
 
 MULTIPLY = CallItem(
@@ -378,3 +382,24 @@ async def test_a_change_of_theme_changes_the_colours() -> None:
             [segment.text for segment in row] for row in after
         ]
         assert before != after
+
+
+def test_a_long_answer_is_measured_to_its_end_however_little_time_a_turn_of_the_loop_has() -> None:
+    rows = "".join(
+        f"| row {number} | {number * 7} | some words that need more than a line |\n" for number in range(150)
+    )
+    column = Column(
+        Conversation([AnswerItem(turn=1, step=1, text=f"| a | b | c |\n|---|---|---|\n{rows}", state="done")])
+    )
+    column.fit(Look(40, Inks()))
+    moments = itertools.count()
+    turns = 1
+    while not column.upward(0, 90, Budget(8, clock=lambda: next(moments))):
+        turns += 1
+        assert turns < 200, "it comes to an end"
+    assert turns > 1
+    total = column.heights.total
+    for line in range(total - 45, total):
+        column.line(line)
+    column.upward(0, 90, Budget(60))
+    assert column.heights.total == total, "what is painted was measured"

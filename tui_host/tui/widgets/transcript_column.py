@@ -155,7 +155,7 @@ class Column:
             self.measure(number, NEVER, wanted, 1, budget)
             wanted -= self.heights[number]
             number -= 1
-        return True
+        return not budget.spent  # else a part of the last one may have been left out
 
     def downward(self, number: int, wanted: int, budget: Budget) -> bool:
         """The same from one downward."""
@@ -165,7 +165,7 @@ class Column:
             self.measure(number, 0, 0, wanted, budget)
             wanted -= self.heights[number]
             number += 1
-        return True
+        return not budget.spent
 
     def update(self, numbers: Sequence[int], budget: Budget) -> list[int]:
         """Take in what changed of items that are drawn; those that need more time."""
