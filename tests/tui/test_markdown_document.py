@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.style import Style
+from typing_extensions import override
 
 from tui_host.capture.visible import hidden
 from tui_host.tui.glyphs import ASCII
@@ -311,3 +313,44 @@ def test_each_level_of_headings_differs() -> None:
         document.fit(40, INKS)
         styles.add(f"{len(drawn(document))} {next(iter(document.line(0).strip)).style}")
     assert len(styles) == 6
+
+
+class Counted(dict[str, Style]):
+    """Styles that count how often code was drawn."""
+
+    drawn = 0
+
+    @override
+    def get(self, key: str, default: object = None, /) -> Style:
+        self.drawn += key == "code"
+        return Style.null()
+
+
+def test_at_another_width_only_what_is_seen_is_drawn_again() -> None:
+    styles = Counted()
+    inks = Inks(styles)
+    document = Document()
+    document.put("\n\n".join(f"A `paragraph` {number}." for number in range(2000)), final=True)
+    document.fit(60, inks)
+    document.advance(Budget(60))
+    for width in (60, 30, 25):
+        document.fit(width, inks)
+        document.advance(Budget(60))
+        styles.drawn = 0
+        line = document.settle(document.height // 2, 20, 20, Budget(60))
+        assert "paragraph" in document.line(line).strip.text or "paragraph" in document.line(line + 1).strip.text
+        assert styles.drawn <= 30
+
+
+def test_a_late_token_costs_what_an_early_one_costs() -> None:
+    styles = Counted()
+    document = Document()
+    document.fit(60, Inks(styles))
+    source, costs = "", list[int]()
+    for number in range(1, 1201):
+        source += f"A `paragraph` {number}.\n\n"
+        styles.drawn = 0
+        document.put(source, final=False)
+        document.advance(Budget(60))
+        costs.append(styles.drawn)
+    assert max(costs) <= 2

@@ -10,6 +10,8 @@ from rich.style import Style
 from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
+from textual.selection import SELECT_ALL
+from textual.strip import Strip
 from typing_extensions import override
 
 from tests.tui.inspector_wires import Wires, a_turn, connected
@@ -55,6 +57,7 @@ class Chat(App[None]):
     def __init__(self, conversation: Conversation) -> None:
         super().__init__()
         self.view = Transcript(conversation)
+        self.conversation = conversation
         self.copied: list[tuple[str, str]] = []
 
     def on_transcript_copy_asked(self, message: Transcript.CopyAsked) -> None:
@@ -458,3 +461,41 @@ async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
         assert len(ladder.current_source()[1].split("\n")) == 1, "the current row first"
         await pilot.press("shift+up")
         assert len(ladder.current_source()[1].split("\n")) == 2
+
+
+class Counting(Transcript):
+    """Counts what is painted."""
+
+    painted = 0
+
+    @override
+    def render_line(self, y: int) -> Strip:
+        self.painted += 1
+        return super().render_line(y)
+
+
+async def test_a_drag_paints_the_lines_that_it_passes_and_no_others() -> None:
+    app = Chat(a_chat("\n\n".join(f"a **line** of `words` {number}" for number in range(2000))))
+    app.view = view = Counting(app.conversation)
+    async with app.run_test(size=(60, 40)) as pilot:
+        await settled(pilot, view)
+        await pilot.mouse_down(view, offset=(5, 3))
+        await pilot.hover(view, offset=(9, 3))
+        view.painted = 0
+        await pilot.hover(view, offset=(9, 4))
+        await pilot.hover(view, offset=(30, 5))
+        await pilot.hover(view, offset=(20, 5))
+        assert view.painted <= 8
+        await pilot.mouse_up(view, offset=(20, 5))
+
+
+async def test_what_textual_has_selected_elsewhere_is_not_what_is_copied() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        app.screen.selections = {view: SELECT_ALL}
+        x, y = row_of(view, "bold")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        assert not app.screen.selections
+        assert selected(view) == "bold"

@@ -145,6 +145,7 @@ class SelectingView(LineView):
     def _select(self, anchor: Stretch, head: Stretch) -> None:
         chosen = Selection(anchor=anchor, head=head)
         if chosen != self.selection:
+            self.screen.clear_selection()  # Textual's own, which its key would copy first
             self.selection = chosen
             self.refresh()
 
