@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import threading
@@ -79,10 +80,21 @@ def test_a_process_that_is_killed_lets_go_of_its_lock(tmp_path: Path) -> None:
 
 def test_a_lock_that_is_released_leaves_nothing(tmp_path: Path) -> None:
     lock = Lock(tmp_path / "tui-host.db")
-    assert lock.is_live(lock.token)
+    assert is_live(tmp_path / "tui-host.db", lock.token)
     lock.release()
 
     assert not is_live(tmp_path / "tui-host.db", lock.token)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_locks_is_told_and_used_all_the_same(tmp_path: Path) -> None:
+    def unable(_file: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    lock = Lock(tmp_path / "tui-host.db", _flock=unable)
+
+    assert "allows no locks (No locks available)" in lock.fault
+    lock.release()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -99,15 +99,23 @@ def open_to_write(
             notices.append(f"the database was damaged: it was set aside as {aside.name}, and a new one begun")
             _make_private(path)
             connection = _open(path, connect, migrations, notices)
-        try:
-            remove_left_behind(path)
-            return connection, Lock(path)
-        except BaseException:
-            connection.close()
-            raise
+        return connection, _lock(path, connection, notices)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StoreError(f"the database cannot be opened: {reason}", str(path), _ELSEWHERE) from error
+
+
+def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Lock:
+    """This process's lock beside the database; without one the database is closed again."""
+    try:
+        remove_left_behind(path)
+        lock = Lock(path)
+    except BaseException:
+        connection.close()
+        raise
+    if lock.fault:
+        notices.append(lock.fault)
+    return lock
 
 
 def doubted(path: Path) -> Path:

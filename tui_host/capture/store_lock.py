@@ -5,11 +5,11 @@ A number of a process says less: it is given again, and means nothing in another
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
-
-from tui_host.errors import StoreError
 
 _TRIES = 10
 
@@ -22,35 +22,32 @@ class Lock:
 
     Attributes:
         token: Names it; what is kept with whatever this process owns.
+        fault: Why nobody else can see that this process runs; empty if all can.
 
     Raises:
-        StoreError: The folder allows no locks.
-        OSError: It allows no file.
+        OSError: The folder allows no file.
     """
 
-    def __init__(self, database: Path) -> None:
-        self._database = database
+    def __init__(self, database: Path, *, _flock: Callable[[int, int], None] = fcntl.flock) -> None:
+        self.fault = ""
         for _ in range(_TRIES):
             self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
             self._path = _lock_file(database, self.token)
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(self._file)  # somebody looks at it just now, and takes it for one left behind
-                continue
-            except OSError as error:
-                os.close(self._file)
-                self._path.unlink(missing_ok=True)
-                raise StoreError(f"the folder allows no locks: {error.strerror}", str(database.parent)) from error
-            if self._path.exists():
+                pass  # somebody looks at it just now, and takes it for one left behind
+            except OSError as error:  # some network file systems
+                self.fault = (
+                    f"the data folder allows no locks ({error.strerror}): open no session in two places at once"
+                )
                 return
-            os.close(self._file)
-        raise StoreError("no lock can be had", str(database.parent), "try again")
-
-    def is_live(self, token: str | None) -> bool:
-        """Whether the process of this lock still runs; see `is_live`."""
-        return token == self.token or is_live(self._database, token)
+            else:
+                if self._path.exists():
+                    return
+            self.release()
+        raise BlockingIOError(errno.EWOULDBLOCK, "no lock can be had", str(database.parent))
 
     def release(self) -> None:
         """Let go of it."""
