@@ -222,13 +222,16 @@ def _migrate(path: Path, connection: sqlite3.Connection, migrations: Sequence[Se
 
 
 def _migrate_once(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
-    """One form on, in one transaction."""
+    """One form on, in one transaction; a new file gets all at once, so that nobody sees it half made."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection)  # asked again: another process may have done it
-        for statement in migrations[version] if version < len(migrations) else ():
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {max(version, min(version + 1, len(migrations)))}")
+        goal = len(migrations) if version == 0 else version + 1
+        for statements in migrations[version:goal]:
+            for statement in statements:
+                connection.execute(statement)
+        if version < len(migrations):
+            connection.execute(f"PRAGMA user_version = {goal}")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("COMMIT")
     except BaseException:
