@@ -499,3 +499,35 @@ async def test_what_textual_has_selected_elsewhere_is_not_what_is_copied() -> No
         await drag(pilot, view, (x, y), (x + 3, y))
         assert not app.screen.selections
         assert selected(view) == "bold"
+
+
+async def test_nothing_moves_under_the_pointer_while_it_selects() -> None:
+    text = "\n\n".join(f"line {number}" for number in range(30))
+    conversation = Conversation()
+    conversation.add(AnswerItem(turn=1, step=1, text=text, state="streaming"))
+    app = Chat(conversation)
+    async with app.run_test(size=(40, 12)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "line 28")
+        await pilot.mouse_down(view, offset=(x, y))
+        await pilot.hover(view, offset=(x + 3, y))
+        before = [view.render_line(each).text for each in range(12)]
+        conversation.put(0, AnswerItem(turn=1, step=1, text=text + "\n\nmore\n\nand more", state="streaming"))
+        await settled(pilot, view)
+        assert [view.render_line(each).text for each in range(11)] == before[:11]
+        await pilot.mouse_up(view, offset=(x + 3, y))
+        assert selected(view) == "line"
+
+
+async def test_presses_that_come_at_once_leave_the_mouse_free() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "words")
+        for kind in (events.MouseDown, events.MouseUp, events.MouseDown, events.MouseUp):
+            app.post_message(kind(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y))
+        await settled(pilot, view)
+        assert app.mouse_captured is None
+        assert selected(view) == "words"

@@ -357,6 +357,11 @@ class LadderView(PieceView, SelectingView):
     def selectable(self) -> LadderSelection | None:
         return LadderSelection(self._index, self._copied_line) if len(self._index) else None
 
+    @override
+    def hold_still(self) -> None:
+        super().hold_still()
+        self.stay()
+
     def _copied_line(self, line: int) -> str:
         """A line as text, its words whole where the screen is too narrow for them."""
         return self._drawn(line, max(self.view_width, COPIED)).text.rstrip()

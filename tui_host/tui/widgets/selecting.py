@@ -124,6 +124,10 @@ class SelectingView(LineView):
         """The line and cell where selecting by keys begins."""
         return (self.top if self.cursor is None else self.cursor), 0
 
+    def hold_still(self) -> None:
+        """Nothing moves under the pointer while it selects: follow no end."""
+        self._at_tail = False
+
     # What it offers.
 
     def selected_source(self) -> tuple[str, str] | None:
@@ -246,6 +250,7 @@ class SelectingView(LineView):
             return
         if not drag.has_moved:
             drag.has_moved = self._was_drag = True
+            self.hold_still()
             if self.selection is None:
                 begin = content.stretch_at(*self._point(drag.at))
                 self._select(begin, begin)
@@ -287,10 +292,13 @@ class SelectingView(LineView):
         self._end_drag()
 
     def on_mouse_release(self) -> None:
-        """Somebody else has the mouse."""
-        self._end_drag()
+        """Somebody else has the mouse. What is told of a release before the present press is late."""
+        if self.app.mouse_captured is not self:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
+            self._end_drag()
 
     def _end_drag(self) -> None:
+        if self._drag is not None and self._drag.has_moved:
+            self._at_tail = self.top >= self.max_scroll_y
         self._drag = None
         self._stop_scrolling()
 

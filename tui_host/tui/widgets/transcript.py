@@ -191,6 +191,12 @@ class Transcript(SelectingView):
         return max(self.top, self._column.heights.start(number) + self._column.gap(number)), 0
 
     @override
+    def hold_still(self) -> None:
+        super().hold_still()
+        if len(self._column):
+            self._anchor = self._column.at(self.top)
+
+    @override
     def line_count(self) -> int:
         return self._column.heights.total if len(self._column) else len(self._empty_rows)
 

@@ -14,6 +14,8 @@ END = 1 << 60
 """Beyond every part and character of an item."""
 _PATIENCE = 0.1
 """Seconds that may be spent on an item that is not drawn yet."""
+_LONGEST = 2.0
+"""Seconds that may be spent on reading an item to its end, when it is copied."""
 
 
 class TranscriptSelection:
@@ -116,7 +118,7 @@ class TranscriptSelection:
         for part in shown.parts:
             first, last = _clipped(selected, number, part.rank)
             if isinstance(part, Flow):
-                part.document.advance(Budget(_PATIENCE))
+                part.document.advance(Budget(_LONGEST))
                 texts.append(selecting.copied(part.document, (first, last)))
             elif first < 1 <= last and not is_text:
                 return self._column.source_of(number)
