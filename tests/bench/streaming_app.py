@@ -57,9 +57,8 @@ class Streaming(App[None]):
         self.run_worker(self.costs() if self.places else self.whole())
 
     def key_q(self) -> None:
-        """End."""
+        """The end was seen."""
         self._is_seen.set()
-        self.set_timer(0.1, self.exit)
 
     async def whole(self) -> None:
         """All of it as fast as it goes, or what there is time for."""
@@ -76,6 +75,7 @@ class Streaming(App[None]):
             await self.end()
             await self._is_seen.wait()
         self.seen = {"taken": taken, "stall": heart.longest}
+        self.exit()
 
     async def costs(self) -> None:
         """CPU for one more painted token at each place."""
@@ -92,6 +92,8 @@ class Streaming(App[None]):
             self.seen[f"cost at {place}"] = (time.process_time() - before) / PAINTED
         await self.take(END)
         await self.end()
+        await self._is_seen.wait()
+        self.exit()
 
     async def begin(self) -> None:
         """Get ready for the first token."""
