@@ -155,13 +155,18 @@ def test_what_the_model_needs_is_told_before_any_server_is_waited_for(program: P
     with desk(program, tmp_path, servers=server("mute", "no-initialize"), more=more) as place:
         failed = place.ask("--json", "hi", "--model", "bad/m")
         preset = place.ask("--json", "hi", "--model", "openai/gpt-4.1-mini")
+        (tmp_path / "other.toml").write_text('model = "openai/gpt-4.1-mini"\n')
+        chosen = place.program.run("ask", "hi", "--config", tmp_path / "other.toml", "--data-dir", place.data)
         assert not place.data.exists()
     assert (failed.code, failed.out) == (preset.code, preset.out) == (2, b"")
     assert [line.split("(")[0] for line in failed.err.splitlines()] == [
         f"tui-host: {tmp_path}/config.toml: providers.bad.{key}: {name} is not set "
         for key, name in (("base_url", "NO_HOST"), ("api_key", "NO_KEY"), ("headers.X", "NO_X"))
     ]
-    assert preset.err.startswith("tui-host: providers.openai: OPENAI_API_KEY is not set (set the environment variable")
+    mistake = "providers.openai: OPENAI_API_KEY is not set (set the environment variable"
+    assert preset.err.startswith(f"tui-host: {mistake}")
+    assert (chosen.code, chosen.out) == (2, b"")
+    assert chosen.err.startswith(f"tui-host: {tmp_path}/other.toml: model: {mistake}")  # the file that chooses it
 
 
 def test_a_turn_that_reaches_its_limit_says_so(program: Programs, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from tests.tui.app_running import SMALL, WIDE, fast, running
 from tui_host.chat.conversation import AnswerItem, CallItem
-from tui_host.tui.offers import QUESTIONS, offers
+from tui_host.tui.offers import ANYWHERE, QUESTIONS, offers
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -40,7 +40,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
     before = children()
     environment = {"DEEPSEEK_API_KEY": "sk-nobody-has-this-one"}
     async with running(tmp_path, size=WIDE, environment=environment) as app:
-        await app.until_shown(*QUESTIONS[:2], "DEEPSEEK_API_KEY is set", "f4 chooses the model")
+        await app.until_shown(*list(QUESTIONS.values())[:2], "DEEPSEEK_API_KEY is set", "f4 chooses the model")
         assert "sk-nobody" not in app.text
         await app.until_ready()
         await app.until_shown("demo/openai · native", "● math", "● weather", "● orders")
@@ -148,3 +148,4 @@ async def test_a_model_server_on_this_machine_is_offered_once_it_answered(tmp_pa
         assert "\x1b" not in app.text
         settings = app.host.settings
     assert "set OPENAI_API_KEY" in offers(settings).lines[1]
+    assert [words for _, words in offers(settings).questions] == list(ANYWHERE)  # no server, no question for one

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tests.tui.app_running import MATH, SMALL, Running, fast, running
+from tui_host.capture.rows import Row
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
@@ -203,9 +204,12 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
     await app.press("ctrl+n")
     assert (app.session.turn, str(app.session.model)) == (0, "mine/alpha")
     app.app.show_session(next(session for session in app.host.sessions.values() if session.turn))
-    request = next(
-        row for row in reversed(app.inspector_source.ladder.rows) if row.kind == "request" and row.peer == "mine"
-    )
+
+    def requests() -> list[Row]:
+        return [row for row in app.inspector_source.ladder.rows if row.kind == "request" and row.peer == "mine"]
+
+    await app.until(requests)  # a session's records are read again a little at a look
+    request = requests()[-1]
     app.inspector.ladder.focus()
     app.inspector.ladder.select(request.number)
     await app.press("enter", "3")

@@ -132,7 +132,10 @@ class Turn:
             await self._run_calls(step, asked.table)
         self.result.stop = "limit"
         session.say(host_says(wording.limit_of(limit), turn=session.turn))
-        self._note(f"stopped after {limit} steps", remedy="say «go on» to go on; limits.steps in the configuration")
+        self._note(
+            f"stopped after {limit} step{'s' * (limit != 1)}",
+            remedy="say «go on» to go on; limits.steps in the configuration",
+        )
 
     def _answer(self, step: Step) -> str | None:
         message = step.message()

@@ -40,7 +40,9 @@ def ask(arguments: Arguments, settings: Settings) -> int:
     try:
         text = _question(arguments.words[0])
         if not arguments.session or arguments.model is not None:
-            _check_model(settings, settings.model or DEFAULT_MODEL, where="model")
+            is_in_file = arguments.model is None and "model" in settings.fixed
+            chosen = f"{settings.config_file}: model" if is_in_file else ""
+            _check_model(settings, settings.model or DEFAULT_MODEL, where="model", chosen=chosen)
         return anyio.run(asking.run, text)
     except SettingsError:
         raise
@@ -52,8 +54,8 @@ def ask(arguments: Arguments, settings: Settings) -> int:
         raise
 
 
-def _check_model(settings: Settings, model: ModelRef, *, where: str) -> None:
-    """Tell what keeps this model from being asked, before anything is waited for or kept.
+def _check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str = "") -> None:
+    """Tell what keeps this model from being asked, before anything is waited for or kept; `chosen` is the place in a file.
 
     Raises:
         SettingsError: With every mistake.
@@ -61,7 +63,7 @@ def _check_model(settings: Settings, model: ModelRef, *, where: str) -> None:
     provider = settings.providers.get(model.provider)
     if provider is None:
         raise SettingsError(f"there is no provider {model.provider}", where, "configure it, or choose with --model")
-    check_provider(provider, settings.environment)
+    check_provider(provider, settings.environment, chosen=chosen)
 
 
 def _question(word: str) -> str:

@@ -70,7 +70,7 @@ def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
     """The remedy for a name that is not known: the closest one that is, else `otherwise`, or all of them."""
     import difflib
 
-    close = difflib.get_close_matches(name, known, 1, 0.6)
+    close = difflib.get_close_matches(name, known, 1, 0.75)  # below that it is a guess
     if close:
         return f"write {shown(close[0])}, if that was meant"
     if otherwise:

@@ -41,8 +41,13 @@ def demand_key(provider: Provider, address: str, headers: Mapping[str, str], sec
         )
 
 
-def check_provider(provider: Provider, environment: Mapping[str, str]) -> None:
+def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
     """Look at everything that a request to a provider takes out of the configuration and the environment.
+
+    Args:
+        provider: Who would be asked.
+        environment: The snapshot in the settings.
+        chosen: Where the configuration chooses it: what a preset lacks is told there, since no file has it.
 
     Raises:
         SettingsError: The first mistake, with all others in `more`; each names the file, the key and the remedy.
@@ -56,7 +61,7 @@ def check_provider(provider: Provider, environment: Mapping[str, str]) -> None:
         try:
             work()
         except SettingsError as error:
-            place = f"{provider.file}: {error.where}" if provider.file else error.where
+            place = ": ".join(filter(None, (str(provider.file or chosen), error.where)))
             report.mistake(error.what, place, error.remedy)
             return False
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from tui_host.llm.probe import LocalServer
     from tui_host.settings.schema import Settings
 
-QUESTIONS = (
-    "what is (6 × 5 + 7) / 2? use the tools",
-    "what is the weather in Paris and in Tokyo?",
-    "订单 1042 到哪了？",
-)
+QUESTIONS = {
+    "math": "what is (6 × 5 + 7) / 2? use the tools",
+    "weather": "what is the weather in Paris and in Tokyo?",
+    "orders": "订单 1042 到哪了？",
+}
+"""What the tools of a bundled server are good for."""
+ANYWHERE = ("which tools do you have?", "show me a table and some code", "写 100 字")
+"""What can be asked where not all of these servers are."""
 HOW = "Each number sends its question. Nothing runs before you approve it."
 NONE_FOUND = "The demo model follows rules and is no AI. For a real one set OPENAI_API_KEY (or another provider's), or start Ollama. f4 chooses the model."
 MOST = 4
@@ -39,8 +42,13 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Empty:
         lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "f4 chooses the model."]
     elif settings.model is None or settings.model.provider == "demo":
         lines.append(NONE_FOUND)
-    questions = tuple((str(number), words) for number, words in enumerate(QUESTIONS, start=1))
-    return Empty(questions=questions, lines=tuple(lines))
+    return Empty(questions=tuple(zip("123", _questions(settings), strict=False)), lines=tuple(lines))
+
+
+def _questions(settings: Settings) -> Iterator[str]:
+    there = {spec.bundled for spec in settings.servers.values() if spec.enabled}
+    yield from (words for server, words in QUESTIONS.items() if server in there)
+    yield from ANYWHERE
 
 
 def _server(server: LocalServer) -> str:

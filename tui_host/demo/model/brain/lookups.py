@@ -26,7 +26,8 @@ def look_up(turn: Turn, wanted: list[AskedCall], announcement: str) -> Plan:
         for call in done
     ]
     if len(lines) == 1 and not has_stopped:
-        return turn.answer(lines[0])
+        is_chinese = any("\u3400" <= sign <= "\u9fff" for sign in lines[0])
+        return turn.answer(lines[0] if is_chinese else turn.words(lines[0], f"查到了，服务器的原话：{lines[0]}"))
     text = "\n".join(f"- {line}" if "\n" not in line else f"\n{line}\n" for line in lines)
     if has_stopped:
         text += turn.words("\n\nSo I stop here and make nothing up.", "\n\n所以我到此为止，不会编造结果。")
