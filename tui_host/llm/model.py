@@ -23,7 +23,7 @@ from tui_host.capture.recording import Recording
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, read_body, redacted, refusal_of, where
-from tui_host.llm.messages import Ask, Failed, ModelEvent, Stop, Stopped
+from tui_host.llm.messages import Ask, Failed, ModelEvent, Stop, Stopped, Unreadable
 from tui_host.llm.protocols.protocol import Reader
 from tui_host.llm.proxy import proxy_for
 from tui_host.llm.request import Outgoing, model_request, models_request
@@ -290,6 +290,11 @@ class Stream:
             return None
         elif fault is not None:
             error = fault_of(self._provider, outgoing, fault, answer.size)
+        elif answer.is_unreadable:
+            error = ModelError(
+                f"nothing in the answer's {answer.size:,} bytes could be read",
+                remedy="look at it in the inspector, and try again",
+            )
         else:
             error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
         error.where = where(self._provider, outgoing)
@@ -305,10 +310,17 @@ class _Answer:
         self.plain = bytearray()
         self.failure = ""
         self.stop: Stop | None = None
+        self._seen: set[type[ModelEvent]] = set()
+        self._has_end = "content-length" in response.headers or "transfer-encoding" in response.headers
         self._encoding = response.headers.get("content-encoding")
         self._coding: codings.Decoder | None = None
         self._decoder = dialect(provider.dialect).decoder(response.headers.get("content-type", ""))
         self._reader = reader
+
+    @property
+    def is_unreadable(self) -> bool:
+        """It came whole, as far as HTTP can tell, and nothing of it could be read."""
+        return self._has_end and self._seen - {Stopped} == {Unreadable}
 
     def feed(self, data: bytes) -> list[ModelEvent]:
         """What these bytes add; raises CodingError."""
@@ -329,6 +341,7 @@ class _Answer:
 
     def _read(self, events: list[ModelEvent]) -> list[ModelEvent]:
         for event in events:
+            self._seen.add(type(event))
             if isinstance(event, Failed):
                 self.failure = event.message
             elif isinstance(event, Stopped):
