@@ -12,11 +12,12 @@ from rich.style import Style
 from tui_host.tui.markdown.fences import draw_code
 from tui_host.tui.markdown.inks import UNDERLINED
 from tui_host.tui.markdown.inline import Words, words_of
-from tui_host.tui.markdown.origins import Range, Walk, Wrap
+from tui_host.tui.markdown.origins import Range, Wrap
 from tui_host.tui.markdown.page import Page
 from tui_host.tui.markdown.parser import parse
 from tui_host.tui.markdown.pieces import Piece
 from tui_host.tui.markdown.tables import Need, draw_table, read_table
+from tui_host.tui.markdown.walk import Walk
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -12,7 +12,8 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.inks import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
-from tui_host.tui.markdown.origins import Range, Walk
+from tui_host.tui.markdown.origins import Range
+from tui_host.tui.markdown.walk import Walk
 from tui_host.tui.markdown.wrap import joint
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from rich.style import Style
 
 from tui_host.tui.markdown.inks import STRONG, Inks
 from tui_host.tui.markdown.inline import Words, words_of
-from tui_host.tui.markdown.origins import Trace, Walk
+from tui_host.tui.markdown.origins import Trace
 from tui_host.tui.markdown.page import Page, Run
+from tui_host.tui.markdown.walk import Walk
 from tui_host.tui.markdown.wrap import cut, fill, longest_word
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tui_host.tui.markdown.origins import shown_characters
 from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.details_tree import TreePage
 from tui_host.tui.widgets.jsonlines import key_end
-from tui_host.tui.widgets.selecting import Spot, Stretch
+from tui_host.tui.widgets.selection import Spot, Stretch
 
 _WORD = re.compile(r"\w+")
 _NEAR = 200

@@ -17,12 +17,11 @@ from typing_extensions import override
 from tui_host.capture.rows import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.inspector_source import InspectorSource
-from tui_host.tui.widgets.inspector_view import PieceView
 from tui_host.tui.widgets.ladder_index import LadderIndex
+from tui_host.tui.widgets.ladder_keys import LadderKeys
 from tui_host.tui.widgets.ladder_lines import Columns, heading, row_line
 from tui_host.tui.widgets.ladder_selection import LadderSelection
 from tui_host.tui.widgets.ladder_words import Describe, LadderWords
-from tui_host.tui.widgets.selecting import SelectingView
 
 _TAKING = 0.01
 """Seconds in one tick for rows that are new: enough for what comes, and a long session opens without a stall."""
@@ -36,7 +35,7 @@ COPIED = 120
 """Cells of a row that is copied, where the screen has less."""
 
 
-class LadderView(PieceView, SelectingView):
+class LadderView(LadderKeys):
     """The rows, one line each, groups under headings. `sync` takes in what is new; it is called at the screen's rate."""
 
     HAS_CURSOR = True
@@ -45,24 +44,12 @@ class LadderView(PieceView, SelectingView):
     LadderView > .ladder--related { background: $accent 10%; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter"),
-        Binding("vertical_line", "split", "Split"),
-        Binding("z", "zoom", "Full screen"),
         Binding("left,h", "lane('llm')", "LLM lane", show=False),
         Binding("right,l", "lane('mcp')", "MCP lane", show=False),
     ]
 
     class Moved(Message):
         """Something that the header tells is different now."""
-
-    class FilterAsked(Message):
-        """The person wants to filter."""
-
-    class SplitAsked(Message):
-        """The person wants the details the other way."""
-
-    class ZoomAsked(Message):
-        """The person wants the whole screen for it."""
 
     def __init__(self, describe: Describe, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)
@@ -172,7 +159,7 @@ class LadderView(PieceView, SelectingView):
             self._take(source)
         if self._filter_stale and time.perf_counter() >= self._filter_due:
             self._filter_again()
-        for number in self._words.fill(source, self._visible_rows()):
+        for number in self._words.fill(source, self._index.rows(self.top, self.top + self.view_height)):
             self._row_changed(number)
 
     # How it is kept.
@@ -232,21 +219,10 @@ class LadderView(PieceView, SelectingView):
         if not count:
             return
         self._new = 0
-        newest = self._newest_line
+        newest = self._index.newest_line(self._selected)
         self.show_line(count - 1)
         self._choose(newest)
         self.show_line(newest)
-
-    @property
-    def _newest_line(self) -> int:
-        """The line of the row that following selects."""
-        end = len(self._index) - 1
-        newest, selected = self._index.newest_of_turns, self._selected
-        if newest is None:
-            return end
-        line = self._index.line_of(newest)
-        at = self._index.line_of(selected) if selected is not None else None
-        return end if line is None or (at is not None and at > line) else line
 
     def _choose(self, line: int) -> None:
         """Make a line current without asking who wanted it."""
@@ -308,11 +284,6 @@ class LadderView(PieceView, SelectingView):
         if line is not None:
             self.changed(line)
 
-    def _visible_rows(self) -> Sequence[int]:
-        first = self.top
-        last = min(len(self._index), first + self.view_height)
-        return [self._index.row_at(line) for line in range(first, last) if not self._index.is_heading(line)]
-
     def _widen(self) -> None:
         """Give servers' names the room of the longest one, within bounds."""
         peer = max(self._peer, min(self._index.widest_peer, 8 if self.view_width < 60 else 14))
@@ -366,10 +337,6 @@ class LadderView(PieceView, SelectingView):
         """A line as text, its words whole where the screen is too narrow for them."""
         return self._drawn(line, max(self.view_width, COPIED)).text.rstrip()
 
-    def current_source(self) -> tuple[str, str]:
-        """What is selected; without that, who is around us knows what is copied."""
-        return self.selected_source() or ("", "")
-
     @override
     def move_cursor(self, number: int) -> None:
         count = len(self._index)
@@ -384,7 +351,7 @@ class LadderView(PieceView, SelectingView):
         if number != before:
             self.post_message(self.CursorMoved(self, number))
         self.show_line(0 if number == 1 else number)
-        self.following = number in {count - 1, self._newest_line}
+        self.following = number in {count - 1, self._index.newest_line(self._selected)}
         self._new = 0 if self.following else self._new
         self.post_message(self.Moved())
 
@@ -412,15 +379,3 @@ class LadderView(PieceView, SelectingView):
             if 0 <= number < self._taken and rows[number].lane == lane and self._index.line_of(number) is not None:
                 self.select(number)
                 return
-
-    def action_filter(self) -> None:
-        """Ask for a filter."""
-        self.post_message(self.FilterAsked())
-
-    def action_split(self) -> None:
-        """Ask for the details the other way."""
-        self.post_message(self.SplitAsked())
-
-    def action_zoom(self) -> None:
-        """Ask for the whole screen."""
-        self.post_message(self.ZoomAsked())

@@ -74,6 +74,19 @@ class LadderIndex:
         line = min(self._place(number), len(self._lines) - 1)
         return line + 1 if self._lines[line] < 0 else line
 
+    def newest_line(self, selected: int | None) -> int:
+        """The line of the row that following selects: the newest one of the turns, the last line from there on."""
+        end = len(self) - 1
+        if self.newest_of_turns is None:
+            return end
+        line = self.line_of(self.newest_of_turns)
+        at = self.line_of(selected) if selected is not None else None
+        return end if line is None or (at is not None and at > line) else line
+
+    def rows(self, first: int, end: int) -> Sequence[int]:
+        """The rows on the lines from one to before another one."""
+        return [self.row_at(line) for line in range(first, min(end, len(self))) if not self.is_heading(line)]
+
     def home_of(self, number: int) -> int:
         """The row that a row's section begins with."""
         return self._homes[number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tui_host.tui.widgets.ladder_index import LadderIndex
-from tui_host.tui.widgets.selecting import Spot, Stretch
+from tui_host.tui.widgets.selection import Spot, Stretch
 
 _WIDE = 1 << 20
 

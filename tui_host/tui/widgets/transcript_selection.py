@@ -5,7 +5,7 @@ from __future__ import annotations
 from tui_host.chat.conversation import AnswerItem, UserItem
 from tui_host.tui.markdown import selecting
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.widgets.selecting import Spot, Stretch
+from tui_host.tui.widgets.selection import Spot, Stretch
 from tui_host.tui.widgets.transcript_column import Column
 from tui_host.tui.widgets.transcript_items import Shown
 from tui_host.tui.widgets.transcript_parts import Flow, Part
