@@ -238,3 +238,16 @@ async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app
     assert json.loads(app.app.clipboard)["messages"][0]["content"] == "help"
     await app.press("tab", "2", "ctrl+c")
     assert '"messages"' in app.app.clipboard
+
+
+async def test_code_of_an_answer_is_copied_by_name_and_by_key_block_after_block(app: Running) -> None:
+    await app.send("show markdown")
+    await app.until_idle()
+    await app.type("/code")
+    await app.press("enter")
+    await app.until_shown("code 1 of 2 (python): 181 characters sent", "clipboard")
+    assert app.app.clipboard.startswith("def answer")
+    app.transcript.focus()
+    await app.press("c")
+    await app.until_shown("code 2 of 2 (json)")
+    assert json.loads(app.app.clipboard)["method"] == "tools/call"

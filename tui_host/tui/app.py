@@ -295,6 +295,11 @@ class TuiHost(App[int]):
         if text:
             copying.send(self, what, text)
 
+    def action_copy_code(self) -> None:
+        """Copy a block of code of the chat."""
+        if self.main is not None:
+            self.main.copy_code()
+
     def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
         """Copy a part of an item."""
         copying.send(self, event.what, event.text)

@@ -78,6 +78,13 @@ ACTIONS = (
         help="Copy what is selected, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)",
     ),
     Action(
+        name="code",
+        key="",
+        shown="",
+        action="copy_code",
+        help="Copy the code of the chat's current answer, else of the last one; once more, its next block",
+    ),
+    Action(
         name="palette", key="", shown="ctrl+p", action="command_palette", label="palette", help="All of these, by name"
     ),
     Action(name="theme", key="", shown="", action="change_theme", help="Choose a theme, light or dark"),

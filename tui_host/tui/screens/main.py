@@ -220,6 +220,10 @@ class MainScreen(Screen[None]):
         """What is copied from the prompt, where nothing is selected: the chat's current item, else its last."""
         return self.query_one(Transcript).current_source()
 
+    def copy_code(self) -> None:
+        """Copy the code of the chat's current answer, else of its last one; once more, the next block."""
+        self.query_one(Transcript).action_copy_code()
+
     def offer(self, local: Sequence[LocalServer]) -> None:
         """Say in an empty chat which model servers answer on this machine."""
         self.query_one(Transcript).set_empty(offers(self._host.settings, local))
