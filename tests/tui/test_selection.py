@@ -531,3 +531,16 @@ async def test_presses_that_come_at_once_leave_the_mouse_free() -> None:
         await settled(pilot, view)
         assert app.mouse_captured is None
         assert selected(view) == "words"
+
+
+async def test_o_moves_the_other_end() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        view.focus()
+        await settled(pilot, view)
+        view.current = 2
+        await pilot.press("o")
+        assert selected(view) == ""
+        await pilot.press("shift+down", *["shift+right"] * 4, "o", *["shift+right"] * 4)
+        assert (selected(view), marked(view)) == ("*sum* of it\n\nSome", "sum of it|Some")

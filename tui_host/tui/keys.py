@@ -127,6 +127,7 @@ _SELECTING = (
             " three times for a paragraph, shift+click to extend; escape selects nothing"
         ),
     ),
+    Key(names="o", shown="o", help="while something is selected: move its other end"),
 )
 _CHOOSING = (
     Key(names="up,down", shown="up down", help="choose in the list while you type", brief="choose"),

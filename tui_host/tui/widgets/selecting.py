@@ -47,6 +47,7 @@ class SelectingView(LineView):
             Binding(f"shift+{key}", f"extend('{key}')", "Select", show=False)
             for key in ("up", "down", "left", "right", "pageup", "pagedown", "home", "end")
         ),
+        Binding("o", "other_end", "Other end", show=False),
     ]
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
@@ -273,6 +274,22 @@ class SelectingView(LineView):
             head = (head[1], head[1]) if key == "end" else (head[0], head[0])
         self._move_head(head, (before, line))
         self.show_line(line)
+
+    def action_other_end(self) -> None:
+        """From now on the other end of what is selected is the one that moves."""
+        content, chosen = self.selectable, self.selection
+        if content is None or chosen is None:
+            raise SkipAction
+        first, last = chosen.stretch
+        is_back = chosen.head[0] < chosen.anchor[0]
+        if content.is_rows:
+            self._select(chosen.head, chosen.anchor)
+        elif is_back:
+            self._select((first, first), (last, last))
+        else:
+            self._select((last, last), (first, first))
+        self._goal = None
+        self.show_line(content.point_of(self._head(content))[0])
 
     def _head(self, content: Selectable) -> Spot:
         if self.selection is None:
