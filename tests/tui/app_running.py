@@ -253,4 +253,6 @@ async def running(
     app = TuiHost(Host(load(Overrides(config=path, data_dir=folder / "data"), whole)))
     app.animation_level = "none"
     async with around(app), app.run_test(size=size, notifications=True) as pilot:
-        yield Running(app, pilot)
+        here = Running(app, pilot)
+        await here.until(lambda: here.main.is_whole)
+        yield here

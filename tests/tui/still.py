@@ -264,6 +264,9 @@ async def still(
     try:
         async with app.run_test(size=size, notifications=True) as pilot:
             here.pilot = pilot
+            with anyio.fail_after(PATIENCE):
+                while app.main is None or not app.main.is_whole:
+                    await pilot.pause(0.02)
             yield here
     finally:
         host.recorder.close()

@@ -308,7 +308,7 @@ async def test_escape_closes_the_list_and_a_name_typed_whole_needs_no_second_ent
         await pilot.press("/", "m")
         await pilot.pause()
         await pilot.press("escape")
-        assert not app.query_one(Completion).is_open
+        assert not any(completion.is_open for completion in app.query(Completion))
         assert app.prompt.text == "/m"
         await pilot.press("o", "d", "e", "l", "enter")
         await pilot.pause()

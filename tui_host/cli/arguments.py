@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -93,13 +91,21 @@ class _Parser(argparse.ArgumentParser):
         raise SettingsError(message, where=command, remedy=f"see {self.prog} --help")
 
 
-@cache
-def _version() -> str:
-    return importlib.metadata.version("tui-host")
+class _Version(argparse.Action):
+    """Says the version and ends; what knows it is imported for that alone."""
+
+    @override
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        import importlib.metadata
+
+        print(f"tui-host {importlib.metadata.version('tui-host')}")
+        parser.exit()
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--version", action="version", version=f"tui-host {_version()}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show program's version number and exit"
+    )
     # SUPPRESS: a default here would undo what stood before the command.
     parser.add_argument(
         "--config", type=_path, metavar="FILE", default=argparse.SUPPRESS, help="the configuration to read"
@@ -210,8 +216,8 @@ def _add_sessions(add: AddParser) -> None:
     )
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole grammar."""
+def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
+    """The whole grammar; without its commands it is made in a fraction of the time."""
     top = _Parser(
         prog="tui-host",
         description="A terminal chat client that is an MCP host with glass walls.",
@@ -219,6 +225,8 @@ def parser() -> argparse.ArgumentParser:
     )
     _common(top)
     _model_options(top)
+    if not commands_too:
+        return top
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     _add_ask(commands.add_parser)
     _add_servers(commands.add_parser)
@@ -270,7 +278,8 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         words = [*words[:first], *words[first + 1 :]]
     elif first is not None and words[first] == "demo-model":
         return Arguments(command="demo-model", words=_own_words([*words[:first], *words[first + 1 :]]))
-    found = vars(parser().parse_args(list(words)))
+    is_plain = first is None and all(word.partition("=")[0] in OPTIONS_WITH_VALUE for word in words[::2])
+    found = vars(parser(commands_too=not is_plain).parse_args(list(words)))
     known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
     for name in ("words", "allow"):
         if name in known:

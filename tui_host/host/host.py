@@ -10,13 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from tui_host.chat.policy import Approver, Policy, Refuse
-from tui_host.chat.session import Session, Source, session_id
 from tui_host.errors import ModelError, StoreError, TuiHostError
-from tui_host.host.keeping import StoreKeeper, stored_session
-from tui_host.host.pruning import keep_within
 from tui_host.settings.schema import ModelRef, Template
-from tui_host.settings.secrets import secret_headers, secrets_of
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -25,7 +20,9 @@ if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.redact import Redactor
     from tui_host.capture.store import Store
+    from tui_host.chat.policy import Approver, Policy
     from tui_host.chat.services import Services
+    from tui_host.chat.session import Session, Source
     from tui_host.chat.turn import Turn, TurnResult
     from tui_host.host.demo_model import DemoModel
     from tui_host.llm.model import ModelClient
@@ -52,7 +49,7 @@ class Host:
 
     Attributes:
         settings: What is configured.
-        approver: How the person is asked; set by the front.
+        approver: How the person is asked; set by the front, else every question is refused.
         recorder: None until `ready`.
         store: None until `ready`, or where nothing is kept.
         pool: None until `ready`.
@@ -73,7 +70,7 @@ class Host:
         guard: Guard | None = None,
     ) -> None:
         self.settings = settings
-        self.approver: Approver = Refuse()
+        self.approver: Approver | None = None
         self.recorder: Recorder | None = None
         self.store: Store | None = None
         self.pool: Pool | None = None
@@ -140,7 +137,9 @@ class Host:
     async def _open(self) -> None:
         from tui_host.capture.recorder import Recorder
         from tui_host.capture.store import Store
+        from tui_host.chat.policy import Refuse
         from tui_host.chat.services import Services
+        from tui_host.chat.session import session_id
         from tui_host.host.demo_model import DemoModel
         from tui_host.llm.model import ModelClient
         from tui_host.servers.pool import Pool
@@ -161,7 +160,7 @@ class Host:
             pool=self.pool,
             client=self._client,
             provider=self._provider,
-            approver=self.approver,
+            approver=self.approver or Refuse(),
             clock=time.monotonic,
         )
         for session in self.sessions.values():
@@ -169,6 +168,8 @@ class Host:
 
     async def _run(self) -> None:
         import anyio
+
+        from tui_host.host.pruning import keep_within
 
         assert self.pool is not None  # noqa: S101 - opened just before
         async with anyio.create_task_group() as group:
@@ -226,6 +227,8 @@ class Host:
 
     def new_session(self, *, model: ModelRef | None = None) -> Session:
         """A new, empty session; nothing is kept before its first turn."""
+        from tui_host.chat.session import Session, session_id
+
         session = Session(
             id=session_id(time.time_ns(), os.urandom(8)),
             source=self._source,
@@ -248,6 +251,8 @@ class Host:
         Raises:
             TuiHostError: There is none of that name, or several.
         """
+        from tui_host.host.keeping import stored_session
+
         if self.store is None:
             raise StoreError("nothing is kept here", remedy="start without --no-record")
         info = self.store.find_session(name)
@@ -258,10 +263,14 @@ class Host:
         return self.sessions[info.id]
 
     def _policy(self) -> Policy:
+        from tui_host.chat.policy import Policy
+
         return Policy(self.settings.rules, flags=self.settings.allow, allow_all=self._allow_all)
 
     def _keep(self, session: Session) -> None:
         if self.store is not None and self.recorder is not None and session.keeper is None:
+            from tui_host.host.keeping import StoreKeeper
+
             session.keep_in(StoreKeeper(self.store))
 
     def send(self, session: Session, text: str) -> None:
@@ -310,7 +319,7 @@ class Host:
 
         assert self._services is not None  # noqa: S101 - opened before the group is
         assert self._group is not None  # noqa: S101
-        self._services.approver = self.approver
+        self._services.approver = self.approver or self._services.approver
         turn = Turn(self._services, session)
         self._turns[session.id] = turn
         self._group.start_soon(self._turn, session, turn)
@@ -353,6 +362,7 @@ class Host:
     def redactor(self) -> Redactor:
         """What knows the secrets: the recorder's; before there is one, one that knows the same secrets."""
         from tui_host.capture.redact import Redactor
+        from tui_host.settings.secrets import secret_headers, secrets_of
 
         if self.recorder is not None:
             return self.recorder.redactor

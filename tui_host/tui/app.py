@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import locale
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -16,21 +18,13 @@ from textual.screen import Screen
 from typing_extensions import override
 
 from tui_host.capture.visible import line, tool_name
-from tui_host.chat.conversation import NoteItem, SummaryItem
-from tui_host.host.crash import write_crash
 from tui_host.tui import copying, textual_private
 from tui_host.tui.ending import HANGUP, is_terminal_gone
 from tui_host.tui.filters import Clean
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.keys import ACTIONS, Action
-from tui_host.tui.markdown.parser import load
 from tui_host.tui.masks import mask_of
-from tui_host.tui.screens.help import HelpScreen, place_of
 from tui_host.tui.screens.main import MainScreen
-from tui_host.tui.screens.model import ModelScreen
-from tui_host.tui.screens.request import RequestScreen
-from tui_host.tui.screens.servers import ServersScreen
-from tui_host.tui.screens.sessions import SessionsScreen
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,6 +33,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.errors import TuiHostError
     from tui_host.host.host import Host
+    from tui_host.tui.screens.sessions import SessionsScreen
     from tui_host.tui.widgets.transcript import Transcript
 
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
@@ -46,9 +41,37 @@ RATE = 1 / 25
 """Seconds between two looks at what is new."""
 THEME = "textual-dark"
 
+# Imported in a thread once the first frame is painted, in the order in which it is likely to be missed.
+LATE = (
+    "tui_host.chat.session",
+    "tui_host.tui.widgets.transcript",
+    "tui_host.tui.widgets.transcript_empty",
+    "tui_host.tui.widgets.inspector",
+    "tui_host.tui.source",
+)
+LATER = (
+    "tui_host.tui.widgets.prompt_completion",
+    "tui_host.tui.screens.help",
+    "tui_host.tui.screens.servers",
+    "tui_host.tui.screens.model",
+    "tui_host.tui.screens.sessions",
+    "tui_host.tui.screens.request",
+    "tui_host.tui.widgets.approval",
+    "tui_host.host.crash",
+)
+SWITCH_SECONDS = 0.0005
+"""How soon a key gets the interpreter from a thread that imports."""
+
+
+def _import(modules: Sequence[str]) -> None:
+    for module in modules:
+        importlib.import_module(module)
+
 
 def can_try_again(session: Session) -> bool:
     """Whether the last turn ended with something that the same request may mend."""
+    from tui_host.chat.conversation import NoteItem, SummaryItem
+
     for item in reversed(session.conversation.items):
         if isinstance(item, NoteItem):
             return item.again
@@ -62,8 +85,8 @@ class TuiHost(App[int]):
 
     Attributes:
         host: What all is asked of.
-        session: The session on screen.
-        first_frame: Set once something is painted; the host waits for it.
+        first_frame: Set once something is painted.
+        complete: Set once chat and inspector stand in it; the host waits for it.
         crash: What a mistake of ours left to say, None if there was none.
     """
 
@@ -87,8 +110,9 @@ class TuiHost(App[int]):
     def __init__(self, host: Host) -> None:
         super().__init__()
         self.host = host
-        self.session: Session = host.new_session()
         self.first_frame = asyncio.Event()
+        self.complete = asyncio.Event()
+        self._session: Session | None = None
         self.crash: TuiHostError | None = None
         self._note: TuiHostError | None = None
         self._clean = Clean()
@@ -105,17 +129,32 @@ class TuiHost(App[int]):
         return self._glyphs
 
     @property
+    def session(self) -> Session:
+        """The session on screen."""
+        if self._session is None:
+            self._session = self.host.new_session()
+        return self._session
+
+    @session.setter
+    def session(self, session: Session) -> None:
+        self._session = session
+
+    @property
     def main(self) -> MainScreen | None:
         """The main screen, None before it is there."""
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
 
     # From start to end.
 
+    @override
+    def get_default_screen(self) -> Screen[None]:
+        """The main screen lies below all others, instead of a blank one that would be laid out and drawn first."""
+        return MainScreen(self.host, lambda: self.session, self._glyphs)
+
     def on_mount(self) -> None:
-        """Show the main screen; let the host begin after the first frame."""
+        """Let the rest come, and the host begin, after the first frame."""
         self.theme = self.host.settings.ui.theme or THEME
         self.set_class(self._glyphs is ASCII, "-ascii")
-        self.push_screen(MainScreen(self.host, self.session, self._glyphs))
         self.run_worker(self._keep_looking())
         self.call_after_refresh(self._painted)
 
@@ -123,7 +162,23 @@ class TuiHost(App[int]):
         if self.first_frame.is_set():
             return
         self.first_frame.set()
-        self.run_worker(load, thread=True)  # Markdown is plain text until its parser is there
+        self.run_worker(self._bring_the_rest())
+
+    async def _bring_the_rest(self) -> None:
+        """Put in what the first frame did without; keys have their turn before what is imported."""
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        try:
+            await asyncio.to_thread(_import, LATE)
+            if self.main is not None:
+                await self.main.complete()
+            self.complete.set()
+            await asyncio.to_thread(_import, LATER)
+        finally:
+            sys.setswitchinterval(usual)
+        from tui_host.tui.markdown.parser import load
+
+        await asyncio.to_thread(load)  # Markdown is plain text until its parser is there
 
     async def _keep_looking(self) -> None:
         """Look whenever there may be something new, at most at the screen's rate."""
@@ -214,6 +269,8 @@ class TuiHost(App[int]):
 
     def action_help(self) -> None:
         """Every key, those of the place where the person is first; over whatever is there."""
+        from tui_host.tui.screens.help import HelpScreen, place_of
+
         if isinstance(self.screen, HelpScreen):
             self.pop_screen()
         else:
@@ -221,20 +278,28 @@ class TuiHost(App[int]):
 
     def action_servers(self) -> None:
         """The servers."""
+        from tui_host.tui.screens.servers import ServersScreen
+
         self._open(lambda: ServersScreen(self.host))
 
     def action_model(self) -> None:
         """Choose the model."""
+        from tui_host.tui.screens.model import ModelScreen
+
         self._open(lambda: ModelScreen(self.host, self.session))
 
     def action_request(self) -> None:
         """The coming request."""
+        from tui_host.tui.screens.request import RequestScreen
+
         if self.main is not None:
             unsent, source = self.main.unsent, self.main.source
             self._open(lambda: RequestScreen(self.host, self.session, unsent, source))
 
     def action_sessions(self) -> None:
         """Earlier sessions."""
+        from tui_host.tui.screens.sessions import SessionsScreen
+
         self._open(lambda: SessionsScreen(self.host))
 
     def _open(self, make: Callable[[], Screen[None]]) -> None:
@@ -243,14 +308,14 @@ class TuiHost(App[int]):
         if isinstance(self.screen, type(screen)):
             self.pop_screen()
             return
-        while self.screen is not self.main and len(self.screen_stack) > 2 and not isinstance(self.screen, type(screen)):
+        while self.screen is not self.main and len(self.screen_stack) > 1 and not isinstance(self.screen, type(screen)):
             self.pop_screen()
         if not isinstance(self.screen, type(screen)):
             self.push_screen(screen)
 
     def _to_main(self) -> None:
         """Leave the screens over the main one, where what is asked for can be seen."""
-        while self.main is not None and self.screen is not self.main and len(self.screen_stack) > 2:
+        while self.main is not None and self.screen is not self.main and len(self.screen_stack) > 1:
             self.pop_screen()
 
     def action_new(self) -> None:
@@ -359,12 +424,16 @@ class TuiHost(App[int]):
 
     def crashed(self, error: BaseException) -> None:
         """A mistake of ours, wherever it was made: write it down and end; the first one is told."""
+        from tui_host.host.crash import write_crash
+
         if self.crash is None:
             self.crash = write_crash(error, self.host.settings.data_dir, self.host.redacted)
         self.exit(return_code=1)
 
     def noted(self, error: BaseException) -> None:
         """A mistake of ours that ends nothing but what it happened in; the first one is told."""
+        from tui_host.host.crash import write_crash
+
         told = self._note
         self._note = write_crash(error, self.host.settings.data_dir, self.host.redacted)
         if told is None and self.is_running:

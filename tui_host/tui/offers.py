@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.visible import line
 from tui_host.llm.probe import found
 from tui_host.settings.presets import PRESETS
-from tui_host.tui.widgets.transcript_empty import Empty
 
 if TYPE_CHECKING:
     from tui_host.llm.probe import LocalServer
@@ -28,7 +27,14 @@ MOST = 4
 """Keys, and local servers, that are named; the model screen has them all."""
 
 
-def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Empty:
+class Offers(NamedTuple):
+    """What stands in a chat without messages: key and text of each question to try, and what else is worth knowing."""
+
+    questions: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...]
+
+
+def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     """What stands in a chat without messages.
 
     Args:
@@ -42,7 +48,7 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Empty:
         lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "f4 chooses the model."]
     elif settings.model is None or settings.model.provider == "demo":
         lines.append(NONE_FOUND)
-    return Empty(questions=tuple(zip("123", _questions(settings), strict=False)), lines=tuple(lines))
+    return Offers(tuple(zip("123", _questions(settings), strict=False)), tuple(lines))
 
 
 def _questions(settings: Settings) -> Iterator[str]:

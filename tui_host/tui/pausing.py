@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from tui_host.tui.widgets.transcript_words import duration
-
 if TYPE_CHECKING:
     from textual.app import App
 
@@ -86,4 +84,6 @@ def pausing(app: App[int], loop: PausableLoop, guard: Guard) -> Generator[None]:
 def _resume(app: App[int], seconds: float) -> None:
     app.screen.refresh(layout=True)
     if seconds >= TOLD_SECONDS:
+        from tui_host.tui.widgets.transcript_words import duration
+
         app.notify(f"paused for {duration(seconds)}; no deadline passed meanwhile", markup=False)

@@ -1,4 +1,4 @@
-"""Runs the app and the host around each other: the host opens after the first frame, and ends after the app."""
+"""Runs the app and the host around each other: the host opens once the screen is complete, and ends after the app."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ async def _run(settings: Settings, guard: Guard) -> TuiHost:
 
 @asynccontextmanager
 async def around(app: TuiHost) -> AsyncGenerator[None]:
-    """The app's host: it opens after the first frame, lives while the block runs the app, and has ended when it is left."""
+    """The app's host: it opens once the screen is complete, lives while the block runs the app, and has ended when it is left."""
 
     async def serve() -> None:
-        await app.first_frame.wait()
+        await app.complete.wait()
         await app.host.serve()
         fault = app.host.fault
         if fault is not None and fault.__cause__ is not None:  # no fault of what it works with, but a mistake of ours
@@ -90,6 +90,7 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
             yield
         finally:
             app.first_frame.set()  # an app that ended before its first frame still has a host to end
+            app.complete.set()
             app.host.stop()
 
 

@@ -16,20 +16,16 @@ from textual.widgets import TextArea
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.chat.conversation import UserItem
 from tui_host.tui.keys import ACTIONS
 from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.masks import mask_of
 from tui_host.tui.offers import offers
 from tui_host.tui.widgets import status
-from tui_host.tui.widgets.approval import Approval
-from tui_host.tui.widgets.approval_words import name_of
-from tui_host.tui.widgets.inspector import Inspector
+from tui_host.tui.widgets.first import FirstChat, FirstInspector
 from tui_host.tui.widgets.prompt import Prompt
-from tui_host.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
@@ -37,6 +33,9 @@ if TYPE_CHECKING:
     from tui_host.llm.probe import LocalServer
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.source import SessionSource
+    from tui_host.tui.widgets.approval import Approval
+    from tui_host.tui.widgets.inspector import Inspector
+    from tui_host.tui.widgets.transcript import Transcript
 
 Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
@@ -50,7 +49,16 @@ DRAFT_SECONDS = 1.0
 
 
 class MainScreen(Screen[None]):
-    """Chat and inspector of one session."""
+    """Chat and inspector of one session.
+
+    Its first frame is light. What takes longer to import is put in by `complete`; until then look-alikes stand there, and the
+    prompt takes every key.
+
+    Args:
+        host: Whose sessions.
+        begin: Gives the session to show first; asked when something is sent, or when all is there.
+        glyphs: The marks to draw with.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Stop", show=False)]
     DEFAULT_CSS = """
@@ -61,12 +69,18 @@ class MainScreen(Screen[None]):
         & #body { height: 1fr; }
         & #chat { width: 2fr; layers: below above; }
         & #talk { layer: below; height: 1fr; }
-        & #talk Transcript { height: 1fr; }
+        & #paper { height: 1fr; layers: below above; }
+        & #paper Transcript { height: 1fr; }
         & #waiting { height: 1; }
         & Approval { layer: above; dock: bottom; }
-        & Inspector { width: 3fr; border-left: solid $panel; }
+        & #wires { width: 3fr; layers: below above; }
+        & FirstChat, & FirstInspector { layer: above; width: 100%; height: 100%; }
+        & Inspector, & FirstInspector { border-left: solid $panel; }
+        /* What is covered by what is in it need not be drawn itself. (It has no size of its own then: nobody asks these.) */
+        & #body, & #paper, & #wires { visibility: hidden; }
+        & #chat, & #paper > *, & #wires > * { visibility: visible; }
         &.-inspector #chat { display: none; }
-        &.-chat Inspector { display: none; }
+        &.-chat #wires { display: none; }
         &.-inspector Inspector { border-left: none; }
     }
     """
@@ -78,12 +92,18 @@ class MainScreen(Screen[None]):
             super().__init__()
             self.name = name
 
-    def __init__(self, host: Host, session: Session, glyphs: Glyphs) -> None:
+    def __init__(self, host: Host, begin: Callable[[], Session], glyphs: Glyphs) -> None:
         super().__init__()
         self._host = host
-        self._session = session
+        self._begin = begin
+        self._shown: Session | None = None
+        self._transcript: Transcript | None = None
+        self._inspector: Inspector | None = None
+        self._held_arrangements = 0
+        self._has_first = True
         self._glyphs = glyphs
         self._mask = mask_of(host, glyphs)
+        self._offers = offers(host.settings)
         self._wanted: Arrangement = "both"
         self._side: Arrangement = "chat"  # which one of the two where there is room for one
         self._is_narrow = False
@@ -108,22 +128,59 @@ class MainScreen(Screen[None]):
         yield status.Line(id="header")
         with Horizontal(id="body"):
             with Container(id="chat"), Vertical(id="talk"):
-                yield Transcript(
-                    self._session.conversation,
-                    empty=offers(self._host.settings),
-                    glyphs=self._glyphs,
-                    mask=self._mask.marks,
-                    id="transcript",
-                )
+                yield Container(FirstChat(self._offers), id="paper")
                 yield status.Line(id="waiting")
                 yield self._prompt
-            yield Inspector(glyphs=self._glyphs)
+            yield Container(FirstInspector(self._glyphs), id="wires")
         yield status.Line(id="keys")
 
     def on_mount(self) -> None:
         """The prompt has the focus."""
         self._prompt.focus()
+        self._prompt.quick = dict(self._offers.questions)
+        self._look_at_lines()
+
+    @property
+    def _session(self) -> Session:
+        """The session that is shown."""
+        if self._shown is None:
+            self._shown = self._begin()
+        return self._shown
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether chat and inspector are there; without them there is little to look at."""
+        return self._transcript is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the first frame stands in their places any more."""
+        return self.is_complete and not self.query("FirstChat, FirstInspector")
+
+    async def complete(self) -> None:
+        """Put chat and inspector under what stands in their places, and take that away once they are drawn."""
+        if self.is_complete:
+            return
+        from tui_host.tui.widgets.inspector import Inspector
+        from tui_host.tui.widgets.transcript import Transcript
+        from tui_host.tui.widgets.transcript_empty import Empty
+
+        offered = self._offers
+        transcript = Transcript(
+            self._session.conversation,
+            empty=Empty(questions=offered.questions, lines=offered.lines),
+            glyphs=self._glyphs,
+            mask=self._mask.marks,
+            id="transcript",
+        )
+        inspector = Inspector(glyphs=self._glyphs)
+        await self.query_one("#paper").mount(transcript)
+        await self.query_one("#wires").mount(inspector)
+        self._transcript, self._inspector = transcript, inspector
+        transcript.show(self._session.conversation)  # which may be another one by now
         self.look()
+        for _ in range(self._held_arrangements):
+            self.next_arrangement()
 
     @property
     @override
@@ -140,31 +197,34 @@ class MainScreen(Screen[None]):
     def show_session(self, session: Session) -> None:
         """Another session's chat and wires; the draft of the one that leaves is kept with it."""
         self.keep_draft()
-        self._session = session
+        self._shown = session
         self._source = None
         self._put_away()
         self._prompt.put(session.draft)
         self._draft_is_new = False
+        from tui_host.chat.conversation import UserItem
+
         self._prompt.remember(*(item.text for item in session.conversation.items if isinstance(item, UserItem)))
-        self.query_one(Transcript).show(session.conversation)
+        if self._transcript is not None:
+            self._transcript.show(session.conversation)
         self.look()
         if self._approval is None and self._shows_chat:
             self._prompt.focus()
 
     def look(self) -> None:
         """Take in what is new; paints only what changed."""
-        if not self.is_mounted:
+        transcript, inspector = self._transcript, self._inspector
+        if transcript is None or inspector is None or not self.is_mounted:
             return
         self._seen = self._present()
         if self._source is None and self._host.recorder is not None:
             from tui_host.tui.source import SessionSource
 
             self._source = SessionSource(self._host, self._session)
-            self.query_one(Inspector).show(self._source)
+            inspector.show(self._source)
         if self._source is not None:
             self._source.look()
-            self.query_one(Inspector).sync()
-        transcript = self.query_one(Transcript)
+        inspector.sync()
         transcript.sync()
         self._prompt.quick = {} if self._session.turn else transcript.questions
         self._look_at_questions()
@@ -172,12 +232,16 @@ class MainScreen(Screen[None]):
         if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:
             self.keep_draft()
         self._look_at_lines()
-        self._is_settled = self._source is None or (self._source.is_settled and self.query_one(Inspector).is_settled)
+        is_read = self._source is None or self._source.is_settled
+        self._is_settled = is_read and inspector.is_settled and transcript.view_width > 0
+        if self._is_settled and self._has_first:
+            self._has_first = False
+            self.call_after_refresh(self.query("FirstChat, FirstInspector").remove)
 
     @property
     def has_news(self) -> bool:
         """Whether a look may find something. Costs next to nothing: it is asked at screen rate."""
-        return (
+        return self.is_complete and (
             self._session.busy  # a clock runs
             or self._approval is not None  # it is laid out, and its quiet period passes
             or not self._is_settled
@@ -201,14 +265,15 @@ class MainScreen(Screen[None]):
 
     def _look_at_lines(self) -> None:
         width = max(self.size.width - 2, 1)
-        waits = len(self._session.open_questions())
+        waits = 0 if self._shown is None else len(self._shown.open_questions())
         alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not self._shows_chat else ""
-        told = (*status.told_in_header(self._host, self._session), width, alert)
+        told = (*status.told_in_header(self._host, self._shown), width, alert)
         if told != self._in_header:
             self._in_header = told
-            header = status.header(self._host, self._session, self._glyphs, width, alert)
+            header = status.header(self._host, self._shown, self._glyphs, width, alert)
             self.query_one("#header", status.Line).say(header)
-        self.query_one("#waiting", status.Line).say(status.waiting(self._host, self._session))
+        if self._shown is not None:
+            self.query_one("#waiting", status.Line).say(status.waiting(self._host, self._shown))
         self.query_one("#keys", status.Line).say(status.keys(width))
 
     @property
@@ -218,15 +283,20 @@ class MainScreen(Screen[None]):
 
     def current_source(self) -> tuple[str, str]:
         """What is copied from the prompt, where nothing is selected: the chat's current item, else its last."""
-        return self.query_one(Transcript).current_source()
+        return ("", "") if self._transcript is None else self._transcript.current_source()
 
     def copy_code(self) -> None:
         """Copy the code of the chat's current answer, else of its last one; once more, the next block."""
-        self.query_one(Transcript).action_copy_code()
+        if self._transcript is not None:
+            self._transcript.action_copy_code()
 
     def offer(self, local: Sequence[LocalServer]) -> None:
         """Say in an empty chat which model servers answer on this machine."""
-        self.query_one(Transcript).set_empty(offers(self._host.settings, local))
+        from tui_host.tui.widgets.transcript_empty import Empty
+
+        offered = self._offers = offers(self._host.settings, local)
+        if self._transcript is not None:
+            self._transcript.set_empty(Empty(questions=offered.questions, lines=offered.lines))
 
     # The draft.
 
@@ -245,7 +315,7 @@ class MainScreen(Screen[None]):
         self._draft_is_new = False
         self._draft_kept_at = time.monotonic()
         draft = self._prompt.whole_text()
-        if draft != self._session.draft:
+        if draft != ("" if self._shown is None else self._shown.draft):
             self._session.draft = draft
             self._session.save()
 
@@ -287,6 +357,8 @@ class MainScreen(Screen[None]):
             transcript.styles.margin = (0, 0, margin, 0)
 
     def _ask(self) -> None:
+        from tui_host.tui.widgets.approval import Approval
+
         self._asked = list(self._session.questions)
         self._approval = Approval(self._asked, on_grant=self._granted, mask=self._mask, glyphs=self._glyphs)
         if self._shows_chat:
@@ -307,6 +379,8 @@ class MainScreen(Screen[None]):
 
     def _granted(self, question: Question) -> None:
         """Allow the tool for the session, and say how that is taken back."""
+        from tui_host.tui.widgets.approval_words import name_of
+
         self._session.grant(question)
         name = name_of(question.request.tool)
         self.notify(f"{name} runs unasked in this session from now on. /revoke takes it back.", markup=False)
@@ -388,6 +462,9 @@ class MainScreen(Screen[None]):
 
     def next_arrangement(self) -> None:
         """Chat and inspector, inspector alone, chat alone; under 100 columns the one or the other."""
+        if not self.is_complete:
+            self._held_arrangements += 1
+            return
         if self._is_narrow:
             self._side = "chat" if self._side == "inspector" else "inspector"
         else:
@@ -400,7 +477,7 @@ class MainScreen(Screen[None]):
         if is_narrow == self._is_narrow:
             return
         if is_narrow:
-            is_read = self.query_one(Inspector).has_focus_within
+            is_read = self._inspector is not None and self._inspector.has_focus_within
             self._side = "inspector" if self._wanted == "inspector" or is_read else "chat"
         elif self._wanted not in {"both", self._side}:
             self._wanted = "both"  # what was turned to while there was room for one does not go away with more room
@@ -413,7 +490,7 @@ class MainScreen(Screen[None]):
         self.set_class(arrangement == "chat", "-chat")
         if not focus:
             return
-        if arrangement == "inspector":
-            self.query_one(Inspector).ladder.focus()
+        if arrangement == "inspector" and self._inspector is not None:
+            self._inspector.ladder.focus()
         else:
             (self._approval or self._prompt).focus()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.cells import cell_len
 
 from tui_host.capture.visible import visible
-from tui_host.tui.widgets.jsonlines import Piece
+
+if TYPE_CHECKING:
+    from tui_host.tui.widgets.jsonlines import Piece
 
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
 

@@ -16,6 +16,7 @@ from tui_host.capture.rows import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.details import Detail
 from tui_host.tui.widgets.details_view import PageView
+from tui_host.tui.widgets.first import EMPTY_LIVE
 from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.ladder import LadderView
 from tui_host.tui.widgets.ladder_describe import describe
@@ -32,7 +33,6 @@ _LOW = 8
 _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
 _ROOM = 9
 """Lines below which the list and a detail take turns."""
-_EMPTY_LIVE = "Nothing on the wire yet. Ask something: each byte appears here as it moves."
 _NO_MATCH = "No row matches the filter. Escape takes it away."
 _EMPTY_KEPT = "Nothing was kept of this session's wires."
 
@@ -110,7 +110,7 @@ class Inspector(Container):
         yield self._header
         yield self._filter
         yield self.ladder
-        yield Static(_EMPTY_LIVE, id="inspector-empty", markup=False)
+        yield Static(EMPTY_LIVE, id="inspector-empty", markup=False)
         yield Static(_NO_MATCH, id="inspector-no-match", markup=False)
         yield Container(*self.details, id="inspector-details")
 
@@ -132,7 +132,7 @@ class Inspector(Container):
         self._source = source
         if not self.is_mounted:
             return
-        self.query_one("#inspector-empty", Static).update(_EMPTY_LIVE if source is None or source.live else _EMPTY_KEPT)
+        self.query_one("#inspector-empty", Static).update(EMPTY_LIVE if source is None or source.live else _EMPTY_KEPT)
         self._filter.close()
         self.ladder.show(source)
         self.sync()
@@ -163,6 +163,8 @@ class Inspector(Container):
     def is_settled(self) -> bool:
         """Whether all is shown that there is to see now: `sync` finds nothing to do."""
         source, ladder = self._source, self.ladder
+        if not self.is_mounted or not ladder.is_running:
+            return False
         if source is None or not len(source.ladder.rows):
             return True
         is_told = self._told == (source, source.ladder.revision, ladder.selected_number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -18,8 +18,10 @@ from typing_extensions import override
 from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.keys_in_order import KeysInOrder
-from tui_host.tui.widgets.prompt_completion import Completion
 from tui_host.tui.widgets.prompt_pastes import BLANK_LINES, Pastes
+
+if TYPE_CHECKING:
+    from tui_host.tui.widgets.prompt_completion import Completion
 
 PLACEHOLDER = "Ask anything.  / commands"
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
@@ -88,7 +90,8 @@ class Prompt(KeysInOrder, TextArea):
         self._at: int | None = None  # the entry of the history that is shown
         self._draft = ""
         self._pastes = Pastes()
-        self._completion = Completion(self._complete, glyphs=glyphs)
+        self._glyphs = glyphs
+        self._completion: Completion | None = None  # there once a command was typed
 
     # What the app says.
 
@@ -105,18 +108,11 @@ class Prompt(KeysInOrder, TextArea):
         """A draft in place of what stands here, its end under the caret; pastes in it folded as before."""
         self._at = None
         self._draft = ""
-        self._completion.close()
+        self._offer(())
         self.load_text(self._pastes.fold_again(visible(draft)))
         self.move_cursor(self.document.end)
 
     # Keys.
-
-    @override
-    def on_mount(self) -> None:
-        """The list of commands stands above the prompt while one is typed."""
-        super().on_mount()
-        if isinstance(self.parent, Widget):
-            self.parent.mount(self._completion, before=self)
 
     @override
     async def on_key(self, event: events.Key) -> None:
@@ -127,12 +123,12 @@ class Prompt(KeysInOrder, TextArea):
         elif event.key == "enter":
             self._take(event)
             self._submit()
-        elif self._completion.is_open and event.key in {"tab", "escape"}:
+        elif self._is_completing and event.key in {"tab", "escape"}:
             self._take(event)
             if event.key == "tab":
                 self._complete()
             else:
-                self._completion.close()
+                self._offer(())
         elif not self.text and event.character in self.quick:
             self._take(event)
             text = self.quick[event.character or ""]
@@ -154,7 +150,7 @@ class Prompt(KeysInOrder, TextArea):
     @override
     def action_cursor_up(self, select: bool = False) -> None:
         """Up; from the first line to what was sent before."""
-        if self._completion.is_open:
+        if self._completion is not None and self._is_completing:
             self._completion.action_line(-1)
         elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y == 0:
             self._go_back(1)
@@ -165,7 +161,7 @@ class Prompt(KeysInOrder, TextArea):
     def action_cursor_down(self, select: bool = False) -> None:
         """Down; from the last line back towards the draft."""
         last = self.wrapped_document.height - 1
-        if self._completion.is_open:
+        if self._completion is not None and self._is_completing:
             self._completion.action_line(1)
         elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y >= last:
             self._go_back(-1)
@@ -183,7 +179,7 @@ class Prompt(KeysInOrder, TextArea):
         if self._at is None:
             self._draft = self.text
         self._at = None if wanted == count else wanted
-        self._completion.close()
+        self._offer(())
         self.load_text(self._draft if self._at is None else self._pastes.fold_again(visible(self._history[wanted])))
         row = 0 if steps > 0 else self.document.line_count - 1
         self.move_cursor((row, len(self.document[row])))
@@ -273,7 +269,7 @@ class Prompt(KeysInOrder, TextArea):
         return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
 
     def _submit(self) -> None:
-        if self._completion.is_open and self.text[1:].strip() not in dict(self._commands):
+        if self._is_completing and self.text[1:].strip() not in dict(self._commands):
             self._complete()
             return
         text = self.message()
@@ -293,7 +289,7 @@ class Prompt(KeysInOrder, TextArea):
         self.remember(self.whole_text().rstrip())
         self._at = None
         self._draft = ""
-        self._completion.close()
+        self._offer(())
         self.load_text("")
 
     # Commands.
@@ -303,9 +299,24 @@ class Prompt(KeysInOrder, TextArea):
         text = self.text
         self._hint(text)
         if text.startswith("/") and " " not in text and "\n" not in text and self._at is None:
-            self._completion.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
+            self._offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
         else:
-            self._completion.close()
+            self._offer(())
+
+    @property
+    def _is_completing(self) -> bool:
+        return self._completion is not None and self._completion.is_open
+
+    def _offer(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Let the person choose from these, in a list above the prompt; from none puts it away."""
+        if self._completion is None:
+            if not pairs or not isinstance(self.parent, Widget):
+                return
+            from tui_host.tui.widgets.prompt_completion import Completion
+
+            self._completion = Completion(self._complete, glyphs=self._glyphs)
+            self.parent.mount(self._completion, before=self)
+        self._completion.offer(pairs)
 
     def _hint(self, text: str) -> None:
         """The keys that are of use for what is written, where there is much of it."""
@@ -314,10 +325,10 @@ class Prompt(KeysInOrder, TextArea):
         self.border_subtitle = words
 
     def _complete(self) -> None:
-        name = self._completion.chosen
+        name = "" if self._completion is None else self._completion.chosen
         if not name:
             return
-        self._completion.close()
+        self._offer(())
         self.load_text(f"/{name} ")
         self.move_cursor(self.document.end)
         self.focus()

@@ -11,11 +11,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_host.capture.visible import line, tool_name
-from tui_host.chat.conversation import CallItem, SummaryItem
 from tui_host.tui.keys import ACTIONS
-from tui_host.tui.markdown.wrap import clip
 from tui_host.tui.masks import mask_of
-from tui_host.tui.widgets.transcript_words import duration
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
@@ -56,17 +53,18 @@ class Line(Static):
             self.update(words)
 
 
-def header(host: Host, session: Session, glyphs: Glyphs, width: int, alert: str = "") -> Content:
+def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, alert: str = "") -> Content:
     """Program, model, protocol, each server's state, the turn, the title; what matters less gives way where it is narrow.
 
     Args:
         host: Whose servers and sessions.
-        session: The one on the screen.
+        session: The one on the screen, None before there is one.
         glyphs: The marks to draw with.
         width: Cells.
         alert: Something that must be seen, before all else at the right.
     """
-    model = Content(f"{line(str(session.model), 60)} {glyphs.dot} {session.protocol}   ")
+    chosen = host if session is None else session
+    model = Content(f"{line(str(chosen.model), 60)} {glyphs.dot} {chosen.protocol}   ")
     name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
     alerts, figures = [alert] if alert else [], _figures(session)
@@ -94,8 +92,10 @@ def header(host: Host, session: Session, glyphs: Glyphs, width: int, alert: str 
         room = width - start.cell_length - right.cell_length
         if room >= 0:
             break
-    title = line(mask_of(host, glyphs).marks(session.title), 60)
+    title = "" if session is None else line(mask_of(host, glyphs).marks(session.title), 60)
     if title and room >= SHORTEST_TITLE + 6:
+        from tui_host.tui.markdown.wrap import clip
+
         shown = clip(title, room - 6, glyphs.more)
         return Content.assemble(
             start, " " * (room - 3 - cell_len(shown)), right, "   ", Content.styled(shown, "italic")
@@ -103,16 +103,14 @@ def header(host: Host, session: Session, glyphs: Glyphs, width: int, alert: str 
     return Content.assemble(start, " " * max(room, 0), right)
 
 
-def told_in_header(host: Host, session: Session) -> tuple[object, ...]:
+def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
     """All that `header` tells, cheap to have and to compare: while it is the same the header is."""
     pool, recorder = host.pool, host.recorder
+    of_session = () if session is None else (session.id, session.model, session.title, session.turn)
     return (
-        session.id,
-        session.model,
-        session.protocol,
-        session.title,
-        session.turn,
-        len(session.conversation),
+        of_session,
+        host.protocol if session is None else session.protocol,
+        0 if session is None else len(session.conversation),
         None if pool is None else pool.revision,
         None if recorder is None else (recorder.unkept, recorder.fault),
         tuple(name for name, other in host.sessions.items() if other is not session and other.open_questions()),
@@ -146,7 +144,7 @@ def _mark(state: State, glyphs: Glyphs) -> str:
     return {"ready": full, "connecting": half, "failed": glyphs.failed}.get(state, empty)
 
 
-def _alerts(host: Host, session: Session) -> list[str]:
+def _alerts(host: Host, session: Session | None) -> list[str]:
     waiting = sum(1 for other in host.sessions.values() if other is not session and other.open_questions())
     words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
     recorder = host.recorder
@@ -155,10 +153,15 @@ def _alerts(host: Host, session: Session) -> list[str]:
     return words
 
 
-def _figures(session: Session) -> list[str]:
+def _figures(session: Session | None) -> list[str]:
     """The turn's number; once it has ended its tokens and its time."""
-    words = [f"turn {session.turn}"] if session.turn else []
-    last = session.conversation[-1] if session.turn and len(session.conversation) else None
+    if session is None or not session.turn:
+        return []
+    from tui_host.chat.conversation import SummaryItem
+    from tui_host.tui.widgets.transcript_words import duration
+
+    words = [f"turn {session.turn}"]
+    last = session.conversation[-1] if len(session.conversation) else None
     if isinstance(last, SummaryItem):
         if last.tokens_in is not None:
             words.append(f"{last.tokens_in:,}→{last.tokens_out or 0:,} tok")
@@ -194,6 +197,8 @@ def _connecting(host: Host) -> str:
 
 def _running(host: Host, session: Session) -> str:
     """The calls at work, by name, each with its last sign of life."""
+    from tui_host.chat.conversation import CallItem
+
     names: list[str] = []
     mask = mask_of(host)
     for item in reversed(session.conversation.items):
