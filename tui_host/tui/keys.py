@@ -164,7 +164,11 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key(names="enter", shown="enter", help="open or close a tool call, thinking or an error"),
         Key(names="pageup,pagedown", shown="pageup pagedown", help="a screenful up or down"),
         Key(names="home,g,end,G", shown="home end, g G", help="the beginning, and the end with what comes"),
-        Key(names="c", shown="c", help="copy the code of the current answer, else of the last one; again: the next block"),
+        Key(
+            names="c",
+            shown="c",
+            help="copy the code of the current answer, else of the last one; again: the next block",
+        ),
         *_SELECTING,
     ),
     "Approval": (
