@@ -19,8 +19,11 @@ INTERRUPTED = 130
 
 def main() -> None:
     """The program."""
+    import gc
+
     try:
         _leave_at_interrupts()
+        gc.disable()  # what is imported stays: looking through it again and again is a tenth of the start
         from tui_host.cli import output
 
         try:
@@ -66,8 +69,11 @@ def run(words: list[str]) -> int:
         _raise_at_interrupts()
         arguments = read_arguments(words)
         if arguments.command == "demo-model":
+            import gc
+
             from tui_host.demo.model.serve import main as serve
 
+            gc.enable()
             return serve(arguments.words)
         return dispatch(arguments, load(overrides(arguments), os.environ))
     except TuiHostError as error:
@@ -139,6 +145,9 @@ def overrides(arguments: Arguments) -> Overrides:
 def dispatch(arguments: Arguments, settings: Settings) -> int:
     """Run the front that was asked for."""
     if arguments.command:
+        import gc
+
+        gc.enable()  # the app does that itself, once all stands on the screen
         _end_in_order()
     match arguments.command:
         case "ask":

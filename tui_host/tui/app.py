@@ -155,14 +155,14 @@ class TuiHost(App[int]):
         """Let the rest come, and the host begin, after the first frame."""
         self.theme = self.host.settings.ui.theme or THEME
         self.set_class(self._glyphs is ASCII, "-ascii")
-        self.run_worker(self._keep_looking())
+        self.run_worker(self._keep_looking)
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
         if self.first_frame.is_set():
             return
         self.first_frame.set()
-        self.run_worker(self._bring_the_rest())
+        self.run_worker(self._bring_the_rest)
 
     async def _bring_the_rest(self) -> None:
         """Put in what the first frame did without; keys have their turn before what is imported."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import os
 import sys
@@ -96,7 +97,10 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def drawing(app: TuiHost, guard: Guard) -> AsyncGenerator[None]:
-    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing."""
+    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing.
+
+    The collector, which was off while modules came in, looks from the complete screen on, and never through what was there by then.
+    """
     from tui_host.tui.pausing import PausableLoop, pausing
 
     loop = asyncio.get_running_loop()
@@ -106,6 +110,9 @@ async def drawing(app: TuiHost, guard: Guard) -> AsyncGenerator[None]:
         await app.first_frame.wait()
         with pausing(app, loop, guard):
             await asyncio.to_thread(guard.draw)
+            await app.complete.wait()
+            gc.freeze()
+            gc.enable()
             await asyncio.Event().wait()
 
     async with asyncio.TaskGroup() as group:
@@ -113,5 +120,6 @@ async def drawing(app: TuiHost, guard: Guard) -> AsyncGenerator[None]:
         try:
             yield
         finally:
+            gc.enable()
             watching.cancel()
             guard.leave()

@@ -116,6 +116,7 @@ class MainScreen(Screen[None]):
         self._in_header: tuple[object, ...] = ()
         self._is_settled = False
         self._look_on_until = 0.0
+        self._header, self._waiting, self._keys = (status.Line(id=name) for name in ("header", "waiting", "keys"))
         self._prompt = Prompt(
             commands=[(action.name, action.help) for action in ACTIONS],
             may_send=lambda: not self._session.busy,
@@ -125,14 +126,14 @@ class MainScreen(Screen[None]):
 
     @override
     def compose(self) -> ComposeResult:
-        yield status.Line(id="header")
+        yield self._header
         with Horizontal(id="body"):
             with Container(id="chat"), Vertical(id="talk"):
                 yield Container(FirstChat(self._offers), id="paper")
-                yield status.Line(id="waiting")
+                yield self._waiting
                 yield self._prompt
             yield Container(FirstInspector(self._glyphs), id="wires")
-        yield status.Line(id="keys")
+        yield self._keys
 
     def on_mount(self) -> None:
         """The prompt has the focus."""
@@ -271,10 +272,10 @@ class MainScreen(Screen[None]):
         if told != self._in_header:
             self._in_header = told
             header = status.header(self._host, self._shown, self._glyphs, width, alert)
-            self.query_one("#header", status.Line).say(header)
+            self._header.say(header)
         if self._shown is not None:
-            self.query_one("#waiting", status.Line).say(status.waiting(self._host, self._shown))
-        self.query_one("#keys", status.Line).say(status.keys(width))
+            self._waiting.say(status.waiting(self._host, self._shown))
+        self._keys.say(status.keys(width))
 
     @property
     def source(self) -> SessionSource | None:
