@@ -137,9 +137,16 @@ class Inspector(Container):
         self.ladder.show(source)
         self.sync()
 
+    @property
+    def _is_arranged(self) -> bool:
+        return self.query_one("#inspector-details").has_class(f"-{self.arrangement}")
+
     def sync(self) -> None:
         """Take in what is new. Costs what changed and what is seen."""
         if not self.is_mounted or not self.ladder.is_running:
+            return
+        if not self._is_arranged:
+            self.on_resize()  # laid out while it was being mounted: nobody has told it
             return
         source, ladder = self._source, self.ladder
         is_empty = source is None or not len(source.ladder.rows)
@@ -163,7 +170,7 @@ class Inspector(Container):
     def is_settled(self) -> bool:
         """Whether all is shown that there is to see now: `sync` finds nothing to do."""
         source, ladder = self._source, self.ladder
-        if not self.is_mounted or not ladder.is_running:
+        if not self.is_mounted or not ladder.is_running or not self._is_arranged:
             return False
         if source is None or not len(source.ladder.rows):
             return True
