@@ -65,6 +65,7 @@ class ApprovalFace(Container):
         self._room: Room | None = None
         self._message = ""
         self._top = 0  # the first of the calls that are shown
+        self._told_keys: tuple[str, ...] = ()
         self._calls = Static(markup=False)
         self._description = Static(id="approval-description", markup=False)
         self._arguments = Arguments(self._moved)
@@ -131,7 +132,8 @@ class ApprovalFace(Container):
         start = left.index(question) if question in left else 0
         hints = "" if words.hints_fit(tool, width, told[start] if told else "") else words.hints_of(tool)
         description = words.description_of(question.request, hints, 8 * width, hide=self._mask.values)
-        keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._working_keys())
+        self._told_keys = tuple(self._working_keys())
+        keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._told_keys)
         rows = {
             "calls": self._call_rows(left, told, start, width),
             "description": words.in_rows(description, width),
@@ -206,8 +208,10 @@ class ApprovalFace(Container):
         self.call_after_refresh(self._note_seen)
 
     def _note_seen(self) -> None:
-        """After a paint: whether the end of the arguments is on the screen."""
+        """After a paint: whether the end of the arguments is on the screen, and whether the keys are still those."""
         question = self._current
+        if question is not None and self.is_attached and tuple(self._working_keys()) != self._told_keys:
+            self._arrange()  # the inspector was laid out in the same paint: there is somewhere to look around now
         visible_now = self._room is not None and self._room.enough and self._arguments.view_height > 0
         if question is not None and visible_now and not self._arguments.below and not self._shows_description:
             self._seen.add((question.request.call, self._arguments_of(question)))
