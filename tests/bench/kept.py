@@ -15,6 +15,7 @@ from tui_host.capture.store import Store
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, UserItem
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session, session_id
+from tui_host.chat.stored import Messages
 from tui_host.host.keeping import StoreKeeper
 from tui_host.llm.messages import Message, Text
 from tui_host.settings.schema import ModelRef
@@ -52,7 +53,7 @@ def keep_session(store: Store, title: str, items: Sequence[Item]) -> str:
         policy=Policy(()),
         title=title,
         turn=len(items) // 2,
-        messages=[message_of(item) for item in items],
+        messages=Messages([message_of(item) for item in items]),
         conversation=Conversation(items),
     )
     session.keep_in(StoreKeeper(store))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from tui_host.chat.conversation import (
     AnswerItem,
     CallItem,
@@ -12,6 +16,7 @@ from tui_host.chat.conversation import (
     UserItem,
     item_from_json,
     item_to_json,
+    item_to_text,
 )
 
 ITEMS: tuple[Item, ...] = (
@@ -82,3 +87,109 @@ def test_what_an_earlier_process_left_open_is_told_as_cut() -> None:
     assert isinstance(running, CallItem)
     assert (waiting.state, running.state) == ("rejected", "failed")
     assert "may have run" in running.words
+
+
+TALK = [
+    UserItem(turn=1, text="one \u4e2d"),
+    AnswerItem(turn=1, step=1, text="first", state="done"),
+    UserItem(turn=2, text="two"),
+    AnswerItem(turn=2, step=1, text="half"),
+]
+
+
+def stored(*items: Item) -> list[str]:
+    return [item_to_text(item) for item in items]
+
+
+def unread(conversation: Conversation) -> list[bool]:
+    return [conversation.unread(number) is not None for number in range(len(conversation))]
+
+
+def test_a_stored_item_is_read_when_it_is_looked_at_and_then_stays_the_same() -> None:
+    conversation = Conversation(stored(*TALK))
+    assert len(conversation.items) == len(conversation) == 4
+    assert next(iter(reversed(conversation.items))) == TALK[3]
+    assert conversation[1] is conversation[1]
+    assert unread(conversation) == [True, False, True, False]
+    assert conversation.items == TALK
+    assert conversation.items[-2:] == TALK[2:]
+    assert conversation.items != TALK[1:]
+    assert conversation.revision == 1  # looking changes nothing
+    with pytest.raises(IndexError):
+        _ = conversation.items[4]
+
+
+def test_what_this_version_cannot_read_is_told_in_its_place() -> None:
+    conversation = Conversation(['{"item":"from later"}', "[]", '{"item":"user","turn":1}', *stored(TALK[0])])
+    assert [type(item) for item in conversation.items] == [NoteItem, NoteItem, NoteItem, UserItem]
+
+
+def test_closing_what_was_left_open_looks_at_the_last_turn_alone() -> None:
+    kept: list[int] = []
+    conversation = Conversation(stored(*TALK)).again(keep=lambda number, _: kept.append(number), redact=str)
+    conversation.close_open()
+    assert unread(conversation) == [True, False, False, False]  # the one before the turn tells that it is not of it
+    assert conversation.items[3] == replace(AnswerItem(turn=2, step=1, text="half"), state="cut")
+    assert kept == [3]
+
+
+def test_what_the_person_said_last_is_found_without_reading_the_answers() -> None:
+    conversation = Conversation(stored(*TALK))
+    assert conversation.said(1) == ["two"]
+    assert conversation.said(10) == ["one \u4e2d", "two"]
+    assert unread(conversation) == [False, True, False, True]
+    conversation.add(UserItem(turn=3, text="three"))
+    assert conversation.said(2) == ["two", "three"]
+
+
+ITEMS = [
+    UserItem(turn=1, text="one \u4e2d"),
+    AnswerItem(turn=1, step=1, text="first", state="done"),
+    UserItem(turn=2, text="two"),
+    AnswerItem(turn=2, step=1, text="half"),
+]
+
+
+def stored(*items: Item) -> list[str]:
+    return [item_to_text(item) for item in items]
+
+
+def unread(conversation: Conversation) -> list[bool]:
+    return [conversation.unread(number) is not None for number in range(len(conversation))]
+
+
+def test_a_stored_item_is_read_when_it_is_looked_at_and_then_stays_the_same() -> None:
+    conversation = Conversation(stored(*ITEMS))
+    assert len(conversation.items) == len(conversation) == 4
+    assert next(iter(reversed(conversation.items))) == ITEMS[3]
+    assert conversation[1] is conversation[1]
+    assert unread(conversation) == [True, False, True, False]
+    assert conversation.items == ITEMS
+    assert conversation.items[-2:] == ITEMS[2:]
+    assert conversation.items != ITEMS[1:]
+    assert conversation.revision == 1  # looking changes nothing
+    with pytest.raises(IndexError):
+        _ = conversation.items[4]
+
+
+def test_what_this_version_cannot_read_is_told_in_its_place() -> None:
+    conversation = Conversation(['{"item":"from later"}', "[]", '{"item":"user","turn":1}', *stored(ITEMS[0])])
+    assert [type(item) for item in conversation.items] == [NoteItem, NoteItem, NoteItem, UserItem]
+
+
+def test_closing_what_was_left_open_looks_at_the_last_turn_alone() -> None:
+    kept: list[int] = []
+    conversation = Conversation(stored(*ITEMS)).again(keep=lambda number, _: kept.append(number), redact=str)
+    conversation.close_open()
+    assert unread(conversation) == [True, False, False, False]  # the one before the turn tells that it is not of it
+    assert conversation.items[3] == replace(AnswerItem(turn=2, step=1, text="half"), state="cut")
+    assert kept == [3]
+
+
+def test_what_the_person_said_last_is_found_without_reading_the_answers() -> None:
+    conversation = Conversation(stored(*ITEMS))
+    assert conversation.said(1) == ["two"]
+    assert conversation.said(10) == ["one \u4e2d", "two"]
+    assert unread(conversation) == [False, True, False, True]
+    conversation.add(UserItem(turn=3, text="three"))
+    assert conversation.said(2) == ["two", "three"]

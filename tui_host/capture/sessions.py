@@ -40,6 +40,7 @@ _SAVE = """
     ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = excluded.updated, model = excluded.model,
         protocol = excluded.protocol, draft = excluded.draft
 """
+_LAST = (1 << 63) - 1
 _OWNER = "SELECT owner FROM sessions WHERE id = ?"
 _OWN = "UPDATE sessions SET owner = ? WHERE id = ?"
 _SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) VALUES (?, ?, ?, ?)"
@@ -232,9 +233,19 @@ class Sessions:
         """Remove a session in which nothing was ever sent."""
         self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
 
-    def messages(self, session: str) -> Sequence[str]:
-        """The messages' JSON, in order."""
-        rows = self._store.read("SELECT json FROM messages WHERE session = ? ORDER BY number", session)
+    def count_messages(self, session: str) -> int:
+        """The number that its next message has."""
+        rows = self._store.read("SELECT max(number) + 1 FROM messages WHERE session = ?", session)
+        return _number(rows[0][0])
+
+    def messages(self, session: str, *, before: int = _LAST) -> Sequence[str]:
+        """The messages' JSON, in order: all, or those of smaller numbers."""
+        sql = "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number"
+        return [_text(row[0]) for row in self._store.read(sql, session, before)]
+
+    def item_texts(self, session: str) -> Sequence[str]:
+        """The JSON of the chat's items, in order."""
+        rows = self._store.read("SELECT json FROM items WHERE session = ? ORDER BY number", session)
         return [_text(row[0]) for row in rows]
 
     def items(self, session: str) -> Sequence[tuple[int, str]]:

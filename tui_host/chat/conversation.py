@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, overload
+
+from typing_extensions import override
 
 from tui_host.errors import JSON
 
@@ -109,6 +112,8 @@ KINDS: Mapping[str, type[Item]] = {
     "summary": SummaryItem,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
+STORED, SAID = '{"item":"', '{"item":"user"'
+"""How `item_to_text` begins: with any item, and with what the person said."""
 
 
 def item_to_json(item: Item) -> dict[str, JSON]:
@@ -127,6 +132,18 @@ def item_from_json(value: Mapping[str, JSON]) -> Item | None:
         return None
 
 
+def item_to_text(item: Item) -> str:
+    """The item as one line of JSON; its kind stands first."""
+    return json.dumps(item_to_json(item), ensure_ascii=False, separators=(",", ":"))
+
+
+def item_from_text(text: str) -> Item:
+    """The item that `item_to_text` wrote; what this version cannot read is told in its place, so that numbers stay."""
+    value: JSON = json.loads(text)
+    item = item_from_json(value) if isinstance(value, Mapping) else None
+    return item or NoteItem(turn=0, kind="note", what="something that this version cannot show")
+
+
 def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
     """The item as it may be shown and kept; the same object where there is nothing to hide."""
     changed: dict[str, str] = {}
@@ -137,8 +154,44 @@ def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
     return replace(item, **changed) if changed else item
 
 
+class Items(Sequence[Item]):
+    """All items of a conversation as they are when they are looked at, oldest first."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+
+    @override
+    def __len__(self) -> int:
+        return len(self._conversation)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Item]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
+        numbers = range(len(self._conversation))[index]
+        return self._conversation[numbers] if isinstance(numbers, int) else [self._conversation[it] for it in numbers]
+
+    @override
+    def __iter__(self) -> Iterator[Item]:
+        return map(self._conversation.__getitem__, range(len(self._conversation)))
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return list(self) == (list(other) if isinstance(other, Items) else other)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes, as a list does
+
+    @override
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
 class Conversation:
     """The items of one session, with revisions, so that a view can ask what is new.
+
+    An item may be given as the text that `item_to_text` wrote: it is read when somebody looks at it.
 
     Attributes:
         revision: Grows with every change.
@@ -150,12 +203,12 @@ class Conversation:
 
     def __init__(
         self,
-        items: Sequence[Item] = (),
+        items: Sequence[Item | str] = (),
         *,
         keep: Callable[[int, Item], None] | None = None,
         redact: Callable[[str], str] = str,
     ) -> None:
-        self._items: list[Item] = list(items)
+        self._items: list[Item | str] = list(items)
         self._redact = redact
         self._changed: dict[int, int] = {}  # number -> revision, the latest change last
         self._keep = keep
@@ -168,14 +221,50 @@ class Conversation:
     def __getitem__(self, number: int) -> Item:
         if number in self._growing:
             self._items[number] = without_secrets(self._growing.pop(number)(), self._redact)
-        return self._items[number]
+        item = self._items[number]
+        if isinstance(item, str):
+            item = self._items[number] = item_from_text(item)
+        return item
 
     @property
-    def items(self) -> Sequence[Item]:
-        """All items, oldest first."""
+    def items(self) -> Items:
+        """All items, oldest first; each is read when it is looked at."""
+        return Items(self)
+
+    def unread(self, number: int) -> str | None:
+        """The stored text of an item that nobody has looked at yet, None of any other."""
+        item = self._items[number]
+        return item if isinstance(item, str) else None
+
+    def again(self, *, keep: Callable[[int, Item], None], redact: Callable[[str], str]) -> Conversation:
+        """Another conversation of the same items; what nobody has looked at stays so."""
         for number in list(self._growing):
-            self._items[number] = without_secrets(self._growing.pop(number)(), self._redact)
-        return self._items
+            _ = self[number]
+        return Conversation(self._items, keep=keep, redact=redact)
+
+    def said(self, limit: int) -> list[str]:
+        """What the person said last, so many times at most, oldest first."""
+        found: list[str] = []
+        for number in reversed(range(len(self))):
+            if len(found) == limit:
+                break
+            kept = self._items[number]
+            if isinstance(kept, str) and not kept.startswith(SAID) and kept.startswith(STORED):
+                continue
+            item = self[number]
+            if isinstance(item, UserItem):
+                found.append(item.text)
+        return found[::-1]
+
+    def last_turn(self) -> Iterator[tuple[int, Item]]:
+        """Numbers and items of the last turn, the last one first; earlier ones are not looked at."""
+        last = 0
+        for number in reversed(range(len(self))):
+            item = self[number]
+            if item.turn and item.turn < last:  # none has 0 but what cannot be read
+                return
+            last = max(last, item.turn)
+            yield number, item
 
     def changed_since(self, revision: int) -> list[int]:
         """Numbers of the items that changed after `revision`, in order. Costs what has changed, not what there is."""
@@ -213,11 +302,11 @@ class Conversation:
 
     def _save(self, number: int) -> None:
         if self._keep is not None:
-            self._keep(number, self._items[number])
+            self._keep(number, self[number])
 
     def close_open(self) -> None:
-        """Say of everything that was left open by an earlier process that it was cut."""
-        for number, item in enumerate(self.items):
+        """Say of everything that was left open by an earlier process that it was cut: only its last turn can be open."""
+        for number, item in reversed(list(self.last_turn())):
             match item:
                 case AnswerItem(state="streaming"):
                     self.put(number, replace(item, state="cut"))

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 from tui_host.capture.record import Place
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem
 from tui_host.chat.policy import Policy, Question
+from tui_host.chat.stored import Messages
 from tui_host.llm.messages import Message, Text
 from tui_host.settings.schema import ModelRef
 
@@ -82,7 +83,7 @@ class Session:
     draft: str = ""
     turn: int = 0
     step: int = 0
-    messages: list[Message] = field(default_factory=list[Message])
+    messages: Messages = field(default_factory=Messages)
     conversation: Conversation = field(default_factory=Conversation)
     activity: Activity = field(default_factory=Activity)
     questions: list[Question] = field(default_factory=list[Question])
@@ -93,13 +94,13 @@ class Session:
     def __post_init__(self) -> None:
         """Let each change of an item be kept; go on with the numbers of what was said before."""
         steps = 0
-        for item in self.conversation.items:
+        for _, item in self.conversation.last_turn():
             if isinstance(item, SummaryItem) and item.turn == self.turn:
                 steps += item.steps  # one without a word or a call left no other item
             elif isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
                 self.step = max(self.step, item.step)
         self.step = max(self.step, steps)
-        self.conversation = Conversation(self.conversation.items, keep=self._keep_item, redact=self.redact)
+        self.conversation = self.conversation.again(keep=self._keep_item, redact=self.redact)
 
     def _keep_item(self, number: int, item: Item) -> None:
         if self.keeper is not None:
@@ -136,9 +137,9 @@ class Session:
 
     def say(self, message: Message) -> None:
         """Add what the model will be told."""
-        self.messages.append(message)
+        number = self.messages.append(message)
         if self.keeper is not None:
-            self.keeper.message(self.id, len(self.messages) - 1, message)
+            self.keeper.message(self.id, number, message)
 
     def begin_turn(self, text: str) -> None:
         """Begin a turn with what the person said."""

@@ -1,10 +1,13 @@
-"""Messages as the store keeps them: JSON, read tolerantly."""
+"""Messages as the store keeps them: JSON, read tolerantly, and not before somebody looks."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import overload
+
+from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
@@ -92,3 +95,77 @@ def message_from_text(text: str) -> Message | None:
         turn=turn if isinstance(turn, int) else 0,
         source="host" if value.get("source") == "host" else "",
     )
+
+
+class Messages(Sequence[Message]):
+    """What a model is told, oldest first. What an earlier process said is read when it is needed, not when a session is opened.
+
+    Args:
+        messages: Those that are at hand.
+        stored: How many the store has before them.
+        read: Reads these from the store, as text; blocks on the disk.
+    """
+
+    def __init__(
+        self, messages: Sequence[Message] = (), *, stored: int = 0, read: Callable[[], Sequence[str]] | None = None
+    ) -> None:
+        self._stored = stored
+        self._read = read
+        self._earlier: Sequence[Message] = ()
+        self._later = list(messages)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether nothing is left to read."""
+        return self._read is None
+
+    def load(self) -> None:
+        """Read what the store has, unless that was done: in a thread, where a screen must not wait.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        read = self._read
+        if read is not None:
+            self._earlier = [message for text in read() if (message := message_from_text(text))]
+            self._read = None
+
+    def append(self, message: Message) -> int:
+        """Add one, whether the earlier ones were read or not; its number in the store."""
+        self._later.append(message)
+        return self._stored + len(self._later) - 1
+
+    def __bool__(self) -> bool:
+        return bool(self._stored or self._later)
+
+    @override
+    def __len__(self) -> int:
+        self.load()
+        return len(self._earlier) + len(self._later)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
+        if index == -1 and self._later:
+            return self._later[-1]
+        self.load()
+        return [*self._earlier, *self._later][index]
+
+    @override
+    def __iter__(self) -> Iterator[Message]:
+        self.load()
+        yield from self._earlier
+        yield from self._later
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return list(self) == (list(other) if isinstance(other, Messages) else other)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes, as a list does
+
+    @override
+    def __repr__(self) -> str:
+        return repr(list(self))

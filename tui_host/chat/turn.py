@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
+from anyio import to_thread
 
 from tui_host.chat import wording
 from tui_host.chat.asking import asking
@@ -113,6 +114,8 @@ class Turn:
         session, services = self._session, self._services
         provider = await self._provider()
         await self._wait_for_servers()  # last: what is said of them then holds for the request
+        if not session.messages.is_loaded:  # thousands of them would hold up the screen
+            await to_thread.run_sync(session.messages.load)
         limit = services.settings.limits.steps
         for number in range(1, limit + 1):
             rule = dialect(provider.dialect).name_rule

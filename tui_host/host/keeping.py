@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tui_host.capture.sessions import SessionState
-from tui_host.chat.conversation import Conversation, Item, NoteItem, item_from_json, item_to_json
+from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.session import Session
-from tui_host.chat.stored import message_from_text, message_to_text
-from tui_host.errors import JSON, StoreError
+from tui_host.chat.stored import Messages, message_to_text
+from tui_host.errors import StoreError
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
@@ -50,19 +49,21 @@ class StoreKeeper:
 
     def item(self, session: str, number: int, item: Item) -> None:
         """One item of the chat."""
-        text = json.dumps(item_to_json(item), ensure_ascii=False, separators=(",", ":"))
-        self._sessions.save_item(session, number, text)
+        self._sessions.save_item(session, number, item_to_text(item))
 
 
-def _stored_item(text: str) -> Item:
-    """An item as it was kept; what this version cannot read is told in its place, so that numbers stay."""
-    value: JSON = json.loads(text)
-    item = item_from_json(value) if isinstance(value, Mapping) else None
-    return item or NoteItem(turn=0, kind="note", what="something that this version cannot show")
+def _messages(store: Store, session: str, before: int) -> Sequence[str]:
+    """What was said before this process opened the session; it is better not to go on than to go on without it."""
+    found = store.sessions.messages(session, before=before)
+    if before and not found:
+        raise StoreError("what was said in this session is no longer kept", session, "begin another session")
+    return found
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
     """A session of earlier, owned by this process from now on. Blocks on the disk.
+
+    Its items are parsed when they are looked at, its messages are read when the model is to be told them.
 
     Raises:
         StoreError: Another running process writes it.
@@ -70,7 +71,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
     if not store.sessions.claim(info.id):
         raise StoreError("another process has this session open", info.id, "close it there first")
     provider, _, model = info.model.partition("/")
-    messages = [message for text in store.sessions.messages(info.id) if (message := message_from_text(text))]
+    stored = store.sessions.count_messages(info.id)
     session = Session(
         id=info.id,
         source=info.source,
@@ -83,8 +84,8 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         title=info.title,
         draft=store.sessions.draft(info.id),
         turn=info.turns,
-        messages=messages,
-        conversation=Conversation([_stored_item(text) for _, text in store.sessions.items(info.id)]),
+        messages=Messages(stored=stored, read=lambda: _messages(store, info.id, stored)),
+        conversation=Conversation(store.sessions.item_texts(info.id)),
     )
     session.conversation.close_open()
     return session

@@ -44,6 +44,8 @@ NARROW = 100
 AS_TEXT = "A space before the / sends it as text."
 LOOK_ON_SECONDS = 1.0
 """How long each look is a whole one after something was done by hand: lists glide, pages are made."""
+RECALLED = 1000
+"""So many of the last messages of an opened session come back with `up`."""
 DRAFT_SECONDS = 1.0
 """How often at most the draft is put on the disk while it is written."""
 
@@ -203,9 +205,7 @@ class MainScreen(Screen[None]):
         self._put_away()
         self._prompt.put(session.draft)
         self._draft_is_new = False
-        from tui_host.chat.conversation import UserItem
-
-        self._prompt.remember(*(item.text for item in session.conversation.items if isinstance(item, UserItem)))
+        self._prompt.remember(*session.conversation.said(RECALLED))
         if self._transcript is not None:
             self._transcript.show(session.conversation)
         self.look()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from textual.strip import Strip
 
@@ -14,7 +14,24 @@ from tui_host.tui.widgets.transcript_parts import Flow
 
 KEPT = 400
 """Drawn items that are kept; the others are drawn again when they are seen."""
+RECENT = 50
+"""So many items of a long conversation are looked at before they are seen: where a view of it begins."""
 NEVER = 1 << 60
+TALK = {"u": 36, "a": 93}
+"""The letter after `{"item":"` of stored questions and answers, whose text takes room; about how many characters stand around it."""
+WORDLESS = '"text":"","thinking":""'
+"""In a stored answer: nothing is drawn of it."""
+
+
+def stored_height(text: str, width: int) -> int:
+    """About how many lines an item takes, with its gap, told from the text by which it is kept, which nobody has read yet."""
+    around = TALK.get(text[9:10])
+    if around is None:
+        return 2
+    if WORDLESS in text[:80]:
+        return 0
+    length = max(0, len(text) - around)
+    return 2 + text.count("\\n") + (length if text.isascii() else int(length * 1.5)) // width
 
 
 class Column:
@@ -43,7 +60,7 @@ class Column:
         """Draw so from now on; estimates are made anew for another width."""
         old, self.look = self.look, look
         if old is None or old.width != look.width:
-            self.heights.replace(self._estimate(number) for number in range(len(self.conversation)))
+            self.heights.replace(self._estimates(len(self.conversation), max(1, look.width - 1)))
             if old is None:
                 self._seen = self.conversation.revision
 
@@ -112,6 +129,12 @@ class Column:
         if before < 0:
             return 0
         return 0 if isinstance(items[number], CallItem) and isinstance(items[before], CallItem) else 1
+
+    def _estimates(self, count: int, width: int) -> Iterator[int]:
+        """About how many lines the items take, with their gaps: of those long ago by the length of what is stored alone."""
+        for number in range(count):
+            text = self.conversation.unread(number) if number < count - RECENT else None
+            yield self._estimate(number) if text is None else stored_height(text, width)
 
     def _estimate(self, number: int) -> int:
         width = 80 if self.look is None else self.look.width
