@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App, ComposeResult
+from textual.color import Color
+from textual.filter import LineFilter
+from textual.geometry import Region
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
+from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.tui.widgets.lines import LineView
+from tui_host.tui.widgets.lines_painted import thumb_of
 
 
 class Numbers(LineView):
@@ -27,6 +35,10 @@ class Numbers(LineView):
     def draw(self, number: int) -> Strip:
         self.drawn.append(number)
         return Strip([Segment(f"line {number} 中文", Style(bold=True)), Segment(" plain")])
+
+
+class Still(Numbers):
+    FOLLOWS = False
 
 
 class Picked(Numbers):
@@ -155,3 +167,101 @@ async def test_a_disabled_view_can_be_drawn() -> None:
         app.view.disabled = True
         await pilot.pause()
         assert "line 49" in app.view.render_line(9).text
+
+
+async def test_growth_lays_nothing_out_and_paints_only_what_is_new() -> None:
+    app = Lines(Still(50))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        laid_out: list[object] = []
+        app.screen.screen_layout_refresh_signal.subscribe(app.view, laid_out.append)  # pyright: ignore[reportUnknownMemberType] - Textual leaves the screen's type open
+        app.view.drawn.clear()
+        app.view.count = 60
+        app.view.grew()
+        await pilot.pause()
+        assert (laid_out, app.view.drawn, app.view.max_scroll_y) == ([], [], 50)
+        app.view.action_last()
+        await pilot.pause()
+        assert (app.view.top, set(app.view.drawn)) == (50, set(range(50, 60)))
+        bar = app.view.vertical_scrollbar
+        assert (bar.window_virtual_size, bar.position, laid_out) == (60, 50.0, [])
+        app.view.count = 20
+        app.view.grew()
+        await pilot.pause()
+        assert (app.view.top, app.view.max_scroll_y, laid_out) == (10, 10, [])
+
+
+async def test_the_scroll_bar_comes_and_goes_with_what_there_is_to_scroll() -> None:
+    app = Lines(Still(5))
+    async with app.run_test(size=(40, 10)) as pilot:
+        for count, shown in ((5, False), (30, True), (10, False), (11, True)):
+            app.view.count = count
+            app.view.redraw()
+            await pilot.pause()
+            assert (app.view.show_vertical_scrollbar, app.view.vertical_scrollbar.display) == (shown, shown)
+            assert (app.view.size.width, app.view.view_width) == (40, 39)
+
+
+async def test_a_thumb_is_told_where_textual_draws_it() -> None:
+    for position in (0, 7, 33, 90):
+        bar = ScrollBarRender.render_bar(10, 100, 10, position)
+        first = next(
+            number
+            for number, (_, style, _) in enumerate(bar.segments)
+            if style and style.meta.get("@mouse.down") == "grab"
+        )
+        assert thumb_of(10, 100, 10, position)[0] // 8 == first
+    assert thumb_of(10, 9, 10, 0) == (0, 0)
+
+
+async def test_every_line_goes_through_the_filters_of_the_app() -> None:
+    class Shouting(LineFilter):
+        @override
+        def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+            return [Segment(text.upper(), style) for text, style, _ in segments]
+
+    class Loud(Lines):
+        is_loud = False
+
+        @override
+        def get_line_filters(self) -> Sequence[LineFilter]:
+            return [*super().get_line_filters(), *([shouting] if self.is_loud else [])]
+
+    shouting = Shouting()
+    app = Loud(Numbers(3))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        crop = app.view.size.region
+        assert app.view.render_lines(crop)[0].text.startswith("line 0 中文 plain ")
+        app.is_loud = True
+        assert app.view.render_lines(crop)[0].text.startswith("LINE 0 中文 PLAIN ")
+
+
+async def test_what_is_painted_is_what_textual_would_paint() -> None:
+    app = Lines(Picked(50))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        app.view.focus()
+        await pilot.press("G", "k")
+        for theme in ("textual-light", "ansi-dark", "nord"):
+            app.theme = theme
+            await pilot.pause()
+            ours = app.view.render_lines(app.view.size.region)
+            assert ours == Widget.render_lines(app.view, app.view.size.region)
+            some = Region(3, 2, 20, 4)
+            assert [strip.text for strip in app.view.render_lines(some)] == [
+                strip.crop(3, 23).text for strip in ours[2:6]
+            ]
+
+
+async def test_a_framed_line_view_keeps_its_frame() -> None:
+    app = Lines(Numbers(3))
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.view.styles.border = ("ascii", "red")
+        await pilot.pause()
+        strips = app.view.render_lines(app.view.outer_size.region)
+        assert strips[0].text == f"+{'-' * 38}+"
+        assert strips[1].text.startswith("|line 0")
+        app.view.styles.border = None
+        await pilot.pause()
+        assert app.view.render_lines(app.view.size.region)[0].text.startswith("line 0")

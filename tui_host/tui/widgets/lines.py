@@ -7,26 +7,15 @@ from typing import ClassVar
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.cache import LRUCache
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import var
-from textual.scroll_view import ScrollView
-from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.tui.glyphs import UNICODE, glyphs_of
+from tui_host.tui.widgets.lines_painted import PaintedLines
 
 
-class PlainBar(ScrollBarRender):
-    """A scroll bar without the blocks that make its ends smooth."""
-
-    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
-    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
-
-
-class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
     """Lines drawn on demand. A subclass says how many there are (`line_count`) and what each looks like (`draw`).
 
     It tells the view what became of its lines by `grew`, `changed` and `redraw`; nothing else repaints. A view that
@@ -93,22 +82,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
-        self._strips: LRUCache[int, Strip] = LRUCache(1024)
         self._looks: dict[str, Style] = {}
         self._at_tail = self.FOLLOWS
-        self._strips_width = self._told_width = -1
+        self._told_width = -1
         self._told_height = 0
 
-    # What a subclass says.
+    # What a subclass says, besides what the base asks.
 
-    def line_count(self) -> int:
-        """How many lines there are now."""
-        raise NotImplementedError
-
-    def draw(self, number: int) -> Strip:
-        """A line, from 0 on; called only for lines on the screen, and again only after it was said to have changed."""
-        raise NotImplementedError
-
+    @override
     def decorate(self, number: int, strip: Strip) -> Strip:
         """A line as it looks just now: by default the cursor's tint. Called at each paint; keep it cheap."""
         return self.tinted(strip, "line-view--cursor") if number == self.cursor else strip
@@ -137,16 +118,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return strip.extend_cell_length(self.view_width).apply_style(self.look_of(component))
 
     @property
-    def view_width(self) -> int:
-        """Cells in a line on the screen."""
-        return self.scrollable_content_region.width
-
-    @property
-    def view_height(self) -> int:
-        """Lines on the screen."""
-        return self.scrollable_content_region.height
-
-    @property
     def top(self) -> int:
         """The first line on the screen."""
         return self.scroll_offset.y
@@ -165,7 +136,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Lines were added at the end, or taken from it."""
         before = self.virtual_size.height
         count = self.line_count()
-        self.virtual_size = Size(0, count)
+        self.set_height(count)
         if count > before:
             self.refresh_lines(before, count - before)
         elif count < before:
@@ -190,7 +161,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def redraw(self) -> None:
         """Everything looks different now, how many lines there are included."""
         self._strips.clear()
-        self.virtual_size = Size(0, self.line_count())
+        self.set_height(self.line_count())
         self.refresh()
         self._hold_tail()
 
@@ -214,38 +185,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     # What Textual calls.
 
     @override
-    def on_mount(self) -> None:
-        """Draw the scroll bars with what the terminal can draw."""
-        if glyphs_of(self) is not UNICODE:
-            for bar in (self.vertical_scrollbar, self.horizontal_scrollbar):
-                bar.renderer = PlainBar  # pyright: ignore[reportAttributeAccessIssue] - the way that Textual documents
-
-    @override
-    def render_line(self, y: int) -> Strip:
-        """One line on the screen."""
-        width = self.view_width
-        if width != self._strips_width:
-            self._strips_width = width
-            self._strips.clear()
-        number = y + self.scroll_offset.y
-        base = self.rich_style
-        if number >= self.virtual_size.height:
-            return Strip.blank(width, base)
-        left = self.scroll_offset.x
-        return self.decorate(number, self.strip_at(number)).crop_extend(left, left + width, None).apply_style(base)
-
-    def strip_at(self, number: int) -> Strip:
-        """A line as `draw` made it, kept until it is said to have changed. A view that keeps its own overrides this."""
-        strip = self._strips.get(number)
-        if strip is None:
-            strip = self._strips[number] = self.draw(number)
-        return strip
-
-    @override
     def notify_style_update(self) -> None:
         """Forget what was drawn in other colours."""
         super().notify_style_update()
-        self._strips.clear()
         self._looks.clear()
 
     def on_resize(self) -> None:

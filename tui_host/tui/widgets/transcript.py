@@ -9,7 +9,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import var
 from textual.strip import Strip
@@ -167,7 +166,8 @@ class Transcript(SelectingView):
         heights = self._column.heights
         self._placing = True
         if self.virtual_size.height != heights.total:
-            self.virtual_size = Size(0, heights.total)
+            self.set_height(heights.total)
+            self.refresh()  # lines may have moved that did not change
         if self._at_tail:
             self.to_tail()
         else:

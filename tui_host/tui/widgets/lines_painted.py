@@ -1,0 +1,272 @@
+"""Lines on the screen, painted cheaply: each is made once, and growth lays nothing out anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.strip import Strip
+from textual.widget import Widget
+from typing_extensions import override
+
+from tui_host.tui.glyphs import UNICODE, glyphs_of
+
+if TYPE_CHECKING:
+    from textual.color import Color
+    from textual.filter import LineFilter
+
+
+class PlainBar(ScrollBarRender):
+    """A scroll bar without the blocks that make its ends smooth."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What the lines of a view are painted on.
+
+    Attributes:
+        width: Cells of a line.
+        size: Cells of the view, with its scroll bar.
+        left: Cells that are scrolled out to the left.
+        top: The line that is seen first.
+        base: What a line's own style is laid over.
+        behind: The background that filters mix with.
+        filters: What the app does to every line, in this order.
+    """
+
+    width: int
+    size: Size
+    left: int
+    top: int
+    base: Style
+    behind: Color
+    filters: tuple[LineFilter, ...]
+
+    def lays_like(self, other: Ground) -> bool:
+        """Whether a line looks the same on both, wherever it stands."""
+        return (self.width, self.left, self.base) == (other.width, other.left, other.base)
+
+
+def thumb_of(size: int, lines: float, window: float, position: float) -> tuple[int, int]:
+    """Where a scroll bar's thumb begins, and how long it is, in eighths of a cell, as Textual draws it."""
+    if not size or not lines or window >= lines:
+        return 0, 0
+    thumb = max(1, window * size / lines)
+    return int((size - thumb) * position / (lines - window) * 8), ceil(thumb * 8)
+
+
+class PaintedLines(ScrollView, can_focus=True):
+    """The half of a line view that paints: a subclass says how many lines there are, and what each looks like.
+
+    Textual composes borders, effects and filters for every line of a view that scrolls, and lays out the whole screen when
+    a view grows by a line. Here a line that looks the same as before is the same strip to its end.
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id, classes=classes)
+        self._strips: LRUCache[int, Strip] = LRUCache(1024)
+        self._laid: LRUCache[tuple[Segment, ...], Strip] = LRUCache(512)
+        self._painted: dict[int, Strip] = {}
+        self._ground: Ground | None = None
+        self._is_painting = False
+        self._strips_width = -1
+        self._thumb = (0, 0, 0)
+        self._is_telling = False
+
+    # What a subclass says.
+
+    def line_count(self) -> int:
+        """How many lines there are now."""
+        raise NotImplementedError
+
+    def draw(self, number: int) -> Strip:
+        """A line, from 0 on; called only for lines on the screen, and again only after it was said to have changed."""
+        raise NotImplementedError
+
+    def decorate(self, number: int, strip: Strip) -> Strip:  # noqa: ARG002 - for a subclass
+        """A line as it looks just now. Called at each paint; keep it cheap."""
+        return strip
+
+    # What is seen of it.
+
+    @property
+    def view_width(self) -> int:
+        """Cells in a line on the screen."""
+        return self.scrollable_content_region.width
+
+    @property
+    def view_height(self) -> int:
+        """Lines on the screen."""
+        return self.scrollable_content_region.height
+
+    def set_height(self, count: int) -> None:
+        """Say how many lines there are to scroll through, and lay the screen out anew only where that moves something.
+
+        Setting `virtual_size` would lay out the whole screen and repaint all of this view, each time that it grows.
+        """
+        if count == self.virtual_size.height:
+            return
+        size, height = Size(0, count), self.container_size.height
+        if not self.is_mounted or not height or self.styles.is_auto_height:
+            self.virtual_size = size
+            return
+        self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType] - of the class it is the descriptor
+        needs_bar = count > height
+        if self.show_vertical_scrollbar is not needs_bar:
+            self.show_vertical_scrollbar = needs_bar
+            self.vertical_scrollbar.display = needs_bar
+        self._tell_bar()
+        self.scroll_target_y = self.validate_scroll_target_y(self.scroll_target_y)
+        self.scroll_y = self.validate_scroll_y(self.scroll_y)
+
+    def _tell_bar(self) -> None:
+        """Tell the scroll bar what it stands for, and paint it where it looks different when all is done."""
+        if not self.show_vertical_scrollbar:
+            return
+        bar = self.vertical_scrollbar
+        bar.set_reactive(ScrollBar.window_virtual_size, self.virtual_size.height)
+        bar.set_reactive(ScrollBar.position, bar.validate_position(self.scroll_y))
+        if not self._is_telling:
+            self._is_telling = True
+            self.call_later(self._paint_bar)
+
+    def _paint_bar(self) -> None:
+        self._is_telling = False
+        bar = self.vertical_scrollbar
+        size = bar.size.height
+        thumb = size, *thumb_of(size, bar.window_virtual_size, bar.window_size, bar.position)
+        if thumb != self._thumb:
+            self._thumb = thumb
+            bar.refresh()
+
+    @override
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Paint the lines that are seen now; Textual would paint the whole bar too."""
+        self._tell_bar()
+        if round(old_value) != round(new_value):
+            self.refresh(self.size.region)
+
+    # What Textual calls.
+
+    @override
+    def on_mount(self) -> None:
+        """Draw the scroll bars with what the terminal can draw."""
+        if glyphs_of(self) is not UNICODE:
+            for bar in (self.vertical_scrollbar, self.horizontal_scrollbar):
+                bar.renderer = PlainBar  # pyright: ignore[reportAttributeAccessIssue] - the way that Textual documents
+
+    def strip_at(self, number: int) -> Strip:
+        """A line as `draw` made it, kept until it is said to have changed. A view that keeps its own overrides this."""
+        strip = self._strips.get(number)
+        if strip is None:
+            strip = self._strips[number] = self.draw(number)
+        return strip
+
+    @override
+    def render_line(self, y: int) -> Strip:
+        """One line on the screen."""
+        ground = self._ground if self._is_painting else None
+        if ground is None:
+            ground = self._stand()
+        number = y + ground.top
+        if number >= self.virtual_size.height:
+            return Strip.blank(ground.width, ground.base)
+        strip = self.decorate(number, self.strip_at(number))
+        # What looks the same is the same strip, however often it was decorated: what is made of it is kept with it.
+        key = tuple(strip)
+        laid = self._laid.get(key)
+        if laid is None:
+            laid = strip.crop_extend(ground.left, ground.left + ground.width, None).apply_style(ground.base)
+            self._laid[key] = laid
+        return laid
+
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of the screen that are asked for, each made once until it is said to look different.
+
+        Textual's way composes borders, padding and effects, and filters every line, each time that a view scrolls. That
+        is for views that have any of them.
+        """
+        ground, painted, whole = self._stand(), self._painted, self.size.width
+        self._is_painting = True
+        try:
+            if not self._is_bare():
+                painted.clear()
+                return super().render_lines(crop)
+            for y in crop.line_range:
+                if y not in painted:
+                    painted[y] = self._finish(self.render_line(y), whole, ground)
+        finally:
+            self._is_painting = False
+        strips = [painted[y] for y in crop.line_range]
+        return strips if crop.column_span == (0, whole) else [strip.crop(*crop.column_span) for strip in strips]
+
+    def _stand(self) -> Ground:
+        """What lines are painted on now. What was made for another ground is forgotten."""
+        scrolled = self.scroll_offset
+        ground = Ground(
+            width=self.view_width,
+            size=self.size,
+            left=scrolled.x,
+            top=scrolled.y,
+            base=self.rich_style,
+            behind=self.background_colors[1],
+            filters=tuple(self.get_line_filters()),
+        )
+        before = self._ground
+        if ground != before:
+            self._painted.clear()
+            if before is None or not ground.lays_like(before):
+                self._laid.clear()
+            self._ground = ground
+        if ground.width != self._strips_width:
+            self._strips_width = ground.width
+            self._strips.clear()
+        return ground
+
+    def _finish(self, strip: Strip, width: int, ground: Ground) -> Strip:
+        """A line as wide as the view with its bar, after all that the app does to every line."""
+        strip = strip.adjust_cell_length(width, Style(bgcolor=ground.base.bgcolor))
+        for each in ground.filters:
+            strip = strip.apply_filter(each, ground.behind)
+        return strip
+
+    def _is_bare(self) -> bool:
+        """Whether nothing stands around the lines, and nothing is laid over them."""
+        styles = self.styles
+        return (
+            styles.gutter == (0, 0, 0, 0)
+            and self.opacity == styles.text_opacity == 1.0
+            and not styles.tint.a
+            and not styles.has_rule("hatch")
+            and not any(edge for edge, _ in styles.outline)
+        )
+
+    @override
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Paint these regions again, or everything."""
+        if regions:
+            for region in regions:
+                for y in region.line_range:
+                    self._painted.pop(y, None)
+        elif repaint:
+            self._painted.clear()
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    @override
+    def notify_style_update(self) -> None:
+        """Forget what was drawn in other colours."""
+        super().notify_style_update()
+        self._strips.clear()
+        self._laid.clear()
+        self._painted.clear()
