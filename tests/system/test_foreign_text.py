@@ -42,6 +42,7 @@ MARKDOWN = f"""{said("answer")}
 REFUSAL = json.dumps(
     {"error": {"message": said("refusal"), "type": said("kind"), "code": said("code")}}, ensure_ascii=False
 )
+READY = re.compile(r" ready(?:, too early: [^╯]*)? ─+╯")
 F2, RIGHT, BACK = "\x1bOQ", "\x1b[C", "\x1b[Z"
 SCRIPTS = (
     sending(
@@ -110,7 +111,7 @@ def paste(terminal: Terminal, text: str) -> None:
 def decide(terminal: Terminal, key: str) -> None:
     """Press the key that decides until it does: within the quiet period it is swallowed."""
     while "Approve" in terminal.screen.text:
-        terminal.until(lambda: " ready ─╯" in terminal.screen.text or "Approve" not in terminal.screen.text)
+        terminal.until(lambda: READY.search(terminal.screen.text) or "Approve" not in terminal.screen.text)
         terminal.type(key)
         terminal.settle(0.6)
 
