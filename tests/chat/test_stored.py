@@ -7,7 +7,6 @@ import pytest
 from tui_host.chat.session import session_id, title_of
 from tui_host.chat.stored import Messages, message_from_text, message_to_text
 from tui_host.errors import StoreError
-from tui_host.errors import StoreError
 from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 
 CALL = ToolCall(id="1.1.1", wire_id="call_1", name="math__add", arguments='{"a":1}')
@@ -42,45 +41,6 @@ def test_a_title_is_the_first_line_cut_short() -> None:
     assert title_of("\n\n  hello\nworld") == "hello"
     assert len(title_of("x" * 200)) == 60
     assert title_of("  ") == "untitled"
-
-
-def test_messages_of_earlier_are_read_when_somebody_looks_and_not_when_one_is_added() -> None:
-    read: list[str] = []
-
-    def stored() -> list[str]:
-        read.append("read")
-        return [message_to_text(MESSAGES[0]), '{"role":"queen","parts":[]}', message_to_text(MESSAGES[1])]
-
-    messages = Messages(stored=3, read=stored)
-    assert messages
-    assert messages.append(MESSAGES[3]) == 3  # what could not be read keeps its number
-    assert messages[-1] == MESSAGES[3]
-    assert not read
-    assert messages == [MESSAGES[0], MESSAGES[1], MESSAGES[3]]
-    assert len(messages) == 3
-    assert messages[1:] == [MESSAGES[1], MESSAGES[3]]
-    assert read == ["read"]
-    assert messages.append(MESSAGES[2]) == 4
-
-
-def test_messages_that_cannot_be_read_now_are_read_later() -> None:
-    tries: list[str] = []
-
-    def stored() -> list[str]:
-        tries.append("")
-        if len(tries) == 1:
-            raise StoreError("the disk is gone")
-        return [message_to_text(MESSAGES[0])]
-
-    messages = Messages(stored=1, read=stored)
-    with pytest.raises(StoreError):
-        messages.load()
-    assert list(messages) == [MESSAGES[0]]
-
-
-def test_no_messages_are_nothing() -> None:
-    assert not Messages()
-    assert Messages() == []
 
 
 def test_messages_of_earlier_are_read_when_somebody_looks_and_not_when_one_is_added() -> None:
