@@ -9,6 +9,7 @@ from textual import events
 
 from tests.tui.app_running import Running
 from tui_host.chat.conversation import NoteItem, UserItem
+from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.keys import ACTIONS
 from tui_host.tui.screens.help import HelpScreen
@@ -251,3 +252,34 @@ async def test_code_of_an_answer_is_copied_by_name_and_by_key_block_after_block(
     await app.press("c")
     await app.until_shown("code 2 of 2 (json)")
     assert json.loads(app.app.clipboard)["method"] == "tools/call"
+
+
+async def test_a_theme_that_was_chosen_is_there_at_the_next_start(app: Running) -> None:
+    app.app.theme = "textual-light"
+    await app.pilot.pause()
+    state = (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
+    assert 'theme = "textual-light"' in state
+
+
+async def test_an_unsent_session_comes_back_with_its_draft_by_the_key_for_a_new_one(app: Running) -> None:
+    await app.type("precious draft")
+    await app.until(lambda: app.session.draft == "precious draft")
+    first = app.session
+    other = app.host.new_session()
+    other.turn = 1
+    app.app.show_session(other)
+    await app.press("ctrl+n")
+    assert app.session is first
+    await app.until_shown("precious draft")
+    await app.press("ctrl+u", "ctrl+j", "space")
+    app.main.keep_draft()
+    assert not app.session.draft  # blanks are no draft
+
+
+async def test_z_and_back_leaves_the_focus_in_the_inspector(app: Running) -> None:
+    await app.press("f2")
+    for _ in range(3):
+        await app.press("z")
+        await app.pilot.pause()
+        assert app.inspector.has_focus_within
+    assert not app.main.unsent

@@ -81,7 +81,9 @@ async def test_it_grows_from_one_line_to_eight() -> None:
     async with app.run_test(size=(40, 24)) as pilot:
         await pilot.pause()
         assert app.prompt.outer_size.height == 3
-        await pilot.press(*["ctrl+j"] * 3)
+        await pilot.press("ctrl+j")
+        assert not app.prompt.text  # an empty one has no lines to break
+        await pilot.press("a", *["ctrl+j"] * 3)
         await pilot.pause()
         assert app.prompt.outer_size.height == 6
         await pilot.press(*["ctrl+j"] * 20)

@@ -18,6 +18,7 @@ from textual.screen import Screen
 from typing_extensions import override
 
 from tui_host.capture.visible import line, tool_name
+from tui_host.errors import TuiHostError
 from tui_host.tui import copying, textual_private
 from tui_host.tui.ending import HANGUP, is_terminal_gone
 from tui_host.tui.filters import Clean
@@ -28,10 +29,10 @@ from tui_host.tui.screens.main import MainScreen
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from textual.theme import Theme
 
     from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
-    from tui_host.errors import TuiHostError
     from tui_host.host.host import Host
     from tui_host.tui.screens.sessions import SessionsScreen
     from tui_host.tui.widgets.transcript import Transcript
@@ -117,6 +118,7 @@ class TuiHost(App[int]):
         self._note: TuiHostError | None = None
         self._clean = Clean()
         self._skipped = False
+        self._has_chosen_theme = False
         self._is_open = self._is_looking = False
         chosen = host.settings.ui.ascii
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
@@ -154,6 +156,7 @@ class TuiHost(App[int]):
     def on_mount(self) -> None:
         """Let the rest come, and the host begin, after the first frame."""
         self.theme = self.host.settings.ui.theme or THEME
+        self.theme_changed_signal.subscribe(self, self._remember_theme)
         self.set_class(self._glyphs is ASCII, "-ascii")
         self.run_worker(self._keep_looking)
         self.call_after_refresh(self._painted)
@@ -321,10 +324,24 @@ class TuiHost(App[int]):
     def action_new(self) -> None:
         """A new session."""
         self._to_main()
+        unsent = next((each for each in self.host.sessions.values() if not each.turn and each.draft), None)
         if self.session.turn:
-            self.show_session(self.host.new_session())
+            self.show_session(unsent or self.host.new_session())
         elif self.main is not None:
             self.main.show_session(self.session)  # it is new: there is nothing to leave
+
+    def _remember_theme(self, theme: Theme) -> None:
+        """A theme that was chosen is there at the next start too, unless `config.toml` names one."""
+        if theme.name == (self.host.settings.ui.theme or THEME) and not self._has_chosen_theme:
+            return
+        self._has_chosen_theme = True
+        from tui_host.settings.save import save_state
+
+        try:
+            save_state(self.host.settings, "theme", theme.name)
+        except TuiHostError as error:
+            words = f"taken until the program ends, but not remembered: {error}"
+            self.notify(line(words, 300), severity="warning", markup=False)
 
     def action_again(self) -> None:
         """Send the last request again, if it failed."""

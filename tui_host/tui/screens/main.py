@@ -316,13 +316,14 @@ class MainScreen(Screen[None]):
         self._draft_is_new = False
         self._draft_kept_at = time.monotonic()
         draft = self._prompt.whole_text()
+        draft = draft if draft.strip() else ""  # nothing but blanks is no beginning of anything
         if draft != ("" if self._shown is None else self._shown.draft):
             self._session.draft = draft
             self._session.save()
 
     def put_draft(self, draft: str) -> bool:
         """Put back what was written before the program ended; False if something is being written already."""
-        if self._session.turn or self._prompt.text:
+        if self._session.turn or self._prompt.text.strip():
             return False
         self._prompt.put(draft)
         self.keep_draft()
@@ -459,7 +460,7 @@ class MainScreen(Screen[None]):
             self.next_arrangement()
             return
         self._wanted = "both" if self._wanted == "inspector" else "inspector"
-        self._arrange()
+        self._arrange(focus=False)  # it was asked for in the inspector, which is on the screen before and after
 
     def next_arrangement(self) -> None:
         """Chat and inspector, inspector alone, chat alone; under 100 columns the one or the other."""

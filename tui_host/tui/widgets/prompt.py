@@ -144,8 +144,9 @@ class Prompt(KeysInOrder, TextArea):
         event.prevent_default()
 
     def action_new_line(self) -> None:
-        """Break the line."""
-        self._insert("\n")
+        """Break the line; an empty prompt has none: `enter` typed before the terminal was ours comes as `ctrl+j`."""
+        if self.text:
+            self._insert("\n")
 
     @override
     def action_cursor_up(self, select: bool = False) -> None:
