@@ -18,7 +18,19 @@ LIGHT = (
     "tui_host.cli.arguments",
     "tui_host.tui.run",  # refuses a terminal that it cannot draw on at once
 )
-HEAVY = ("mcp", "mcp_types", "httpx", "httpx2", "pydantic", "anyio", "textual", "rich", "starlette", "uvicorn", "backports")
+HEAVY = (
+    "mcp",
+    "mcp_types",
+    "httpx",
+    "httpx2",
+    "pydantic",
+    "anyio",
+    "textual",
+    "rich",
+    "starlette",
+    "uvicorn",
+    "backports",
+)
 
 
 @pytest.mark.parametrize("module", LIGHT)
