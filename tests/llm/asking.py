@@ -11,9 +11,12 @@ from tests.llm.peer import provider_at, recorder
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.errors import ModelError
+from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text
 from tui_host.llm.model import ModelClient, Stream
+
+TARGET = Target(provider="p")
 
 ASK = Ask(model="m", messages=(Message(role="user", parts=(Text(text="what's 6 × 5?"),)),))
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects.openai_read import OpenAIDecoder
+from tui_host.llm.dialects.openai import OpenAI
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import ModelEvent
 
@@ -56,7 +56,7 @@ def calls(*fragments: JSON) -> bytes:
 
 def events_of(pieces: Iterable[bytes], content_type: str = "text/event-stream") -> list[ModelEvent]:
     """All events of a response that came in these pieces."""
-    decoder = OpenAIDecoder(content_type)
+    decoder = OpenAI().decoder(content_type)
     found = [event for piece in pieces for event in decoder.feed(piece)]
     return found + decoder.finish()
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.llm.asking import TARGET
 from tests.llm.streams import DONE, RECORDED, calls, chunk, event, fragment
 from tests.llm.test_openai_write import CASES
 from tui_host.llm.describe import ResponseWords, request_words, response_words
@@ -17,7 +18,7 @@ def words(*pieces: bytes, status: int = 200) -> str:
 
 
 def test_a_request_is_told_by_its_counts() -> None:
-    first = OpenAI().write(CASES["openai-tools"], provider="p").body
+    first = OpenAI().write(CASES["openai-tools"], TARGET).body
     more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
 
     assert request_words(first) == "3 tools · 2 messages"

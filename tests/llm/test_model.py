@@ -19,6 +19,7 @@ from tui_host.errors import ModelError
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import TextDelta
 from tui_host.llm.model import ModelClient
+from tui_host.settings.options import Options
 from tui_host.settings.schema import Template
 
 
@@ -65,7 +66,7 @@ async def test_what_goes_out_is_what_the_provider_is_configured_to_get() -> None
             environment=environment,
             api_key=Template(text="${MINE}"),
             headers={"X-Team": Template(text="${TEAM}"), "user-agent": Template(text="own")},
-            options={"temperature": 0.5},
+            options=Options(temperature=0.5),
             extra_body={"deep": {"x": "${EXTRA}"}},
         )
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.llm.asking import TARGET
 from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS, dialect
 from tui_host.llm.dialects.openai import OpenAI
 from tui_host.llm.dialects.openai_forms import ECHOED
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.settings.options import Options
 from tui_host.settings.secrets import Secret
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -46,13 +48,13 @@ def result(call: ToolCall, *content: Text | Image) -> ToolResult:
 
 def written(*messages: Message, **more: object) -> dict[str, JSON]:
     value: dict[str, JSON] = json.loads(
-        OpenAI().write(Ask(model="m", messages=messages, **more), provider="p").body  # pyright: ignore[reportArgumentType] - shorthand
+        OpenAI().write(Ask(model="m", messages=messages, **more), TARGET).body  # pyright: ignore[reportArgumentType] - shorthand
     )
     return value
 
 
 def messages_of(*messages: Message, model: str = "m") -> list[dict[str, JSON]]:
-    value = json.loads(OpenAI().write(Ask(model=model, messages=messages), provider="p").body)
+    value = json.loads(OpenAI().write(Ask(model=model, messages=messages), TARGET).body)
     found: list[dict[str, JSON]] = value["messages"]
     return found
 
@@ -63,7 +65,7 @@ CASES: dict[str, Ask] = {
         model="m",
         messages=(Message(role="system", parts=(Text(text="Be brief."),)), user("6 × 5?")),
         tools=TOOLS,
-        options=(("temperature", 0.2), ("max_tokens", 100)),
+        options=Options(temperature=0.2, max_tokens=100),
         stop_sequences=("STOP",),
         extra=(("thinking", {"type": "disabled"}),),
     ),
@@ -91,7 +93,7 @@ CASES: dict[str, Ask] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_request_is_these_bytes(name: str) -> None:
-    request = OpenAI().write(CASES[name], provider="p")
+    request = OpenAI().write(CASES[name], TARGET)
 
     assert request.body == (GOLDEN / f"{name}.json").read_bytes().rstrip(b"\n")
     assert request.path == "chat/completions"
@@ -99,14 +101,14 @@ def test_a_request_is_these_bytes(name: str) -> None:
 
 
 def test_the_next_step_begins_with_all_the_bytes_of_the_one_before() -> None:
-    first = OpenAI().write(Ask(model="m", messages=(user("6 × 5?"),), tools=TOOLS), provider="p").body
+    first = OpenAI().write(Ask(model="m", messages=(user("6 × 5?"),), tools=TOOLS), TARGET).body
     more = (
         user("6 × 5?"),
         assistant(MULTIPLY),
         Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),)),
     )
 
-    second = OpenAI().write(Ask(model="m", messages=more, tools=TOOLS), provider="p").body
+    second = OpenAI().write(Ask(model="m", messages=more, tools=TOOLS), TARGET).body
 
     assert second.startswith(first.removesuffix(b"]}"))
 
@@ -214,7 +216,7 @@ def test_without_tools_the_key_is_left_out() -> None:
 def test_half_a_character_and_what_json_cannot_say_do_not_stop_a_request() -> None:
     tool = ToolSpec(name="t", description="d", schema={"type": "object", "maximum": float("inf")}, server="s", tool="t")
 
-    body = OpenAI().write(Ask(model="m", messages=(user("a\ud83d"),), tools=(tool,)), provider="p").body
+    body = OpenAI().write(Ask(model="m", messages=(user("a\ud83d"),), tools=(tool,)), TARGET).body
 
     assert json.loads(body)["messages"][0]["content"] == "a\ufffd"
     assert json.loads(body)["tools"][0]["function"]["parameters"]["maximum"] is None
@@ -225,9 +227,9 @@ def test_the_extra_body_wins_and_keeps_the_messages_last() -> None:
         OpenAI()
         .write(
             Ask(
-                model="m", messages=(user("x"),), options=(("seed", 1),), extra=(("seed", 2), ("stream_options", None))
+                model="m", messages=(user("x"),), options=Options(seed=1), extra=(("seed", 2), ("stream_options", None))
             ),
-            provider="p",
+            TARGET,
         )
         .body
     )
@@ -238,8 +240,8 @@ def test_the_extra_body_wins_and_keeps_the_messages_last() -> None:
 
 
 def test_the_credential_is_a_bearer_token_that_no_repr_shows() -> None:
-    assert OpenAI().auth(Secret("KEY", "sk-123")) == (("Authorization", "Bearer sk-123"),)
-    assert OpenAI().auth(None) == ()
+    assert OpenAI().headers(Secret("KEY", "sk-123"), TARGET) == (("Authorization", "Bearer sk-123"),)
+    assert OpenAI().headers(None, TARGET) == ()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.llm.asking import TARGET
 from tests.llm.test_openai_write import CASES, MULTIPLY, TOOLS, assistant, result, user
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai import OpenAI
@@ -18,7 +19,7 @@ ASKED = (user("6 × 5?"), assistant(MULTIPLY), Message(role="tool", parts=(resul
 
 
 def outline_of(name: str) -> Outline:
-    return of(OpenAI().write(CASES[name], provider="p").body)
+    return of(OpenAI().write(CASES[name], TARGET).body)
 
 
 def of(body: bytes) -> Outline:
@@ -29,7 +30,7 @@ def of(body: bytes) -> Outline:
 
 def asking(*messages: Message, **more: object) -> Outline:
     ask = Ask(model="m", messages=messages, tools=TOOLS, **more)  # pyright: ignore[reportArgumentType] - shorthand
-    return of(OpenAI().write(ask, provider="p").body)
+    return of(OpenAI().write(ask, TARGET).body)
 
 
 def by_key(outline: Outline) -> dict[str, Part]:

@@ -11,6 +11,7 @@ from textual.theme import BUILTIN_THEMES
 from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
+from tui_host.settings.options import Options
 from tui_host.settings.schema import THEMES, Limits, ModelRef, Rule, ServerSpec, Store, Template, Ui
 
 CONTRACT = """
@@ -58,7 +59,7 @@ def test_the_contracts_example_is_read_whole(tmp_path: Path) -> None:
     deepseek, mine = settings.providers["deepseek"], settings.providers["mine"]
     assert deepseek.base_url == Template(text="https://api.deepseek.com/v1")
     assert (deepseek.key_variable, deepseek.preset) == ("DEEPSEEK_API_KEY", False)
-    assert mine.options == {"temperature": 0.2}
+    assert mine.options == Options(temperature=0.2)
     assert mine.headers == {"X-Team": Template(text="a")}
     assert list(settings.servers) == ["time", "docs", "sums"]
     assert settings.servers["time"].args == (Template(text="mcp-server-time"),)

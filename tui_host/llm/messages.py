@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tui_host.errors import JSON
+from tui_host.settings.options import Options
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad call", "failed", "cut", "stopped"]
@@ -117,14 +118,22 @@ class Usage:
     Attributes:
         input_total: All input tokens, cached ones included.
         input_cached: Those of them read from the provider's cache.
+        cache_written: Those of them written to it.
         output_total: All output tokens, reasoning included.
         reasoning: Those of them spent on thinking.
+        loading: Seconds until the model was in memory.
+        reading: Seconds that it spent on the input.
+        writing: Seconds that it spent on the output.
     """
 
     input_total: int | None = None
     input_cached: int | None = None
+    cache_written: int | None = None
     output_total: int | None = None
     reasoning: int | None = None
+    loading: float | None = None
+    reading: float | None = None
+    writing: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,19 +144,24 @@ class Ask:
         model: The model's id at its provider.
         messages: The conversation, oldest first; the system message, if any, first.
         tools: What is offered.
-        options: Sampling and other options by the vendor's own names.
+        options: Sampling and other options.
         extra: Members of the body that the dialect does not know; they win over its own.
-        stop_sequences: What a tool protocol wants the answer to end at.
+        stop_sequences: What a tool protocol wants the answer to end at, beside the options' own.
         stream: Whether to ask for a stream.
     """
 
     model: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    options: tuple[tuple[str, JSON], ...] = ()
+    options: Options = field(default_factory=Options)
     extra: tuple[tuple[str, JSON], ...] = ()
     stop_sequences: tuple[str, ...] = ()
     stream: bool = True
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """All texts at which the answer should end: the tool protocol's first, for vendors take a few alone."""
+        return tuple(dict.fromkeys((*self.stop_sequences, *self.options.stop)))
 
 
 # What a decoder reads out of a response. `start` and `end` are byte offsets in the decoded body.

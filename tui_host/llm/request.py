@@ -10,7 +10,9 @@ from typing_extensions import override
 
 from tui_host.errors import ModelError, SettingsError
 from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask
+from tui_host.settings.presets import PRESETS, service_at
 from tui_host.settings.schema import Provider
 from tui_host.settings.secrets import Secret, credential, resolve_headers, resolve_json
 from tui_host.settings.urls import shown
@@ -50,10 +52,20 @@ class Outgoing:
         return shown(urlsplit(self.url))
 
 
-def join(base: str, path: str) -> str:
-    """A base URL and what follows it; a query of the base (`api-version`) stays at the end."""
-    parts = urlsplit(base)
-    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}", fragment=""))
+def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
+    """A base URL and what follows it.
+
+    Args:
+        base: With or without the API's version; its own query (`api-version`) stays.
+        path: May bring a query.
+        versions: Segments of which the address has one: the first is put in where the base ends with none.
+    """
+    parts, more = urlsplit(base), urlsplit(path)
+    root = parts.path.rstrip("/")
+    if versions and root.rpartition("/")[2] not in versions:
+        root = f"{root}/{versions[0]}"
+    query = "&".join(filter(None, (more.query, parts.query)))
+    return urlunsplit(parts._replace(path=f"{root}/{more.path}", query=query, fragment=""))
 
 
 def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Outgoing:
@@ -63,20 +75,20 @@ def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) 
         ModelError: The address or the credential is missing or wrong, as the settings say it. Nothing was sent.
     """
     try:
-        options = {**provider.options, **dict(ask.options)}
         where = f"providers.{provider.name}.extra_body"
         extra = {
             name: resolve_json(value, environment, where=f"{where}.{name}").value
             for name, value in provider.extra_body.items()
         }
-        whole = replace(ask, options=tuple(options.items()), extra=(*ask.extra, *extra.items()))
-        request = dialect(provider.dialect).write(whole, provider=provider.name)
+        whole = replace(ask, options=ask.options.over(provider.options), extra=(*ask.extra, *extra.items()))
+        spoken = dialect(provider.dialect)
         address, headers, secret = _outside(provider, environment)
+        request = spoken.write(whole, _target(provider, address))
     except SettingsError as error:
         raise ModelError(error.what, error.where, error.remedy) from error
     return Outgoing(
         method="POST",
-        url=join(address, request.path),
+        url=join(address, request.path, spoken.versions),
         headers=_merged(request.headers, headers),
         body=request.body,
         secret=secret,
@@ -91,11 +103,12 @@ def models_request(provider: Provider, environment: Mapping[str, str]) -> Outgoi
     """
     try:
         address, headers, secret = _outside(provider, environment)
-        path = dialect(provider.dialect).models_path
+        spoken = dialect(provider.dialect)
     except SettingsError as error:
         raise ModelError(error.what, error.where, error.remedy) from error
     accept = (("Accept", "application/json"),)
-    return Outgoing(method="GET", url=join(address, path), headers=_merged(accept, headers), secret=secret)
+    url = join(address, spoken.models_path, spoken.versions)
+    return Outgoing(method="GET", url=url, headers=_merged(accept, headers), secret=secret)
 
 
 def credential_place(provider: Provider) -> str:
@@ -115,7 +128,13 @@ def _outside(
     secret = credential(provider, environment)
     demand_key(provider, address, own, secret)
     fixed = (("User-Agent", "tui-host"), ("Accept-Encoding", "identity"))
-    return address, _merged((*fixed, *dialect(provider.dialect).auth(secret)), tuple(own.items())), secret
+    every = dialect(provider.dialect).headers(secret, _target(provider, address))
+    return address, _merged((*fixed, *every), tuple(own.items())), secret
+
+
+def _target(provider: Provider, address: str) -> Target:
+    service = provider.name if provider.name in PRESETS else service_at(address)
+    return Target(provider=provider.name, service=service, api_version=provider.api_version or "")
 
 
 def _merged(first: tuple[tuple[str, str], ...], second: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from tui_host.settings.schema import DEMO, DIALECTS, Provider, Template
 
@@ -51,6 +52,20 @@ PRESETS: Mapping[str, Provider] = MappingProxyType(
     }
 )
 """By name, in the order to offer them."""
+
+_AZURE = ".openai.azure.com"
+
+
+def service_at(address: str) -> str:
+    """The preset whose service is at an address, whatever the provider is called; empty if it is none that is known."""
+    try:
+        place = urlsplit(address).netloc.lower()
+    except ValueError:
+        return ""
+    if place.endswith(_AZURE):
+        return "azure"
+    return next((name for name, preset in PRESETS.items() if urlsplit(preset.base_url.text).netloc == place), "")
+
 
 DEMO_PROVIDER = Provider(
     name=DEMO,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tui_host.errors import SettingsError
+from tui_host.settings.options import Options, options_of, wrong_options
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.reader import Table
 from tui_host.settings.report import shown
@@ -51,7 +52,7 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
         api_key=api_key,
         key_variable=preset.key_variable if preset else None,
         headers=read_headers(table.table("headers")),
-        options=table.json("options"),
+        options=read_options(table),
         extra_body=table.json("extra_body"),
         models=tuple(_filled(model, environment) for model in table.texts("models")),
         default_model=_expanded(table.text("default_model"), environment) or (preset.default_model if preset else None),
@@ -64,6 +65,14 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
     )
     table.finish()
     return read
+
+
+def read_options(table: Table) -> Options:
+    """The table `options` of a provider or a profile."""
+    values = table.json("options")
+    for name, kind in wrong_options(values).items():
+        table.mistake(f"options.{name}", f"not {kind}", f"write {kind}")
+    return options_of(values)
 
 
 def read_headers(headers: Table | None) -> dict[str, Template]:

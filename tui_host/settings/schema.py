@@ -11,6 +11,7 @@ from typing import Literal
 from typing_extensions import override
 
 from tui_host.errors import JSON
+from tui_host.settings.options import Options
 
 Dialect = Literal["openai", "openai-responses", "anthropic", "gemini", "ollama"]
 Transport = Literal["stdio", "http", "sse"]
@@ -106,7 +107,7 @@ class Provider:
         api_key: The credential; None if the preset's variable has it, or none is needed.
         key_variable: The environment variable that the preset reads, None if it is not a preset's name.
         headers: Sent with each request.
-        options: Merged into each request's body, such as `temperature`.
+        options: Sent with each request, unless a profile or a session says otherwise.
         extra_body: Merged into each request's body last, for what the dialect does not know.
         models: Names to offer; empty means ask the provider.
         default_model: The one to start with, None if there is no obvious one.
@@ -127,7 +128,7 @@ class Provider:
     api_key: Template | None = None
     key_variable: str | None = None
     headers: Mapping[str, Template] = field(default_factory=dict[str, Template])
-    options: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
+    options: Options = field(default_factory=Options)
     extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
     models: tuple[str, ...] = ()
     default_model: str | None = None

@@ -18,7 +18,7 @@ class WireRequest:
     """A request, ready but for its address and credential.
 
     Attributes:
-        path: What follows the provider's base URL, without a leading slash.
+        path: What follows the provider's base URL, without a leading slash; may bring a query.
         body: The exact bytes.
         headers: Names and values, without the credential.
     """
@@ -26,6 +26,21 @@ class WireRequest:
     path: str
     body: bytes
     headers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Whom a request goes to: what differs between services that speak one dialect.
+
+    Attributes:
+        provider: The provider's name, for what belongs to one provider alone.
+        service: The preset whose service it is, empty for others.
+        api_version: As configured, empty for the dialect's own.
+    """
+
+    provider: str
+    service: str = ""
+    api_version: str = ""
 
 
 class Decoder(Protocol):
@@ -49,8 +64,13 @@ class Dialect(Protocol):
         ...
 
     @property
+    def versions(self) -> tuple[str, ...]:
+        """Path segments of which one stands between an address and a path: the first where the base URL ends with none."""
+        ...
+
+    @property
     def models_path(self) -> str:
-        """What follows the base URL to list models."""
+        """What follows the base URL to list models; may bring a query."""
         ...
 
     @property
@@ -58,12 +78,12 @@ class Dialect(Protocol):
         """What a tool may be called."""
         ...
 
-    def write(self, ask: Ask, *, provider: str) -> WireRequest:
-        """The request; `provider` is whom it goes to, for what belongs to one provider alone."""
+    def write(self, ask: Ask, target: Target) -> WireRequest:
+        """The request."""
         ...
 
-    def auth(self, secret: Secret | None) -> tuple[tuple[str, str], ...]:
-        """The headers that carry the credential."""
+    def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
+        """What every request carries: the credential, and the version where the vendor wants one."""
         ...
 
     def decoder(self, content_type: str) -> Decoder:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tui_host.errors import JSON
+from tui_host.llm.framing import count_of
 from tui_host.llm.jsonspans import Node
 from tui_host.llm.messages import Usage
 
@@ -88,20 +89,19 @@ def usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> Us
     for place in (value, choice, groq):
         usage = place.get("usage") if isinstance(place, dict) else None
         if isinstance(usage, dict):
-            cached = _count(usage, "cached_tokens", "prompt_tokens_details")
             found = Usage(
-                input_total=_count(usage, "prompt_tokens"),
-                input_cached=cached if cached is not None else _count(usage, "prompt_cache_hit_tokens"),
-                output_total=_count(usage, "completion_tokens"),
-                reasoning=_count(usage, "reasoning_tokens", "completion_tokens_details"),
+                input_total=count_of(usage, "prompt_tokens"),
+                input_cached=_first(
+                    usage, ("prompt_tokens_details", "cached_tokens"), ("cached_tokens",), ("prompt_cache_hit_tokens",)
+                ),
+                cache_written=count_of(usage, "prompt_tokens_details", "cache_write_tokens"),
+                output_total=count_of(usage, "completion_tokens"),
+                reasoning=_first(usage, ("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),
             )
             return found if found != Usage() else None
     return None
 
 
-def _count(usage: Mapping[str, JSON], name: str, within: str = "") -> int | None:
-    inner = usage.get(within) if within else None
-    number = inner.get(name) if isinstance(inner, dict) and name in inner else usage.get(name)
-    return (
-        int(number) if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e15 else None
-    )
+def _first(usage: JSON, *paths: tuple[str, ...]) -> int | None:
+    """The first of several places where services put the same count."""
+    return next((count for path in paths if (count := count_of(usage, *path)) is not None), None)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
-from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai_calls import Calls
 from tui_host.llm.dialects.openai_forms import ECHOED, Places, choice_of, flat, message_in, thought_of, usage_of
 from tui_host.llm.faults import fault_in
+from tui_host.llm.framing import read_object
 from tui_host.llm.jsonspans import read_json, spans
 from tui_host.llm.messages import (
     Failed,
@@ -39,73 +38,6 @@ _WALKED = ("choices", "message", "delta", "tool_calls")
 _FIELD = (len("data:"), len("data: "))
 
 
-class OpenAIDecoder:
-    """Reads one response. What it is, its first byte says, for services do not always send what they announce."""
-
-    def __init__(self, content_type: str = "") -> None:
-        self._content_type = content_type
-        self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
-        self._kept = bytearray()  # the body, of forms that are read at the end; else its beginning
-        self._size = 0
-        self._sse = SseDecoder()
-        self._chunks = _Chunks()
-
-    def feed(self, data: bytes) -> list[ModelEvent]:
-        """What these bytes add."""
-        self._size += len(data)
-        if self._form == "unknown":
-            self._kept += data
-            head = bytes(self._kept).removeprefix(b"\xef\xbb\xbf").lstrip()
-            if not head or (len(head) < 3 and b"\xef\xbb\xbf".startswith(head)):
-                return []
-            self._form = _form(head)
-            data = bytes(self._kept)
-            if self._form != "whole":
-                del self._kept[_SHOWN:]
-        elif self._form == "whole":
-            self._kept += data
-        if self._form != "stream":
-            return []
-        return [found for event in self._sse.feed(data) for found in self._event(event)]
-
-    def finish(self) -> list[ModelEvent]:
-        """What the end of the body adds."""
-        found: list[ModelEvent] = []
-        if self._form == "whole":
-            found += self._chunks.whole(bytes(self._kept))
-        elif self._form == "page":
-            found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", "text/html"))
-        elif self._form == "stream":
-            found += [part for event in self._sse.finish() for part in self._event(event)]
-            if self._chunks.is_strange:
-                kind = f" ({self._content_type})" if self._content_type else ""
-                found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
-        return found + self._chunks.end(self._size)
-
-    def _head(self) -> str:
-        return bytes(self._kept[:_SHOWN]).decode("utf-8", "replace").strip()
-
-    def _failed(self, words: str, vendor: str) -> Failed:
-        self._chunks.has_failed = True
-        return Failed(message=words, vendor=vendor, start=0, end=self._size)
-
-    def _event(self, event: SseEvent) -> list[ModelEvent]:
-        if event.kind == "comment":
-            return []
-        if event.kind == "cut":
-            return [Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
-        if event.kind == "other":
-            self._chunks.has_other = True
-            return []
-        return self._chunks.data(event.data, event.start, event.end)
-
-
-def _form(head: bytes) -> Literal["stream", "whole", "page"]:
-    if head[:1] in {b"{", b"["}:
-        return "whole"
-    return "page" if head[:1] == b"<" else "stream"
-
-
 def _places(delta: Mapping[str, JSON], data: bytes, start: int, end: int) -> Places:
     """Several calls in one event are told apart by their own bytes; all else is the event's."""
     calls = delta.get("tool_calls")
@@ -114,7 +46,7 @@ def _places(delta: Mapping[str, JSON], data: bytes, start: int, end: int) -> Pla
     return Places(start, end, message_in(spans(data, walk=_WALKED), "delta"), at=end - len(data))
 
 
-class _Chunks:
+class Chunks:
     """Folds chunks, or the one whole answer, into events."""
 
     def __init__(self) -> None:
@@ -141,22 +73,13 @@ class _Chunks:
         """One event of the stream."""
         if self._ended:
             return []
-        found: list[ModelEvent] = []
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            text = data.decode("utf-8", "replace")
-            found.append(Unreadable(reason="not UTF-8", start=start, end=end))
-        if text.strip() == "[DONE]":
+        if data.strip() == b"[DONE]":
             self._is_done = True
             return self.end(end)
-        try:
-            value = read_json(text)
-        except ValueError as error:
+        value, found = read_object(data, start, end)
+        if value is None:
             self.has_other = True
-            return [*found, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
-        if not isinstance(value, dict):
-            return [*found, Unreadable(reason="not an object", start=start, end=end)]
+            return found
         self._has_read = True
         choice = choice_of(value)
         if choice is not None:

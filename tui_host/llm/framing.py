@@ -1,0 +1,180 @@
+"""A response's body as the pieces that a dialect reads: events, lines, or one whole value. Source: llm-dialects.md, section 1.
+
+What a body is, its first byte says: services do not always send what was asked for, or what they announce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Protocol, TypeAlias
+
+from tui_host.capture.sse import SseDecoder, SseEvent
+from tui_host.errors import JSON
+from tui_host.llm.jsonspans import read_json
+from tui_host.llm.messages import Failed, ModelEvent, Unreadable
+
+Framing: TypeAlias = Literal["sse", "lines"]
+
+_SHOWN = 500
+_BOM = b"\xef\xbb\xbf"
+
+
+class Reading(Protocol):
+    """What a dialect makes of one response's pieces."""
+
+    has_failed: bool
+    """The provider, or what came in its place, told of an error."""
+
+    has_other: bool
+    """Something came that is no piece of an answer."""
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether something came, and none of it was an answer's."""
+        ...
+
+    def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """One event of the stream."""
+        ...
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """An answer that was not streamed, or an error in its place."""
+        ...
+
+    def end(self, position: int) -> list[ModelEvent]:
+        """The end of the answer, once; the last event is a `Stopped`."""
+        ...
+
+
+class BodyDecoder:
+    """Reads one response, however it is cut.
+
+    Args:
+        reading: The dialect's.
+        content_type: As announced; shown where nothing can be read, not taken at its word.
+        framing: How the dialect streams.
+    """
+
+    def __init__(self, reading: Reading, content_type: str = "", framing: Framing = "sse") -> None:
+        self._reading = reading
+        self._content_type = content_type
+        self._framing: Framing = framing
+        self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
+        self._kept = bytearray()  # the body, of forms that are read at the end; else its beginning
+        self._size = 0
+        self._splitter = SseDecoder() if framing == "sse" else LineDecoder()
+
+    def feed(self, data: bytes) -> list[ModelEvent]:
+        """What these bytes add."""
+        self._size += len(data)
+        if self._form == "unknown":
+            self._kept += data
+            head = bytes(self._kept).removeprefix(_BOM).lstrip()
+            if not head or (len(head) < len(_BOM) and _BOM.startswith(head)):
+                return []
+            self._form = self._form_of(head)
+            data = bytes(self._kept)
+            if self._form != "whole":
+                del self._kept[_SHOWN:]
+        elif self._form == "whole":
+            self._kept += data
+        if self._form != "stream":
+            return []
+        return [found for event in self._splitter.feed(data) for found in self._event(event)]
+
+    def finish(self) -> list[ModelEvent]:
+        """What the end of the body adds."""
+        found: list[ModelEvent] = []
+        if self._form == "whole":
+            found += self._reading.whole(bytes(self._kept))
+        elif self._form == "page":
+            found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", "text/html"))
+        elif self._form == "stream":
+            found += [part for event in self._splitter.finish() for part in self._event(event)]
+            if self._reading.is_strange:
+                kind = f" ({self._content_type})" if self._content_type else ""
+                found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
+        return found + self._reading.end(self._size)
+
+    def _form_of(self, head: bytes) -> Literal["stream", "whole", "page"]:
+        if head[:1] == b"<":
+            return "page"
+        if self._framing == "lines":
+            return "stream"
+        return "whole" if head[:1] in {b"{", b"["} else "stream"
+
+    def _head(self) -> str:
+        return bytes(self._kept[:_SHOWN]).decode("utf-8", "replace").strip()
+
+    def _failed(self, words: str, vendor: str) -> Failed:
+        self._reading.has_failed = True
+        return Failed(message=words, vendor=vendor, start=0, end=self._size)
+
+    def _event(self, event: SseEvent) -> list[ModelEvent]:
+        if event.kind == "comment":
+            return []
+        if event.kind == "cut":
+            return [Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
+        if event.kind == "other":
+            self._reading.has_other = True
+            return []
+        return self._reading.data(event.data, event.start, event.end)
+
+
+class LineDecoder:
+    """Splits a body into lines (NDJSON), each given out as an event; empty ones are passed over. Lines end at LF or CRLF."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        self._start = 0
+
+    def feed(self, data: bytes) -> list[SseEvent]:
+        """What these bytes completed."""
+        *ended, rest = data.split(b"\n")
+        found: list[SseEvent] = []
+        for line in ended:
+            self._rest.append(line)
+            found += self._line(1)
+        if rest:
+            self._rest.append(rest)
+        return found
+
+    def finish(self) -> list[SseEvent]:
+        """The last line, which may lack its end."""
+        return self._line(0)
+
+    def _line(self, newline: int) -> list[SseEvent]:
+        line = b"".join(self._rest)
+        self._rest.clear()
+        start = self._start
+        self._start += len(line) + newline
+        data = line.rstrip(b"\r")
+        if not start and data.startswith(_BOM):
+            start, data = len(_BOM), data[len(_BOM) :]
+        return [SseEvent(data=data, start=start, end=start + len(data))] if data.strip() else []
+
+
+def read_object(data: bytes, start: int, end: int) -> tuple[Mapping[str, JSON] | None, list[ModelEvent]]:
+    """One event's data as an object, and what cannot be read of it; None if it is none."""
+    found: list[ModelEvent] = []
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+        found.append(Unreadable(reason="not UTF-8", start=start, end=end))
+    try:
+        value = read_json(text)
+    except ValueError as error:
+        return None, [*found, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
+    if not isinstance(value, dict):
+        return None, [*found, Unreadable(reason="not an object", start=start, end=end)]
+    return value, found
+
+
+def count_of(values: JSON, *path: str) -> int | None:
+    """A number of tokens in an object, or in an object within it; None where none is reported."""
+    for name in path:
+        values = values.get(name) if isinstance(values, Mapping) else None
+    if isinstance(values, bool) or not isinstance(values, int | float) or not 0 <= values < 1e15:
+        return None
+    return int(values)

@@ -1,0 +1,128 @@
+"""What every dialect needs to read a request as a tree: parts out of nodes, tools, and who said what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tui_host.llm.jsonspans import Node
+from tui_host.llm.outline import Part, PartKind, estimate_tokens, preview
+
+ROLES: Mapping[str, str] = {
+    "system": "host",
+    "developer": "host",
+    "user": "you",
+    "assistant": "model",
+    "model": "model",
+}
+"""Whom a message comes from, by the vendors' names for its role."""
+
+
+def members_of(root: Node) -> Iterator[tuple[str, str, Node]]:
+    """Key, name and value of an object's members; a name that stands twice has two keys."""
+    seen: Counter[str] = Counter()
+    for name, node in root.members:
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name}#{seen[name]}", name, node
+
+
+class PartReader:
+    """Makes parts out of one body.
+
+    Args:
+        body: The exact bytes.
+        names: Server and tool for each name that the model sees.
+    """
+
+    def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
+        self.body = body
+        self._names = names
+        self._called: dict[str, str] = {}  # the tool's name by the call's id
+
+    def part(self, node: Node, key: str, kind: PartKind, label: str = "") -> Part:
+        """A node as a part, with the beginning of what it says."""
+        return Part(
+            key=key,
+            kind=kind,
+            label=label or kind,
+            start=node.start,
+            end=node.end,
+            tokens=estimate_tokens(self.body[node.start : node.end]),
+            preview=preview(self.body, node),
+        )
+
+    def option(self, node: Node, key: str, name: str) -> Part:
+        """A member of the body that is neither tools nor messages."""
+        return replace(self.part(node, key, "option"), name=name)
+
+    def list_of(self, node: Node, key: str, kind: PartKind, children: tuple[Part, ...]) -> Part:
+        """The member that holds the tools, or the messages."""
+        return replace(self.part(node, key, kind), preview="", children=children)
+
+    def text(self, node: Node | None) -> str:
+        """What a string says."""
+        return node.text(self.body) if node is not None else ""
+
+    def shown(self, node: Node | None) -> str:
+        """The beginning of what a value says."""
+        return preview(self.body, node) if node is not None else ""
+
+    def origin_of(self, name: str) -> str:
+        """The server that a tool's name stands for."""
+        known = self._names.get(name)
+        return known[0] if known is not None else ""
+
+    def tools(self, elements: tuple[Node, ...], key: str, *, within: str, schema: tuple[str, ...]) -> tuple[Part, ...]:
+        """The tools of a list.
+
+        Args:
+            elements: Its elements.
+            key: The list's key.
+            within: The member that holds a tool's name, description and schema; the element itself where it has none.
+            schema: The names under which its schema may stand.
+        """
+        seen: Counter[str] = Counter()
+        found: list[Part] = []
+        for element in elements:
+            described = (element.get(within) if within else None) or element
+            name = self.text(described.get("name"))
+            seen[name] += 1
+            inner = f"{key}/{name}" if seen[name] == 1 else f"{key}/{name}#{seen[name]}"
+            found.append(self._tool(element, described, inner, name, schema))
+        return tuple(found)
+
+    def _tool(self, element: Node, described: Node, key: str, name: str, schema: tuple[str, ...]) -> Part:
+        origin = self.origin_of(name)
+        children: list[Part] = []
+        description = described.get("description")
+        if description is not None:
+            text = self.part(description, f"{key}/description", "text", "description")
+            children.append(replace(text, origin=origin))
+        form = next((node for each in schema if (node := described.get(each)) is not None), None)
+        if form is not None:
+            children.append(replace(self.part(form, f"{key}/schema", "schema"), origin=origin))
+        words = children[0].preview if description is not None else ""
+        whole = self.part(element, key, "tool")
+        return replace(whole, name=name, origin=origin, preview=words, children=tuple(children))
+
+    def call(self, node: Node, key: str, name: str, arguments: Node | None, wire_id: str = "") -> Part:
+        """A call that the model asked for; its id leads the result back to it."""
+        if wire_id:
+            self._called[wire_id] = name
+        return replace(self.part(node, key, "call"), name=name, origin="model", preview=self.shown(arguments))
+
+    def called(self, wire_id: str) -> str:
+        """The tool that a call's id asked for."""
+        return self._called.get(wire_id, "")
+
+    def result(self, node: Node, key: str, name: str, content: Node | None) -> Part:
+        """What the model is told of one call."""
+        part = self.part(node, key, "result", "tool result")
+        return replace(part, name=name, origin=self.origin_of(name), preview=self.shown(content))
+
+    def message(self, node: Node, key: str, role: str, children: list[Part], words: str = "") -> Part:
+        """A message of the conversation, by what it is made of."""
+        words = words or next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
+        part = self.part(node, key, "message", role or "message")
+        return replace(part, origin=ROLES.get(role, ""), preview=words, children=tuple(children))

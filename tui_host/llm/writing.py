@@ -1,0 +1,129 @@
+"""What every dialect needs to write a request: JSON as bytes, arguments, schemas, ids."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from tui_host.errors import JSON
+from tui_host.llm.messages import Message, Text, ToolCall
+
+UNREADABLE = "unreadable_arguments"
+"""The key under which arguments go back that are no JSON object."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def json_bytes(value: JSON) -> bytes:
+    """A request's body: compact, UTF-8, nothing in it that a provider's parser refuses."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a server's schema or a configured option holds what JSON cannot say
+        text = json.dumps(_sayable(value), ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # half of a character, which a model may write; no provider takes it back
+        return _SURROGATE.sub("\ufffd", text).encode()
+
+
+def _sayable(value: JSON) -> JSON:
+    """The value with NaN and the infinities taken out."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {name: _sayable(inner) for name, inner in value.items()}
+    return [_sayable(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def arguments_text(text: str) -> str:
+    """A call's arguments as the model wrote them; wrapped where they are no object, for some servers parse them."""
+    value = _object_in(text)
+    if value is None:
+        return json.dumps({UNREADABLE: text}, ensure_ascii=False)
+    return "{}" if text.strip() in {"", "null"} else text
+
+
+def arguments_object(text: str) -> Mapping[str, JSON]:
+    """The same for vendors that take an object."""
+    value = _object_in(text)
+    return {UNREADABLE: text} if value is None else value
+
+
+def _object_in(text: str) -> Mapping[str, JSON] | None:
+    """The object that a text holds, an empty one for nothing; None for anything else."""
+    if not text.strip():
+        return {}
+    try:
+        value: JSON = json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return None
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else None
+
+
+def _refused(word: str) -> JSON:
+    raise ValueError(word)
+
+
+def object_schema(schema: JSON) -> Mapping[str, JSON]:
+    """The server's schema, untouched but for what is refused: a root that is no object, or one that names no properties."""
+    if not isinstance(schema, Mapping):
+        return {"type": "object", "properties": {}}
+    added: dict[str, JSON] = {}
+    if "type" not in schema:
+        added["type"] = "object"
+    if "properties" not in schema:
+        added["properties"] = {}
+    return {**schema, **added} if added else schema
+
+
+class CallIds:
+    """The vendor's ids of a request's calls, or ones of our own where it gave none or another vendor's do not fit.
+
+    Args:
+        limit: The most characters that an id may have.
+        allowed: What it may consist of, as the inside of a regular expression's brackets.
+    """
+
+    def __init__(self, limit: int, allowed: str = r"\x21-\x7e") -> None:
+        self._limit = limit
+        self._unfit = re.compile(f"[^{allowed}]")
+        self._between = "" if self._unfit.match("_") else "_"
+        self._ids: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def begin_message(self) -> None:
+        """Another message: ids are told apart within one alone, and a model may count anew in each."""
+        self._taken.clear()
+
+    def of(self, call: ToolCall) -> str:
+        """The call's id, the same whenever it is asked for."""
+        if call.id not in self._ids:
+            self._ids[call.id] = self._made(call)
+        return self._ids[call.id]
+
+    def _made(self, call: ToolCall) -> str:
+        wire_id = call.wire_id or call.id
+        if len(wire_id) > self._limit or self._unfit.search(wire_id):
+            digest = hashlib.sha256(wire_id.encode("utf-8", "replace")).hexdigest()
+            wire_id = f"call_{digest[:24]}" if self._limit > len("call_") + 24 else digest[: self._limit]
+        found, number = wire_id, 1
+        while found in self._taken:
+            number += 1
+            found = f"{wire_id[: self._limit - len(str(number)) - 1]}{self._between}{number}"
+        self._taken.add(found)
+        return found
+
+
+def text_of(parts: Sequence[object]) -> str:
+    """All text among a message's parts."""
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+def system_text(messages: Sequence[Message]) -> str:
+    """What stands in the system messages, for vendors that take it beside the conversation."""
+    return "\n\n".join(text for message in messages if message.role == "system" and (text := text_of(message.parts)))
