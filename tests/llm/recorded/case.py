@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -83,8 +84,8 @@ class Recorded:
     cut: Case
     nothing: Case
     whole: Case
-    ends: dict[str, Case]
-    odd: dict[str, Case]
+    ends: Mapping[str, Case]
+    odd: Mapping[str, Case]
     models: bytes
     refusal: bytes
 
