@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tui_host.chat.session import session_id, title_of
 from tui_host.chat.stored import Messages, message_from_text, message_to_text
 from tui_host.errors import StoreError
-from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.messages import Echo, Image, Message, Text, Thinking, ToolCall, ToolResult
 
 CALL = ToolCall(id="1.1.1", wire_id="call_1", name="math__add", arguments='{"a":1}')
 MESSAGES = (
@@ -18,12 +20,34 @@ MESSAGES = (
         parts=(ToolResult(call=CALL, content=(Text(text="3"), Image(media_type="image/png", data="AA=="))),),
     ),
     Message(role="user", parts=(Text(text="[cut]"),), source="host"),
+    Message(
+        role="assistant",
+        parts=(
+            Text(text="", echo=Echo(provider="p", model="m", value={"sig": "AA=="})),
+            ToolCall(
+                id="1.1.1", wire_id="", name="t", arguments="{}", echo=Echo(provider="p", model="m", value=[1, None])
+            ),
+        ),
+    ),
 )
 
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_every_message_survives_the_store(message: Message) -> None:
     assert message_from_text(message_to_text(message)) == message
+
+
+def test_what_a_vendor_wants_back_is_stored_once_and_parts_without_it_as_ever() -> None:
+    call = replace(CALL, echo=Echo(provider="p", model="m", value="opaque"))
+
+    asked = message_to_text(Message(role="assistant", parts=(call,)))
+    told = message_to_text(Message(role="tool", parts=(ToolResult(call=call, content=(Text(text="3"),)),)))
+
+    assert asked.count("opaque") == 1
+    assert "echo" not in told
+    assert message_to_text(MESSAGES[0]) == (
+        '{"role":"user","parts":[{"part":"text","text":"问题 \u2028"}],"stop":null,"turn":1,"source":""}'
+    )
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"role":"queen","parts":[]}', '{"role":"user"}'])

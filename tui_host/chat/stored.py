@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import overload
 
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.messages import Echo, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 
 PARTS: Mapping[str, type[Text | Thinking | Image | ToolCall]] = {
     "text": Text,
@@ -26,11 +26,16 @@ def _part_to_json(part: Part) -> dict[str, JSON]:
     if isinstance(part, ToolResult):
         return {
             "part": "result",
-            "call": asdict(part.call),
+            "call": _without_nothing(asdict(replace(part.call, echo=None))),  # the echo stands with the call
             "content": [_part_to_json(block) for block in part.content],
             "is_error": part.is_error,
         }
-    return {"part": NAMES[type(part)], **asdict(part)}
+    return {"part": NAMES[type(part)], **_without_nothing(asdict(part))}
+
+
+def _without_nothing(values: dict[str, JSON]) -> dict[str, JSON]:
+    """The members without an echo that is none, as most parts' are."""
+    return {name: value for name, value in values.items() if name != "echo" or value is not None}
 
 
 def message_to_text(message: Message) -> str:
@@ -58,7 +63,7 @@ def _part_from_json(value: JSON) -> Part | None:
     if name == "call":
         return _tool_call(value)
     if name == "text":
-        return Text(text=str(value.get("text", "")))
+        return Text(text=str(value.get("text", "")), echo=_echo(value.get("echo")))
     if name == "image":
         return Image(media_type=str(value.get("media_type", "")), data=str(value.get("data", "")))
     if name == "thinking":
@@ -74,7 +79,19 @@ def _part_from_json(value: JSON) -> Part | None:
 def _tool_call(value: Mapping[str, JSON]) -> ToolCall:
     names = ("id", "wire_id", "name", "arguments")
     found = {name: str(value.get(name, "")) for name in names}
-    return ToolCall(id=found["id"], wire_id=found["wire_id"], name=found["name"], arguments=found["arguments"])
+    return ToolCall(
+        id=found["id"],
+        wire_id=found["wire_id"],
+        name=found["name"],
+        arguments=found["arguments"],
+        echo=_echo(value.get("echo")),
+    )
+
+
+def _echo(value: JSON) -> Echo | None:
+    if not isinstance(value, Mapping):
+        return None
+    return Echo(provider=str(value.get("provider", "")), model=str(value.get("model", "")), value=value.get("value"))
 
 
 def message_from_text(text: str) -> Message | None:

@@ -12,10 +12,12 @@ from tui_host.llm.messages import (
     CallArguments,
     CallsLeftOut,
     CallStarted,
+    Echo,
     Failed,
     Message,
     ModelEvent,
     Part,
+    PartEnded,
     Stop,
     Stopped,
     Text,
@@ -59,6 +61,7 @@ class FoldedCall:
 class _Words:
     pieces: list[str] = field(default_factory=list[str])
     is_thinking: bool = False
+    has_ended: bool = False
     echo: JSON = None
 
 
@@ -71,6 +74,7 @@ class _Call:
     size: int = 0
     spans: list[Range] = field(default_factory=list[Range])
     is_cut: bool = False
+    echo: JSON = None
 
 
 class Fold:
@@ -112,6 +116,8 @@ class Fold:
                 self._words(thinking=isinstance(event, ThinkingDelta)).pieces.append(event.text)
             case ThinkingEcho():
                 self._echo(event.echo)
+            case PartEnded():
+                self._end_words(event)
             case TextWasThinking():
                 self._text_was_thinking()
             case CallStarted():
@@ -133,11 +139,15 @@ class Fold:
 
     def _words(self, *, thinking: bool) -> _Words:
         last = self._blocks[-1] if self._blocks else None
-        if isinstance(last, _Words) and last.is_thinking == thinking:
+        if isinstance(last, _Words) and last.is_thinking == thinking and not last.has_ended:
             return last
         block = _Words(is_thinking=thinking)
         self._blocks.append(block)
         return block
+
+    def _end_words(self, event: PartEnded) -> None:
+        block = self._words(thinking=event.kind == "thinking")
+        block.has_ended, block.echo = True, event.echo
 
     def _text_was_thinking(self) -> None:
         for block in self._blocks:
@@ -161,6 +171,7 @@ class Fold:
             self._blocks.append(call)
         call.wire_id = event.wire_id or call.wire_id
         call.name = event.name or call.name
+        call.echo = call.echo if event.echo is None else event.echo
         _extend(call.spans, event.start, event.end)
 
     def _arguments(self, event: CallArguments) -> None:
@@ -196,7 +207,11 @@ class Fold:
         return tuple(
             FoldedCall(
                 call=ToolCall(
-                    id=self._call_id(number), wire_id=call.wire_id, name=call.name, arguments=_whole(call.pieces)
+                    id=self._call_id(number),
+                    wire_id=call.wire_id,
+                    name=call.name,
+                    arguments=_whole(call.pieces),
+                    echo=self._echo_of(call),
                 ),
                 spans=tuple(call.spans),
                 complete=not call.is_cut and (call is not last or self.stop in {"end", "tools", "paused"}),
@@ -215,9 +230,12 @@ class Fold:
             text = _whole(block.pieces)
             if block.is_thinking and (text or block.echo is not None):
                 parts.append(Thinking(text=text, provider=self._provider, model=self._model, echo=block.echo))
-            elif text and not block.is_thinking:
-                parts.append(Text(text=text))
+            elif (text or block.echo is not None) and not block.is_thinking:
+                parts.append(Text(text=text, echo=self._echo_of(block)))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
+
+    def _echo_of(self, block: _Words | _Call) -> Echo | None:
+        return None if block.echo is None else Echo(provider=self._provider, model=self._model, value=block.echo)
 
 
 def _whole(pieces: Sequence[str]) -> str:

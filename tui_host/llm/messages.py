@@ -13,10 +13,31 @@ Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad ca
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Echo:
+    """What a vendor demands back verbatim, in the very part it came with; goes back only to the provider and model that gave it.
+
+    Attributes:
+        provider: The provider's name.
+        model: The model's name.
+        value: In the form its dialect wants it.
+    """
+
+    provider: str
+    model: str
+    value: JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Plain text (an answer's is Markdown)."""
+    """Plain text (an answer's is Markdown).
+
+    Attributes:
+        text: May be empty where there is an echo.
+        echo: What its vendor wants back with it, None for nothing.
+    """
 
     text: str
+    echo: Echo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +74,14 @@ class ToolCall:
         wire_id: The id that the vendor's API gave it, empty if none.
         name: The name as the model wrote it (`SERVER__TOOL`).
         arguments: The arguments exactly as the model wrote them; JSON text if all is well.
+        echo: What its vendor wants back with it, None for nothing.
     """
 
     id: str
     wire_id: str
     name: str
     arguments: str
+    echo: Echo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +218,23 @@ class ThinkingEcho:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartEnded:
+    """The vendor's part of text or thinking ends here: what follows, of the same kind or not, is another.
+
+    Attributes:
+        kind: Of which kind it is: where the last part is of another, or has ended already, an empty one is meant.
+        echo: What the vendor demands back with it, None for nothing.
+        start: First byte of where that is said.
+        end: One past its last.
+    """
+
+    kind: Literal["text", "thinking"]
+    start: int
+    end: int
+    echo: JSON = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextWasThinking:
     """A closing tag came whose opening stood in the prompt: all text so far was thinking."""
 
@@ -206,7 +246,7 @@ class TextWasThinking:
 class CallStarted:
     """A call has been opened; `index` names it in this response, and orders it among the others.
 
-    The same index again says more of the same call: its id or its name came in pieces.
+    The same index again says more of the same call: its id, its name or what the vendor demands back with it came later.
     """
 
     index: int
@@ -214,6 +254,7 @@ class CallStarted:
     name: str
     start: int
     end: int
+    echo: JSON = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +317,7 @@ ModelEvent: TypeAlias = (
     TextDelta
     | ThinkingDelta
     | ThinkingEcho
+    | PartEnded
     | TextWasThinking
     | CallStarted
     | CallArguments

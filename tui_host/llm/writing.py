@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Message, Text, ToolCall
+from tui_host.llm.messages import Message, Text, Thinking, ToolCall
 
 UNREADABLE = "unreadable_arguments"
 """The key under which arguments go back that are no JSON object."""
@@ -117,6 +117,14 @@ class CallIds:
             found = f"{wire_id[: self._limit - len(str(number)) - 1]}{self._between}{number}"
         self._taken.add(found)
         return found
+
+
+def echo_of(part: object, *, provider: str, model: str) -> JSON:
+    """What goes back with a part to this provider and model; None if nothing does, or if others gave it."""
+    if isinstance(part, Thinking):
+        return part.echo if (part.provider, part.model) == (provider, model) else None
+    echo = part.echo if isinstance(part, Text | ToolCall) else None
+    return echo.value if echo is not None and (echo.provider, echo.model) == (provider, model) else None
 
 
 def text_of(parts: Sequence[object]) -> str:

@@ -1,0 +1,97 @@
+"""Events of any dialect become one message, with what its vendor wants back in the parts that it came with."""
+
+from __future__ import annotations
+
+from tui_host.errors import JSON
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import (
+    CallArguments,
+    CallStarted,
+    Echo,
+    ModelEvent,
+    Part,
+    PartEnded,
+    Stopped,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+)
+from tui_host.llm.writing import echo_of
+
+
+def text(words: str) -> TextDelta:
+    return TextDelta(text=words, start=0, end=1)
+
+
+def thought(words: str) -> ThinkingDelta:
+    return ThinkingDelta(text=words, start=0, end=1)
+
+
+def ended(*, thinking: bool = False, echo: JSON = None) -> PartEnded:
+    return PartEnded(kind="thinking" if thinking else "text", echo=echo, start=0, end=1)
+
+
+def parts_of(*events: ModelEvent) -> tuple[Part, ...]:
+    fold = Fold(provider="p", model="m", call_id=str)
+    for event in events:
+        fold.add(event)
+    return fold.message(turn=1).parts
+
+
+def echo(value: JSON) -> Echo:
+    return Echo(provider="p", model="m", value=value)
+
+
+def test_text_goes_on_until_its_part_has_ended() -> None:
+    parts = parts_of(text("a"), text("b"), ended(), text("c"), ended(echo="sig"), text("d"))
+
+    assert parts == (Text(text="ab"), Text(text="c", echo=echo("sig")), Text(text="d"))
+
+
+def test_a_part_without_words_is_kept_for_its_echo_alone() -> None:
+    parts = parts_of(text("a"), ended(), ended(echo="sig"), ended(), ended(thinking=True, echo={"data": "x"}))
+
+    assert parts == (
+        Text(text="a"),
+        Text(text="", echo=echo("sig")),
+        Thinking(text="", provider="p", model="m", echo={"data": "x"}),
+    )
+
+
+def test_thoughts_that_follow_each_other_stay_apart_and_in_order() -> None:
+    call = CallStarted(index=0, wire_id="w", name="t", echo="first", start=0, end=1)
+    again = CallStarted(index=0, wire_id="", name="", echo="fc", start=0, end=1)
+
+    parts = parts_of(
+        thought("one"),
+        ended(thinking=True, echo=1),
+        thought("two"),
+        ended(thinking=True, echo=2),
+        call,
+        CallArguments(index=0, text="{}", start=0, end=1),
+        again,
+        ended(thinking=True, echo=3),
+        Stopped(stop="tools", vendor="", start=0, end=1),
+    )
+
+    assert parts == (
+        Thinking(text="one", provider="p", model="m", echo=1),
+        Thinking(text="two", provider="p", model="m", echo=2),
+        ToolCall(id="0", wire_id="w", name="t", arguments="{}", echo=echo("fc")),
+        Thinking(text="", provider="p", model="m", echo=3),
+    )
+
+
+def test_what_is_wanted_back_goes_to_nobody_else() -> None:
+    parts = (
+        Text(text="", echo=echo(1)),
+        Thinking(text="", provider="p", model="m", echo=1),
+        ToolCall(id="c", wire_id="", name="t", arguments="", echo=echo(1)),
+    )
+
+    assert [echo_of(part, provider="p", model="m") for part in parts] == [1, 1, 1]
+    assert [echo_of(part, provider="p", model="n") for part in parts] == [None] * 3
+    assert [echo_of(part, provider="q", model="m") for part in parts] == [None] * 3
+    assert echo_of(Text(text="a"), provider="p", model="m") is None
