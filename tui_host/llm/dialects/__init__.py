@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tui_host.errors import SettingsError
+from tui_host.llm.dialects.anthropic import Anthropic
 from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.ollama import Ollama
 from tui_host.llm.dialects.openai import OpenAI
 
 DIALECTS: Mapping[str, Dialect] = MappingProxyType(
     {
         "openai": OpenAI(),
+        "anthropic": Anthropic(),
+        "ollama": Ollama(),
     }
 )
 

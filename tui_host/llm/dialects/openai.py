@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.dialects.dialect import Target, WireRequest
+from tui_host.llm.dialects.listed import names_in
 from tui_host.llm.dialects.openai_forms import ECHOED
 from tui_host.llm.dialects.openai_outline import outline_of
 from tui_host.llm.dialects.openai_read import Chunks
 from tui_host.llm.faults import refusal
 from tui_host.llm.framing import BodyDecoder
-from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
@@ -76,13 +76,7 @@ class OpenAI:
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names in a list of models, in the provider's order."""
-        try:
-            value = read_json(body)
-        except ValueError:
-            return ()
-        found = value.get("data", value.get("models")) if isinstance(value, Mapping) else value
-        names = [_id_of(entry) for entry in found] if isinstance(found, list) else []
-        return tuple(dict.fromkeys(name for name in names if name))
+        return names_in(body)
 
 
 def _path(path: str, target: Target) -> str:
@@ -101,11 +95,6 @@ def _options(ask: Ask, service: str) -> dict[str, JSON]:
         "stop": list(ask.stops[:_MOST_STOPS]) or None,
     }
     return {name: value for name, value in found.items() if value is not None} | dict(options.others)
-
-
-def _id_of(entry: JSON) -> str:
-    value = (entry.get("id") or entry.get("name")) if isinstance(entry, Mapping) else entry
-    return value if isinstance(value, str) else ""
 
 
 def _tool(tool: ToolSpec) -> JSON:

@@ -1,0 +1,247 @@
+"""The answers of generateContent, streamed or whole, as events. Source: llm-dialects.md, section 6."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from tui_host.errors import JSON
+from tui_host.llm.dialects.gemini_forms import stop_of, usage_of
+from tui_host.llm.faults import fault_in
+from tui_host.llm.fold import MOST_CALLS
+from tui_host.llm.framing import read_object
+from tui_host.llm.jsonspans import Node, elements_in, read_json, spans
+from tui_host.llm.messages import (
+    CallArguments,
+    CallsLeftOut,
+    CallStarted,
+    Failed,
+    ModelEvent,
+    PartEnded,
+    Stopped,
+    TextDelta,
+    ThinkingDelta,
+    Unreadable,
+    Usage,
+    UsageReported,
+)
+
+_SHOWN = 500
+_WALKED = ("candidates", "content", "parts", "functionCall")
+_FIELD = (len("data:"), len("data: "))
+
+
+class _Chunk:
+    """The bytes of one chunk: where its parts stand in the body, as far as that is known.
+
+    Args:
+        data: Its JSON.
+        start: First byte in the body of what it came in.
+        end: One past its last.
+    """
+
+    def __init__(self, data: bytes, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+        self._data = data
+        self._parts: tuple[Node, ...] | None = None
+        # The data are the event's last bytes, but where they came in several lines.
+        is_one_line = end - start - len(data) in (0, *_FIELD)
+        self._at = end - len(data) if is_one_line else None
+
+    def place(self, number: int) -> tuple[int, int]:
+        """The bytes of a part: of the whole chunk where it is the only one, or where its own are not known."""
+        parts = self._nodes()
+        if self._at is None or number >= len(parts) or len(parts) == 1:
+            return self.start, self.end
+        return parts[number].start + self._at, parts[number].end + self._at
+
+    def arguments(self, number: int) -> str:
+        """The arguments of the call in a part, to the byte."""
+        parts = self._nodes()
+        node = parts[number].get("functionCall", "args") if number < len(parts) else None
+        if node is None:
+            return ""
+        if node.kind == "string":
+            return node.text(self._data)
+        return self._data[node.start : node.end].decode("utf-8", "replace")
+
+    def _nodes(self) -> tuple[Node, ...]:
+        if self._parts is None:
+            node = spans(self._data, walk=_WALKED)
+            candidates = node.get("candidates") if node is not None else None
+            parts = candidates.elements[0].get("content", "parts") if candidates and candidates.elements else None
+            self._parts = parts.elements if parts is not None else ()
+        return self._parts
+
+
+class Contents:
+    """Folds chunks, each with new parts, or the one whole answer, into events."""
+
+    def __init__(self) -> None:
+        self.has_failed = False
+        self.has_other = False
+        self._calls = 0
+        self._usage: Usage | None = None
+        self._words: Literal["text", "thinking"] | None = None  # what more of the same kind would be joined to
+        self._finish = ""
+        self._finish_message = ""
+        self._finish_span = (0, 0)
+        self._is_done = False
+        self._has_read = False
+        self._ended = False
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether something came, and none of it was an answer's."""
+        return self.has_other and not self._has_read and not self._is_done and not self.has_failed
+
+    def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """One event of the stream."""
+        if self._ended or self.has_failed:
+            return []
+        if data.strip() == b"[DONE]":  # no word of this API, but of services that speak several
+            self._is_done = True
+            return []
+        if data.lstrip().startswith(b"["):
+            return self._list(data, end - len(data))
+        value, found = read_object(data, start, end)
+        if value is None:
+            self.has_other = True
+            return found
+        return found + self._chunk(value, _Chunk(data, start, end))
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """An answer that was not streamed, a stream that is one list of its chunks, or an error in its place."""
+        if body.lstrip().startswith(b"["):
+            found = self._list(body, 0)
+        else:
+            try:
+                value = read_json(body)
+            except ValueError as error:
+                return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=len(body))]
+            found = self._chunk(value, _Chunk(body, 0, len(body))) if isinstance(value, dict) else []
+        if not self._has_read and not self.has_failed:
+            words = f"no answer in it: {body[:_SHOWN].decode('utf-8', 'replace')}"
+            found.append(self._fail(words, "", 0, len(body)))
+        return found
+
+    def end(self, position: int) -> list[ModelEvent]:
+        """The end of the answer, once."""
+        if self._ended:
+            return []
+        self._ended = True
+        start, end = self._finish_span if self._finish else (position, position)
+        if self.has_failed:
+            stop = "failed"
+        elif not self._finish and not self._is_done:
+            stop = "cut"
+        else:
+            stop = stop_of(self._finish, has_calls=self._calls > 0)
+        more = f": {self._finish_message}" if self._finish_message else ""
+        return [Stopped(stop=stop, vendor=f"{self._finish}{more}", start=start, end=end)]
+
+    def _list(self, body: bytes, at: int) -> list[ModelEvent]:
+        """A stream in the form of one list, which may break off."""
+        found: list[ModelEvent] = []
+        places, end = elements_in(body)
+        for start, stop in places:
+            piece = body[start:stop]
+            value, unread = read_object(piece, at + start, at + stop)
+            found += unread
+            if value is not None and not self.has_failed:
+                found += self._chunk(value, _Chunk(piece, at + start, at + stop))
+        if body[end:].strip():
+            found.append(Unreadable(reason="the list is cut off", start=at + end, end=at + len(body)))
+        return found
+
+    def _chunk(self, value: Mapping[str, JSON], chunk: _Chunk) -> list[ModelEvent]:
+        candidate = _candidate(value)
+        feedback = value.get("promptFeedback")
+        if candidate is None and not isinstance(feedback, dict) and (fault := fault_in(value)) is not None:
+            return [self._fail(*fault, chunk.start, chunk.end)]
+        self._has_read = self._has_read or candidate is not None or "usageMetadata" in value or feedback is not None
+        found: list[ModelEvent] = []
+        if candidate is not None:
+            for number, part in enumerate(_parts(candidate)):
+                found += self._part(part, number, chunk)
+            self._finished(candidate.get("finishReason"), candidate.get("finishMessage"), chunk)
+        elif isinstance(feedback, dict):
+            self._finished(feedback.get("blockReason"), feedback.get("blockReasonMessage"), chunk)
+        usage = usage_of(value)
+        if usage is not None and usage != self._usage:
+            self._usage = usage
+            found.append(UsageReported(usage=usage, start=chunk.start, end=chunk.end))
+        if self._finish and not self.has_failed and stop_of(self._finish, has_calls=False) == "failed":
+            words = self._finish_message or f"the provider ended the answer with {self._finish!r}"
+            found.append(self._fail(words, self._finish, chunk.start, chunk.end))
+        return found
+
+    def _finished(self, word: JSON, message: JSON, chunk: _Chunk) -> None:
+        if isinstance(word, str) and word and not word.endswith("_UNSPECIFIED"):
+            self._finish, self._finish_span = word, (chunk.start, chunk.end)
+            self._finish_message = message[:_SHOWN] if isinstance(message, str) else ""
+
+    def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
+        self.has_failed = True
+        return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
+
+    def _part(self, part: JSON, number: int, chunk: _Chunk) -> list[ModelEvent]:
+        """One part: words are joined to those before only where nothing has to go back beside either."""
+        if not isinstance(part, dict):
+            return [Unreadable(reason="a part that is no object", start=chunk.start, end=chunk.end)]
+        call, text = part.get("functionCall"), part.get("text")
+        if isinstance(call, dict):
+            self._words = None
+            return self._call(call, _beside(part, "functionCall"), number, chunk)
+        kind: Literal["text", "thinking"] = "thinking" if part.get("thought") is True else "text"
+        echo = _beside(part, "text", "thought")
+        if not echo and (not isinstance(text, str) or not text):
+            return []
+        start, end = chunk.place(number) if len(part) > 1 or number else (chunk.start, chunk.end)
+        found: list[ModelEvent] = []
+        if echo and self._words == kind:
+            found.append(PartEnded(kind=kind, start=start, end=start))
+        if isinstance(text, str) and text:
+            said = TextDelta if kind == "text" else ThinkingDelta
+            found.append(said(text=text, start=start, end=end))
+        if echo:
+            found.append(PartEnded(kind=kind, echo=echo, start=start, end=end))
+        self._words = None if echo else kind
+        return found
+
+    def _call(self, call: Mapping[str, JSON], echo: Mapping[str, JSON], number: int, chunk: _Chunk) -> list[ModelEvent]:
+        start, end = chunk.place(number)
+        index = self._calls
+        self._calls += 1
+        if index >= MOST_CALLS:
+            return [CallsLeftOut(start=start, end=end)] if index == MOST_CALLS else []
+        wire_id, name = call.get("id"), call.get("name")
+        started = CallStarted(
+            index=index,
+            wire_id=wire_id if isinstance(wire_id, str) else "",
+            name=name[:1000] if isinstance(name, str) else "",
+            echo=echo or None,
+            start=start,
+            end=end,
+        )
+        arguments = chunk.arguments(number)
+        return [started, *([CallArguments(index=index, text=arguments, start=start, end=end)] if arguments else [])]
+
+
+def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+    """The first candidate: more than one is never asked for."""
+    candidates = value.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    return first if isinstance(first, dict) and (first.get("index") or 0) == 0 else None
+
+
+def _parts(candidate: Mapping[str, JSON]) -> list[JSON]:
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return parts if isinstance(parts, list) else []
+
+
+def _beside(part: Mapping[str, JSON], *own: str) -> dict[str, JSON]:
+    """What else is in a part, and has to go back in it: its signature, and the whole of a part of another kind."""
+    return {name: value for name, value in part.items() if name not in own}

@@ -1,0 +1,169 @@
+"""`ollama`: Ollama's own `/api/chat`. Source: llm-dialects.md, section 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tui_host.errors import JSON, ModelError
+from tui_host.llm.dialects.dialect import Target, WireRequest
+from tui_host.llm.dialects.listed import names_in
+from tui_host.llm.dialects.ollama_outline import outline_of
+from tui_host.llm.dialects.ollama_read import Lines
+from tui_host.llm.faults import refusal
+from tui_host.llm.framing import BodyDecoder
+from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.names import OPENAI_NAMES, NameRule
+from tui_host.llm.outline import Outline
+from tui_host.llm.writing import CallIds, arguments_object, json_bytes, object_schema, text_of
+from tui_host.settings.secrets import Secret
+
+_LONGEST_ID = 64
+_BESIDE = ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
+"""What stands beside `options`; all else that has no neutral name (`num_ctx`) stands in it."""
+_YES_AND_NO: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False, "none": False}
+
+
+class Ollama:
+    """`/api/chat`."""
+
+    name: str = "ollama"
+    versions: tuple[str, ...] = ("api",)
+    models_path: str = "tags"
+    name_rule: NameRule = OPENAI_NAMES
+
+    def write(self, ask: Ask, target: Target) -> WireRequest:
+        """The request. Messages stand last, so that a step's request begins with all the bytes of the one before it.
+
+        What is longer than the model's window is to be refused (`truncate`, `shift`): the server would cut it unsaid, the
+        tools and the oldest messages first.
+        """
+        last = {"tools", "messages"}
+        body: dict[str, JSON] = {"model": ask.model, "stream": ask.stream, "truncate": False, "shift": False}
+        body |= _options(ask)
+        body |= {name: value for name, value in ask.extra if name not in last}
+        if ask.tools:
+            body["tools"] = [_tool(tool) for tool in ask.tools]
+        body["messages"] = _Writer(ask, target.provider).messages()
+        body |= {name: value for name, value in ask.extra if name in last}
+        return WireRequest(
+            path="chat",
+            body=json_bytes(body),
+            headers=(("Content-Type", "application/json"), ("Accept", "application/x-ndjson")),
+        )
+
+    def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
+        """A bearer token, which nobody but ollama.com wants."""
+        del target
+        return () if secret is None else (("Authorization", f"Bearer {secret.reveal()}"),)
+
+    def decoder(self, content_type: str) -> BodyDecoder:
+        """A reader for one response; a whole answer is a stream of one line."""
+        return BodyDecoder(Lines(), content_type, framing="lines")
+
+    def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
+        """What a refusal says."""
+        return refusal(status, headers, body)
+
+    def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
+        """A request as a tree."""
+        return outline_of(body, names or {})
+
+    def models(self, body: bytes) -> tuple[str, ...]:
+        """The names of the models that were pulled."""
+        return names_in(body)
+
+
+def _options(ask: Ask) -> dict[str, JSON]:
+    options, effort = ask.options, ask.options.reasoning_effort
+    beside = {name: value for name, value in options.others.items() if name in _BESIDE}
+    inside: dict[str, JSON] = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "num_predict": options.max_tokens,
+        "seed": options.seed,
+        "stop": list(ask.stops) or None,
+    }
+    inside = {name: value for name, value in inside.items() if value is not None}
+    inside |= {name: value for name, value in options.others.items() if name not in _BESIDE}
+    found: dict[str, JSON] = {} if effort is None else {"think": _YES_AND_NO.get(effort, effort)}
+    return {**found, **({"options": inside} if inside else {}), **beside}
+
+
+def _tool(tool: ToolSpec) -> JSON:
+    described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
+    return {
+        "type": "function",
+        "function": {"name": tool.name, **described, "parameters": object_schema(tool.schema)},
+    }
+
+
+class _Writer:
+    """Writes the conversation of one request."""
+
+    def __init__(self, ask: Ask, provider: str) -> None:
+        self._ask = ask
+        self._provider = provider
+        self._ids = CallIds(_LONGEST_ID)
+        asked = (number for number, message in enumerate(ask.messages) if message.role == "user" and not message.source)
+        self._loop = max(asked, default=-1)  # where the running turn begins: only in it is thinking read again
+
+    def messages(self) -> list[JSON]:
+        """All of them, oldest first."""
+        numbered = enumerate(self._ask.messages)
+        return [written for number, message in numbered for written in self._message(message, number)]
+
+    def _message(self, message: Message, number: int) -> Iterator[JSON]:
+        match message.role:
+            case "system":
+                yield {"role": "system", "content": text_of(message.parts)}
+            case "user":
+                yield {"role": "user", "content": text_of(message.parts), **_images(message.parts)}
+            case "assistant":
+                yield from self._assistant(message, thinks=number > self._loop)
+            case "tool":
+                yield from self._results([part for part in message.parts if isinstance(part, ToolResult)])
+
+    def _assistant(self, message: Message, *, thinks: bool) -> Iterator[JSON]:
+        text = text_of(message.parts)
+        calls = [part for part in message.parts if isinstance(part, ToolCall)]
+        if not text and not calls:
+            return  # an answer without words says nothing; it stays in the session
+        written: dict[str, JSON] = {"role": "assistant", "content": text}
+        thoughts = [part.text for part in message.parts if isinstance(part, Thinking) and self._is_ours(part)]
+        if thinks and any(thoughts):
+            written["thinking"] = "".join(thoughts)
+        if calls:
+            self._ids.begin_message()
+            written["tool_calls"] = [self._call(call) for call in calls]
+        yield written
+
+    def _call(self, call: ToolCall) -> JSON:
+        name = call.name if OPENAI_NAMES.allows(call.name) else OPENAI_NAMES.clean(call.name)
+        function: JSON = {"name": name, "arguments": arguments_object(call.arguments)}
+        return {"id": self._ids.of(call), "function": function} if call.wire_id else {"function": function}
+
+    def _results(self, results: Sequence[ToolResult]) -> Iterator[JSON]:
+        images: list[Image] = []
+        for result in results:
+            texts: list[str] = []
+            for part in result.content:
+                if isinstance(part, Text):
+                    texts.append(part.text)
+                else:
+                    images.append(part)
+                    texts.append(f"(image {len(images)} of this step, {part.media_type}: see the next message)")
+            name = result.call.name if OPENAI_NAMES.allows(result.call.name) else OPENAI_NAMES.clean(result.call.name)
+            written: dict[str, JSON] = {"role": "tool", "tool_name": name}
+            if result.call.wire_id:
+                written["tool_call_id"] = self._ids.of(result.call)
+            yield {**written, "content": "\n".join(texts)}
+        if images:  # a tool's message may carry them, but not every model's template shows them there
+            yield {"role": "user", "content": "", **_images(images)}
+
+    def _is_ours(self, thinking: Thinking) -> bool:
+        return thinking.provider == self._provider and thinking.model == self._ask.model
+
+
+def _images(parts: Sequence[object]) -> dict[str, JSON]:
+    found: list[JSON] = [part.data for part in parts if isinstance(part, Image)]
+    return {"images": found} if found else {}
