@@ -74,11 +74,13 @@ class ModelError(TuiHostError):
         status: The HTTP status, None if no response came.
         retry_after: Seconds the provider asked to wait, None if it did not say.
         exchange: The id of the exchange that failed, None if nothing was sent.
+        passes: It may be over in a while: the same request may be sent again by itself.
     """
 
     status: int | None = None
     retry_after: float | None = None
     exchange: str | None = None
+    passes: bool = False
 
     __str__ = TuiHostError.__str__
 

@@ -205,7 +205,7 @@ def made(url: str, tmp_path: Path, *, approver: Approver | None = None, policy: 
         return provider
 
     services = Services(
-        settings=Settings(config_dir=tmp_path, data_dir=tmp_path, limits=Limits(steps=6)),
+        settings=Settings(config_dir=tmp_path, data_dir=tmp_path, limits=Limits(steps=6, retries=0)),
         recorder=recorder,
         pool=pool,  # pyright: ignore[reportArgumentType] - the double has what the turn uses
         client=ModelClient(recorder, {}),

@@ -15,7 +15,7 @@ from tui_host.llm.messages import Message, Text
 from tui_host.settings.schema import ModelRef
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
-Waits: TypeAlias = Literal["", "servers", "demo model", "model", "answer", "you", "tools"]
+Waits: TypeAlias = Literal["", "servers", "demo model", "model", "retry", "answer", "you", "tools"]
 
 
 class Keeper(Protocol):
@@ -42,11 +42,13 @@ class Activity:
         waits: For what; empty when no turn is at work.
         detail: Names, such as the servers that are still connecting.
         since: Monotonic seconds at which it began.
+        until: Those at which it ends by itself, None if that is not known.
     """
 
     waits: Waits = ""
     detail: str = ""
     since: float = 0.0
+    until: float | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,9 +128,12 @@ class Session:
         """The place of something in the turn at work."""
         return Place(session=self.id, turn=self.turn or None, step=step, call=call)
 
-    def wait_for(self, waits: Waits, detail: str = "") -> None:
-        """Say what the turn waits for from now on."""
-        self.activity = Activity(waits=waits, detail=detail, since=self.clock())
+    def wait_for(self, waits: Waits, detail: str = "", *, seconds: float | None = None) -> None:
+        """Say what the turn waits for from now on, and how long if that is known."""
+        now = self.clock()
+        self.activity = Activity(
+            waits=waits, detail=detail, since=now, until=None if seconds is None else now + seconds
+        )
 
     def save(self) -> None:
         """Keep title, model and draft."""

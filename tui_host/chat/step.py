@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import anyio
+
 from tui_host.chat import wording
-from tui_host.chat.conversation import AnswerItem, AnswerState
+from tui_host.chat.conversation import AnswerItem, AnswerState, NoteItem
 from tui_host.chat.links import Links
+from tui_host.chat.retrying import Retries
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.fold import Fold
@@ -61,6 +64,7 @@ class Step:
         self._connections = [each.connection for each in services.pool.statuses() if each.name in offering]
         self._item: int | None = None
         self._began = services.clock()
+        self._has_come = False  # anything of an answer: then it is not asked for again by itself
         turn = session.turn
         fold = Fold(
             provider=session.model.provider,
@@ -78,6 +82,30 @@ class Step:
             told: The results that this request tells for the first time: the last of those in it.
             reader: Reads the calls as the tool protocol has them.
         """
+        answered, retries = self.answered, Retries(limit=self._services.settings.limits.retries)
+        while True:
+            answered.error = None
+            await self._exchange(provider, ask, told=told, reader=reader)
+            if answered.error is None or self._has_come:
+                break
+            seconds = retries.wait(answered.error)
+            if seconds is None:
+                break
+            await self._pause(answered.error, seconds, retries)
+        self.close("cut" if answered.broken else "done")
+        return answered
+
+    async def _pause(self, error: ModelError, seconds: float, retries: Retries) -> None:
+        """Wait before the request is sent again: visibly, and every attempt is an exchange of its own."""
+        session = self._session
+        remedy = f"trying again in {seconds:.1f} s, {retries.count} of {retries.limit}"
+        session.conversation.add(
+            NoteItem(turn=session.turn, kind="note", what=error.what, where=error.where, remedy=remedy)
+        )
+        session.wait_for("retry", error.what, seconds=seconds)
+        await anyio.sleep(seconds)
+
+    async def _exchange(self, provider: Provider, ask: Ask, *, told: Sequence[ToolResult], reader: Reader) -> None:
         session, answered = self._session, self.answered
         place = session.place(step=self.number)
         session.wait_for("model", f"{provider.name}/{ask.model}")
@@ -94,8 +122,6 @@ class Step:
                 await self._read(stream)
         except ModelError as error:
             answered.error = error
-        self.close("cut" if answered.broken else "done")
-        return answered
 
     def _newly_offered(self) -> list[str]:
         """The connections whose tools no request of this session has offered before."""
@@ -110,6 +136,7 @@ class Step:
         is_first = True
         try:
             async for event in stream:
+                self._has_come = True
                 if is_first:
                     is_first = False
                     self._session.wait_for("answer")

@@ -13,7 +13,7 @@ MOST_WORDS = 1000
 _SHOWN = 500
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SPENT = ("insufficient_quota", "credit_balance", "spend", "billing", "balance")
+_SPENT = ("insufficient_quota", "credit_balance", "spend", "billing", "balance", "PerDay")
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long|input.{0,10}too long",
     re.IGNORECASE,
@@ -57,8 +57,23 @@ def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Mod
     what = f"{status}{named}: {words}" if words else f"{status}{named}, without a word"
     wait = wait_seconds(head)
     return ModelError(
-        what[:MOST_WORDS], remedy=_remedy(status, f"{code} {words}", wait), status=status, retry_after=wait
+        what[:MOST_WORDS],
+        remedy=_remedy(status, f"{code} {words}", wait),
+        status=status,
+        retry_after=wait,
+        passes=_passes(status, f"{code} {words}", head.get("x-should-retry", "")),
     )
+
+
+def _passes(status: int, words: str, word: str) -> bool:
+    """Whether a refusal may be over in a while; `word` is the provider's own on that, which wins."""
+    if word in {"true", "false"}:
+        return word == "true"
+    return (status in {408, 429} or status >= 500) and not _is_spent(status, words)
+
+
+def _is_spent(status: int, words: str) -> bool:
+    return status == 402 or (status == 429 and any(word in words for word in _SPENT))
 
 
 def wait_seconds(head: Mapping[str, str]) -> float | None:
@@ -142,7 +157,7 @@ def _origin(location: str) -> str:
 def _remedy(status: int, words: str, wait: float | None) -> str:
     if status in {401, 403}:
         return "check the credential"
-    if status == 402 or (status == 429 and any(word in words for word in _SPENT)):
+    if _is_spent(status, words):
         return "the account's credit or quota is used up"
     if status == 404:
         return "check the model's name, and whether the base URL lacks /v1 or has it twice"

@@ -297,10 +297,11 @@ def _limits(files: _Files, arguments: Overrides, report: Report) -> Limits:
     table = files.config.table("limits") or Table({}, file="", report=report)
     steps = table.count("steps", usual.steps)
     connect_wait = table.number("connect_wait", usual.connect_wait, zero=True)
+    retries = table.count("retries", usual.retries, least=0)
     table.finish()
     if arguments.steps is not None:
         steps = Table({"--max-steps": arguments.steps}, file="", report=report).count("--max-steps", steps)
-    return Limits(steps=steps, connect_wait=connect_wait)
+    return Limits(steps=steps, connect_wait=connect_wait, retries=retries)
 
 
 def _store(files: _Files) -> Store:

@@ -125,13 +125,13 @@ class Table:
             return float(value)
         return default
 
-    def count(self, key: str, default: int) -> int:
-        """An integer from 1 on."""
+    def count(self, key: str, default: int, *, least: int = 1) -> int:
+        """An integer from 1 on, or from `least`."""
         value = self._get(key)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LONGEST_SECONDS:
-            self.mistake(key, f"{found(value)}, expected an integer from 1 on", f"write one, such as {default}")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LONGEST_SECONDS:
+            self.mistake(key, f"{found(value)}, expected an integer from {least} on", f"write one, such as {default}")
             return default
         return value
 

@@ -204,10 +204,12 @@ class Limits:
     Attributes:
         steps: Model exchanges in one turn.
         connect_wait: Seconds that a turn waits for servers still connecting, from its own start or from theirs, whichever is later.
+        retries: How often a request is sent again by itself that a provider refused for a while (429, 5xx).
     """
 
     steps: int = 25
     connect_wait: float = 10.0
+    retries: int = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,11 +180,16 @@ def waiting(host: Host, session: Session) -> Content:
         "servers": f"waiting for {_connecting(host)}",
         "demo model": f"waiting for {line(str(session.model), 60)} to start",
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
+        "retry": f"{line(activity.detail, 60)}: trying again in {_left(activity.until):.0f} s; waited",
         "answer": "the answer is coming",
         "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
         "tools": f"waiting for {_running(host, session)}",
     }[activity.waits]
     return Content.assemble(Content(f"{words} {seconds:.0f} s   "), Content.styled("escape", "bold"), Content(" stops"))
+
+
+def _left(until: float | None) -> float:
+    return max(0.0, (until or 0.0) - time.monotonic())
 
 
 def _connecting(host: Host) -> str:
