@@ -21,10 +21,18 @@ from tui_host.settings.secrets import Secret
 _LONGEST_ID = 256
 _MOST_STOPS = 5
 _GENERATION = "generationConfig"
-_BESIDE = frozenset(
-    {"cachedContent", "labels", "safetySettings", "serviceTier", "store", "systemInstruction", "toolConfig"}
-)
-"""Members of the body that stand beside `generationConfig`, in which all other options are."""
+_LAST = frozenset({"tools", "contents"})
+_BESIDE = _LAST | {
+    _GENERATION,
+    "cachedContent",
+    "labels",
+    "safetySettings",
+    "serviceTier",
+    "store",
+    "systemInstruction",
+    "toolConfig",
+}
+"""Members of the body beside `generationConfig`, in which all other options stand."""
 _PREFIXES = ("models/", "tunedModels/")
 _THREE = 3
 
@@ -39,23 +47,21 @@ class Gemini:
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
         """The request. The contents stand last, so that a step's request begins with all the bytes of the one before it."""
-        last = {"tools", "contents"}
+        others, extra = dict(ask.options.others), dict(ask.extra)
+        given = {name: value for name, value in others.items() if name in _BESIDE} | extra
         body: dict[str, JSON] = {}
         system = system_text(ask.messages)
         if system:
             body["systemInstruction"] = {"parts": [{"text": system}]}
-        generation = _generation(ask)
-        for name, value in (*ask.options.others.items(), *ask.extra):
-            if name == _GENERATION and isinstance(value, Mapping):
-                generation |= value
+        generation = _generation(ask) | {name: value for name, value in others.items() if name not in _BESIDE}
+        generation |= _mapping(given.pop(_GENERATION, None))
         if generation:
             body[_GENERATION] = generation
-        body |= {name: value for name, value in ask.options.others.items() if name in _BESIDE}
-        body |= {name: value for name, value in ask.extra if name not in last and name != _GENERATION}
+        body |= {name: value for name, value in given.items() if name not in _LAST}
         if ask.tools:
             body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in ask.tools]}]
         body["contents"] = _Writer(ask, target.provider, self.name_rule).contents()
-        body |= {name: value for name, value in ask.extra if name in last}
+        body |= {name: value for name, value in given.items() if name in _LAST}
         return WireRequest(
             path=f"{_path(ask.model)}:{'streamGenerateContent?alt=sse' if ask.stream else 'generateContent'}",
             body=json_bytes(body),
@@ -64,6 +70,7 @@ class Gemini:
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
         """The key, in a header of its own: never in the address."""
+        del target
         return () if secret is None else (("x-goog-api-key", secret.reveal()),)
 
     def decoder(self, content_type: str) -> BodyDecoder:
@@ -97,8 +104,11 @@ def _generation(ask: Ask) -> dict[str, JSON]:
         "seed": options.seed,
         "thinkingConfig": thinking_config(ask.model, options.reasoning_effort),
     }
-    others = {name: value for name, value in options.others.items() if name not in {*_BESIDE, _GENERATION}}
-    return {name: value for name, value in found.items() if value is not None} | others
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _mapping(value: JSON) -> Mapping[str, JSON]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _tool(tool: ToolSpec) -> JSON:

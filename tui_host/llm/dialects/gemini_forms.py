@@ -74,7 +74,8 @@ def thinking_config(model: str, effort: str | None) -> dict[str, JSON] | None:
         return {"includeThoughts": True} if thinks and not any(word in model for word in _THINKS_NOT) else None
     word = effort.lower()
     if generation is not None and generation >= _LEVELS_SINCE:
-        return {"includeThoughts": True, "thinkingLevel": _LEVELS.get(word, word.upper())}
+        level: dict[str, JSON] = {} if word == "auto" else {"thinkingLevel": _LEVELS.get(word, word.upper())}
+        return {"includeThoughts": True, **level}
     budget = int(word) if word.lstrip("-").isdecimal() else _BUDGETS.get(word)
     if budget is None:
         return {"includeThoughts": True, "thinkingLevel": word.upper()}

@@ -66,8 +66,9 @@ class _Reading(PartReader):
         if told:
             origin = told[0].origin or "tool"
         children = [self._part(each, f"{key}/{n}", origin) for n, each in enumerate(elements)]
-        words = children[0].preview if len(children) == 1 and children[0].kind == "text" else ""
-        message = self.message(node, key, role, [] if words else children, words)
+        is_plain = len(children) == 1 and children[0].kind == "text" and not children[0].children
+        words = children[0].preview if is_plain else ""
+        message = self.message(node, key, role, [] if is_plain else children, words)
         return replace(message, origin=origin)
 
     def _part(self, node: Node, key: str, origin: str) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Literal
 
@@ -27,6 +28,7 @@ from tui_host.llm.messages import (
 )
 
 _SHOWN = 500
+_BOM = b"\xef\xbb\xbf"
 _WALKED = ("candidates", "content", "parts", "functionCall")
 _FIELD = (len("data:"), len("data: "))
 
@@ -38,9 +40,11 @@ class _Chunk:
         data: Its JSON.
         start: First byte in the body of what it came in.
         end: One past its last.
+        count: How many parts it has.
     """
 
-    def __init__(self, data: bytes, start: int, end: int) -> None:
+    def __init__(self, data: bytes, start: int, end: int, count: int) -> None:
+        self._is_alone = count < 2
         self.start = start
         self.end = end
         self._data = data
@@ -51,19 +55,19 @@ class _Chunk:
 
     def place(self, number: int) -> tuple[int, int]:
         """The bytes of a part: of the whole chunk where it is the only one, or where its own are not known."""
-        parts = self._nodes()
-        if self._at is None or number >= len(parts) or len(parts) == 1:
+        if self._is_alone or self._at is None or number >= len(self._nodes()):
             return self.start, self.end
+        parts = self._nodes()
         return parts[number].start + self._at, parts[number].end + self._at
 
-    def arguments(self, number: int) -> str:
-        """The arguments of the call in a part, to the byte."""
+    def arguments(self, number: int, value: JSON) -> str:
+        """The arguments of the call in a part, to the byte; written anew where their bytes are not known."""
+        if value is None or isinstance(value, str):
+            return value or ""
         parts = self._nodes()
         node = parts[number].get("functionCall", "args") if number < len(parts) else None
         if node is None:
-            return ""
-        if node.kind == "string":
-            return node.text(self._data)
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return self._data[node.start : node.end].decode("utf-8", "replace")
 
     def _nodes(self) -> tuple[Node, ...]:
@@ -109,21 +113,22 @@ class Contents:
         if value is None:
             self.has_other = True
             return found
-        return found + self._chunk(value, _Chunk(data, start, end))
+        return found + self._chunk(value, data, start, end)
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """An answer that was not streamed, a stream that is one list of its chunks, or an error in its place."""
-        if body.lstrip().startswith(b"["):
-            found = self._list(body, 0)
+        data = body.removeprefix(_BOM)
+        end, at = len(body), len(body) - len(data)
+        if data.lstrip().startswith(b"["):
+            found = self._list(data, at)
         else:
             try:
-                value = read_json(body)
+                value = read_json(data)
             except ValueError as error:
-                return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=len(body))]
-            found = self._chunk(value, _Chunk(body, 0, len(body))) if isinstance(value, dict) else []
+                return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
+            found = self._chunk(value, data, at, end) if isinstance(value, dict) else []
         if not self._has_read and not self.has_failed:
-            words = f"no answer in it: {body[:_SHOWN].decode('utf-8', 'replace')}"
-            found.append(self._fail(words, "", 0, len(body)))
+            found.append(self._fail(f"no answer in it: {data[:_SHOWN].decode('utf-8', 'replace')}", "", 0, end))
         return found
 
     def end(self, position: int) -> list[ModelEvent]:
@@ -150,36 +155,41 @@ class Contents:
             value, unread = read_object(piece, at + start, at + stop)
             found += unread
             if value is not None and not self.has_failed:
-                found += self._chunk(value, _Chunk(piece, at + start, at + stop))
+                found += self._chunk(value, piece, at + start, at + stop)
         if body[end:].strip():
             found.append(Unreadable(reason="the list is cut off", start=at + end, end=at + len(body)))
         return found
 
-    def _chunk(self, value: Mapping[str, JSON], chunk: _Chunk) -> list[ModelEvent]:
-        candidate = _candidate(value)
-        feedback = value.get("promptFeedback")
-        if candidate is None and not isinstance(feedback, dict) and (fault := fault_in(value)) is not None:
-            return [self._fail(*fault, chunk.start, chunk.end)]
-        self._has_read = self._has_read or candidate is not None or "usageMetadata" in value or feedback is not None
+    def _chunk(self, value: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
+        candidate, feedback = _candidate(value), value.get("promptFeedback")
+        is_answer = candidate is not None or feedback is not None or "usageMetadata" in value
+        if "error" in value or not is_answer:
+            fault = fault_in(value)
+            if fault is not None:
+                return [self._fail(*fault, start, end)]
+        self._has_read = self._has_read or is_answer
+        self.has_other = self.has_other or not is_answer
         found: list[ModelEvent] = []
         if candidate is not None:
-            for number, part in enumerate(_parts(candidate)):
+            parts = _parts(candidate)
+            chunk = _Chunk(data, start, end, len(parts))
+            for number, part in enumerate(parts):
                 found += self._part(part, number, chunk)
-            self._finished(candidate.get("finishReason"), candidate.get("finishMessage"), chunk)
+            self._finished(candidate.get("finishReason"), candidate.get("finishMessage"), start, end)
         elif isinstance(feedback, dict):
-            self._finished(feedback.get("blockReason"), feedback.get("blockReasonMessage"), chunk)
+            self._finished(feedback.get("blockReason"), feedback.get("blockReasonMessage"), start, end)
         usage = usage_of(value)
         if usage is not None and usage != self._usage:
             self._usage = usage
-            found.append(UsageReported(usage=usage, start=chunk.start, end=chunk.end))
-        if self._finish and not self.has_failed and stop_of(self._finish, has_calls=False) == "failed":
+            found.append(UsageReported(usage=usage, start=start, end=end))
+        if self._finish and stop_of(self._finish, has_calls=False) == "failed":
             words = self._finish_message or f"the provider ended the answer with {self._finish!r}"
-            found.append(self._fail(words, self._finish, chunk.start, chunk.end))
+            found.append(self._fail(words, self._finish, start, end))
         return found
 
-    def _finished(self, word: JSON, message: JSON, chunk: _Chunk) -> None:
+    def _finished(self, word: JSON, message: JSON, start: int, end: int) -> None:
         if isinstance(word, str) and word and not word.endswith("_UNSPECIFIED"):
-            self._finish, self._finish_span = word, (chunk.start, chunk.end)
+            self._finish, self._finish_span = word, (start, end)
             self._finish_message = message[:_SHOWN] if isinstance(message, str) else ""
 
     def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
@@ -194,11 +204,12 @@ class Contents:
         if isinstance(call, dict):
             self._words = None
             return self._call(call, _beside(part, "functionCall"), number, chunk)
-        kind: Literal["text", "thinking"] = "thinking" if part.get("thought") is True else "text"
-        echo = _beside(part, "text", "thought")
-        if not echo and (not isinstance(text, str) or not text):
+        has_text = isinstance(text, str)
+        kind: Literal["text", "thinking"] = "thinking" if has_text and part.get("thought") is True else "text"
+        echo = _beside(part, "text", "thought") if has_text else part
+        if not echo and not text:
             return []
-        start, end = chunk.place(number) if len(part) > 1 or number else (chunk.start, chunk.end)
+        start, end = chunk.place(number)
         found: list[ModelEvent] = []
         if echo and self._words == kind:
             found.append(PartEnded(kind=kind, start=start, end=start))
@@ -225,7 +236,7 @@ class Contents:
             start=start,
             end=end,
         )
-        arguments = chunk.arguments(number)
+        arguments = chunk.arguments(number, call.get("args"))
         return [started, *([CallArguments(index=index, text=arguments, start=start, end=end)] if arguments else [])]
 
 
