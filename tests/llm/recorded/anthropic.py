@@ -1,0 +1,236 @@
+"""Anthropic's Messages."""
+
+from __future__ import annotations
+
+import json
+
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded
+from tests.llm.recorded.wire import event, text
+from tui_host.errors import JSON
+from tui_host.llm.messages import Stop, Usage
+
+COUNTED: JSON = {
+    "input_tokens": 50,
+    "cache_creation_input_tokens": 6,
+    "cache_read_input_tokens": 64,
+    "output_tokens": 1,
+}
+BEFORE = Usage(input_total=120, input_cached=64, cache_written=6)
+SIGNATURE = "EqQB/+=="
+THINKING: JSON = {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE}
+REDACTED: JSON = {"type": "redacted_thinking", "data": "EmwK"}
+
+
+def named(value: dict[str, JSON]) -> bytes:
+    return event(value, str(value["type"]))
+
+
+def began(usage: JSON = None) -> bytes:
+    message: dict[str, JSON] = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
+    message |= {"stop_reason": None, "stop_sequence": None, **({} if usage is None else {"usage": usage})}
+    return named({"type": "message_start", "message": message})
+
+
+def opened(index: int | None, block: JSON) -> bytes:
+    place = {} if index is None else {"index": index}
+    return named({"type": "content_block_start", **place, "content_block": block})
+
+
+def more(index: int | None, kind: str, name: str, piece: str) -> bytes:
+    place = {} if index is None else {"index": index}
+    return named({"type": "content_block_delta", **place, "delta": {"type": kind, name: piece}})
+
+
+def closed(index: int | None) -> bytes:
+    return named({"type": "content_block_stop", **({} if index is None else {"index": index})})
+
+
+def finished(word: str | None, usage: JSON = None, **delta: JSON) -> bytes:
+    told = {} if usage is None else {"usage": usage}
+    return named({"type": "message_delta", "delta": {"stop_reason": word, "stop_sequence": None, **delta}, **told})
+
+
+STOP = named({"type": "message_stop"})
+PING = named({"type": "ping"})
+
+
+def words(index: int | None = 0, said: str = TEXT) -> bytes:
+    pieces = [more(index, "text_delta", "text", piece) for piece in (said[:7], said[7:])]
+    return opened(index, {"type": "text", "text": ""}) + PING + b"".join(pieces) + closed(index)
+
+
+def call(index: int | None, wire_id: str, asked: tuple[str, str], *pieces: str) -> bytes:
+    block: JSON = {"type": "tool_use", "id": wire_id, "name": asked[0], "input": {}}
+    given = [
+        more(index, "input_json_delta", "partial_json", piece) for piece in pieces or ("", asked[1][:5], asked[1][5:])
+    ]
+    return opened(index, block) + b"".join(given) + closed(index)
+
+
+def thought(index: int, said: str = THOUGHT, signature: str = SIGNATURE) -> bytes:
+    return b"".join(
+        (
+            opened(index, {"type": "thinking", "thinking": "", "signature": ""}),
+            *(more(index, "thinking_delta", "thinking", piece) for piece in (said[:5], said[5:]) if piece),
+            *([more(index, "signature_delta", "signature", signature)] if signature else []),
+            closed(index),
+        )
+    )
+
+
+def mixed() -> bytes:
+    """Two calls whose pieces come in turns."""
+    blocks: list[JSON] = [
+        {"type": "tool_use", "id": wire_id, "name": name, "input": {}}
+        for wire_id, (name, _) in zip(IDS, (WEATHER, TIME), strict=True)
+    ]
+    pieces = [
+        more(index, "input_json_delta", "partial_json", piece)
+        for index, piece in ((0, WEATHER[1][:3]), (1, TIME[1][:9]), (0, WEATHER[1][3:]), (1, TIME[1][9:]))
+    ]
+    return b"".join((opened(0, blocks[0]), opened(1, blocks[1]), *pieces, closed(1), closed(0)))
+
+
+IDS = ("toolu_1", "toolu_2")
+
+
+def ended(word: str, stop: Stop = "end", **delta: JSON) -> Case:
+    return Case(body=began() + words() + finished(word, **delta) + STOP, text=TEXT, stop=stop, vendor=word)
+
+
+def asking(*blocks: bytes, ids: tuple[str, ...] = IDS, text: str = "") -> Case:
+    return Case(
+        body=began() + b"".join(blocks) + finished("tool_use") + STOP,
+        text=text,
+        calls=(WEATHER, TIME)[: len(ids)],
+        ids=ids,
+        stop="tools",
+        vendor="tool_use",
+    )
+
+
+def whole() -> bytes:
+    asked = [
+        text({"type": "tool_use", "id": wire_id, "name": name})[:-1] + b', "input": ' + arguments.encode() + b"}"
+        for wire_id, (name, arguments) in zip(IDS, (WEATHER, TIME), strict=True)
+    ]
+    content = b", ".join([text({"type": "text", "text": TEXT}), *asked])
+    head = text({"id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "tool_use"})[:-1]
+    return head + b', "content": [' + content + b'], "usage": ' + text(COUNTED) + b"}"
+
+
+RECORDED = Recorded(
+    dialect="anthropic",
+    text=ended("end_turn"),
+    tools=asking(words(0), call(1, IDS[0], WEATHER), ids=IDS[:1], text=TEXT),
+    parallel=asking(mixed()),
+    thinking=Case(
+        body=b"".join(
+            (
+                began(),
+                thought(0),
+                opened(1, REDACTED) + closed(1),
+                thought(2, "", "Third"),
+                words(3),
+                call(4, IDS[0], WEATHER),
+                finished("tool_use") + STOP,
+            )
+        ),
+        text=TEXT,
+        thinking=THOUGHT,
+        calls=(WEATHER,),
+        ids=IDS[:1],
+        stop="tools",
+        vendor="tool_use",
+        echoes=tuple(
+            json.dumps(block, ensure_ascii=False, separators=(",", ":")).encode()
+            for block in (THINKING, REDACTED, {"type": "thinking", "thinking": "", "signature": "Third"})
+        ),
+    ),
+    usage=Case(
+        body=b"".join(
+            (
+                began(COUNTED),
+                words(),
+                finished("end_turn", {"output_tokens": 40}),
+                finished("end_turn", {"output_tokens": 48, "output_tokens_details": {"thinking_tokens": 16}}),
+                STOP,
+            )
+        ),
+        text=TEXT,
+        vendor="end_turn",
+        usage=Usage(input_total=120, input_cached=64, cache_written=6, output_total=48, reasoning=16),
+    ),
+    failing=Case(
+        body=began() + words() + named({"type": "error", "error": {"type": "overloaded_error", "message": "it broke"}}),
+        text=TEXT,
+        stop="failed",
+        failure="it broke",
+    ),
+    cut=Case(body=began(COUNTED) + words(), text=TEXT, stop="cut", usage=BEFORE),
+    nothing=Case(
+        body=began() + call(0, IDS[0], NOW, "") + finished("tool_use") + STOP,
+        calls=(NOW,),
+        ids=IDS[:1],
+        stop="tools",
+        vendor="tool_use",
+    ),
+    whole=Case(
+        body=whole(),
+        text=TEXT,
+        calls=(WEATHER, TIME),
+        ids=IDS,
+        stop="tools",
+        vendor="tool_use",
+        usage=Usage(input_total=120, input_cached=64, cache_written=6, output_total=1),
+    ),
+    ends={
+        "max_tokens": ended("max_tokens", "length"),
+        "model_context_window_exceeded": ended("model_context_window_exceeded", "length"),
+        "stop_sequence": ended("stop_sequence"),
+        "pause_turn": ended("pause_turn", "paused"),
+        "refusal": ended("refusal", "refused"),
+        "a word of tomorrow": ended("tired"),
+        "without message_stop": Case(body=began() + words() + finished("end_turn"), text=TEXT, vendor="end_turn"),
+        "without a reason": Case(body=began() + words() + STOP, text=TEXT, vendor="message_stop"),
+        "end_turn with calls": Case(
+            body=began() + call(0, IDS[0], WEATHER) + finished("end_turn") + STOP,
+            calls=(WEATHER,),
+            ids=IDS[:1],
+            stop="tools",
+            vendor="end_turn",
+        ),
+    },
+    odd={
+        "no index": asking(words(None), call(None, "a", WEATHER), call(None, "b", TIME), ids=("a", "b"), text=TEXT),
+        "index always 0": asking(words(0), call(0, "a", WEATHER), call(0, "b", TIME), ids=("a", "b"), text=TEXT),
+        "no ids": asking(call(0, "", WEATHER), call(1, "", TIME), ids=("", "")),
+        "one id for both": asking(call(0, "a", WEATHER), call(1, "a", TIME), ids=("a", "a")),
+        "all in the first event": asking(
+            opened(0, {"type": "text", "text": TEXT}) + closed(0),
+            opened(1, {"type": "tool_use", "id": "a", "name": WEATHER[0]})[: -len("}}\n\n")]
+            + b', "input": '
+            + WEATHER[1].encode()
+            + b"}}\n\n"
+            + closed(1),
+            ids=("a",),
+            text=TEXT,
+        ),
+        "blocks and events of tomorrow": asking(
+            named({"type": "message_dream", "dream": 1}),
+            opened(0, {"type": "dream", "dream": 1}) + more(0, "dream_delta", "dream", "x") + closed(0),
+            words(1),
+            call(2, "a", WEATHER),
+            ids=("a",),
+            text=TEXT,
+        ),
+        "the beginning of a block did not come": Case(
+            body=more(0, "text_delta", "text", TEXT[:3]) + more(0, "text_delta", "text", TEXT[3:]) + STOP,
+            text=TEXT,
+            vendor="message_stop",
+        ),
+        "[DONE]": Case(body=began() + words() + b"data: [DONE]\n\n", text=TEXT, vendor="[DONE]"),
+    },
+    models=b'{"data":[{"type":"model","id":"model-a","display_name":"A"},{"type":"model","id":"model-b"}],"has_more":false}',
+    refusal=b'{"type":"error","error":{"type":"not_found_error","message":"no such model"},"request_id":"req_1"}',
+)

@@ -1,0 +1,82 @@
+"""What every dialect is made to write: a first question, tools and options, results with an image, an answer that is not streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.llm.recorded.case import Recorded
+from tests.llm.recorded.reading import MODEL, fold_of
+from tui_host.llm.messages import Ask, Image, Message, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.settings.options import Options
+
+PIXEL, PHOTO = "iVBORw0KGgo=", "/9j/4AAQSkY="
+"""Two images: of a result, and of a person."""
+TOOLS = (
+    ToolSpec(
+        name="get_weather",
+        description="Weather of a city. 天气",
+        schema={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        server="weather",
+        tool="get",
+    ),
+    ToolSpec(name="get_time", description="", schema={"type": "object"}, server="clock", tool="time"),
+    ToolSpec(name="odd__any", description="", schema=True, server="odd", tool="any"),
+)
+NAMES = {tool.name: (tool.server, tool.tool) for tool in TOOLS}
+OPTIONS = Options(
+    temperature=0.2, top_p=0.9, max_tokens=100, reasoning_effort="high", stop=("STOP",), seed=7, others={"top_k": 5}
+)
+SYSTEM = Message(role="system", parts=(Text(text="Be brief."),))
+
+
+def user(text: str) -> Message:
+    """A question."""
+    return Message(role="user", parts=(Text(text=text),))
+
+
+def calls_of(message: Message) -> list[ToolCall]:
+    """What an answer asks for."""
+    return [part for part in message.parts if isinstance(part, ToolCall)]
+
+
+def answered(message: Message, *more: Text | Image) -> Message:
+    """A result for each call of an answer; what is more stands in the first."""
+    results = [
+        ToolResult(call=call, content=(Text(text=f"{number + 20} C"), *(more if not number else ())))
+        for number, call in enumerate(calls_of(message))
+    ]
+    return Message(role="tool", parts=tuple(results))
+
+
+def loop(recorded: Recorded, *more: Text | Image) -> tuple[Message, ...]:
+    """A question, the recorded answer that thinks and asks for a tool, and its result."""
+    answer = fold_of(recorded.dialect, recorded.thinking.body).message(turn=1)
+    return user("weather?"), answer, answered(answer, *more)
+
+
+def pictures(recorded: Recorded) -> tuple[Message, ...]:
+    """An image in a result, and one from a person."""
+    asked = Message(role="user", parts=(Text(text="and this?"), Image(media_type="image/jpeg", data=PHOTO)))
+    told = loop(recorded, Image(media_type="image/png", data=PIXEL))
+    return *told, Message(role="assistant", parts=(Text(text="Here it is."),)), asked
+
+
+def asks(recorded: Recorded) -> Mapping[str, Ask]:
+    """All of them, by name."""
+    failed = fold_of(recorded.dialect, recorded.parallel.body).message(turn=1)
+    wrong = tuple(ToolResult(call=call, content=(Text(text="no"),), is_error=True) for call in calls_of(failed))
+    return {
+        "first": Ask(model=MODEL, messages=(user("what's 6 × 5 + 7?"),)),
+        "tools": Ask(
+            model=MODEL,
+            messages=(SYSTEM, user("weather?")),
+            tools=TOOLS,
+            options=OPTIONS,
+            stop_sequences=("</use>",),
+            extra=(("more", {"of": "it"}),),
+        ),
+        "loop": Ask(model=MODEL, messages=loop(recorded), tools=TOOLS),
+        "images": Ask(model=MODEL, messages=pictures(recorded)),
+        "errors": Ask(model=MODEL, messages=(user("weather?"), failed, Message(role="tool", parts=wrong))),
+        "whole": Ask(model=MODEL, messages=(user("hello"),), stream=False),
+    }
