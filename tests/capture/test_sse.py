@@ -97,6 +97,13 @@ def test_a_block_without_data_is_no_event() -> None:
     assert [event.kind for event in events(b"retry: 10\n\nevent: ping\n\n: hello\n\n")] == ["other", "other", "comment"]
 
 
+def test_lines_that_are_no_fields_are_kept_where_there_are_no_others() -> None:
+    error = b'{\n  "error": {"code": 500}\n}'
+    assert events(b"data: a\n\n" + error)[1:] == [SseEvent(kind="other", data=error, start=9, end=9 + len(error))]
+    assert events(error + b"\n\nevent: x\n\n")[0] == SseEvent(kind="other", data=error, start=0, end=len(error))
+    assert data(b"data: a\n{}\n\n") == [b"a"]
+
+
 def test_a_comment_within_a_block_does_not_end_it() -> None:
     comment, event = events(b"data: a\n: ping\ndata: b\n\n")
     assert (comment.kind, comment.data) == ("comment", b"ping")

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 SseKind: TypeAlias = Literal["event", "comment", "other", "cut"]
 
 _BOM = b"\xef\xbb\xbf"
+_FIELDS = frozenset({b"data", b"event", b"id", b"retry"})
 _END_OF_LINE = re.compile(rb"\r\n?|\n")
 
 
@@ -21,7 +22,7 @@ class SseEvent:
         kind: `event` is what a client gets; `comment` (a keep-alive), `other` (a block without data) and `cut` (the last
             block, broken off) are for the record only.
         event: The event's name, `message` where none was given.
-        data: The data lines, joined; a comment's text.
+        data: The data lines, joined; a comment's text; of `other` the lines that are no field's, where services put errors.
         id: The id given in this block, None if there was none.
         retry: The milliseconds asked for in this block, None if none.
         start: Its first byte in the decoded body.
@@ -85,7 +86,7 @@ class SseDecoder:
             self._line.clear()
         if self._start is not None:
             whole = self._data is not None and not self._over and _is_complete(b"\n".join(self._data))
-            found.append(self._dispatch("event" if whole else "cut"))
+            found.append(self._dispatch("event" if whole else "other" if self._data is None and self._loose else "cut"))
         return found
 
     def _split(self, data: bytes) -> list[SseEvent]:
@@ -129,7 +130,11 @@ class SseDecoder:
             self._start = start
         self._end = end
         name, _, value = line.partition(b":")
-        self._field(name, value.removeprefix(b" "))
+        if name in _FIELDS:
+            self._field(name, value.removeprefix(b" "))
+        elif not self._over:
+            self._loose.append(line)
+            self._held += len(line)
         return []
 
     def _field(self, name: bytes, value: bytes) -> None:
@@ -152,13 +157,14 @@ class SseDecoder:
         self._over = True
         self._held = 0
         self._data = None
+        self._loose = []
         del self._line[1:]
 
     def _dispatch(self, kind: SseKind) -> SseEvent:
         found = SseEvent(
             kind=kind,
             event=self._event or "message",
-            data=b"\n".join(self._data or ()),
+            data=b"\n".join(self._loose if kind == "other" else self._data or ()),
             id=self._id,
             retry=self._retry,
             start=self._start or 0,
@@ -173,6 +179,7 @@ class SseDecoder:
         self._held = 0
         self._over = False
         self._data: list[bytes] | None = None
+        self._loose: list[bytes] = []
         self._event = ""
         self._id: str | None = None
         self._retry: int | None = None

@@ -15,7 +15,8 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPENT = ("insufficient_quota", "credit_balance", "spend", "billing", "balance", "PerDay")
 _TOO_LONG = re.compile(
-    r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long|input.{0,10}too long",
+    r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long|input.{0,10}too long"
+    r"|exceeds the maximum number of tokens",
     re.IGNORECASE,
 )
 
@@ -123,6 +124,9 @@ def _words(words: JSON) -> str:
 
 
 def _code(fault: Mapping[str, JSON]) -> str:
+    status = fault.get("status")
+    if isinstance(status, str) and status.isupper():  # Gemini's word; its `code` is the status in figures
+        return status[:100]
     for name in ("code", "type"):
         code = fault.get(name)
         if isinstance(code, str) and code:

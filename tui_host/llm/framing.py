@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.errors import JSON
+from tui_host.llm.faults import fault_in
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Failed, ModelEvent, Unreadable
 
@@ -117,8 +118,20 @@ class BodyDecoder:
             return [Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
         if event.kind == "other":
             self._reading.has_other = True
-            return []
+            return self._outside(event)
         return self._reading.data(event.data, event.start, event.end)
+
+    def _outside(self, event: SseEvent) -> list[ModelEvent]:
+        """What stands between the events: nothing, or an error, which some services write without the form of one."""
+        try:
+            fault = fault_in(read_json(event.data.removeprefix(b"error:")))
+        except ValueError:
+            return []
+        if fault is None:
+            return []
+        self._reading.has_failed = True
+        words, vendor = fault
+        return [Failed(message=words or "an error without a word", vendor=vendor, start=event.start, end=event.end)]
 
 
 class LineDecoder:
