@@ -26,16 +26,19 @@ def _part_to_json(part: Part) -> dict[str, JSON]:
     if isinstance(part, ToolResult):
         return {
             "part": "result",
-            "call": _without_nothing(asdict(replace(part.call, echo=None))),  # the echo stands with the call
+            "call": _without_nothing(asdict(replace(part.call, echo=None, written=""))),  # both stand with the call
             "content": [_part_to_json(block) for block in part.content],
             "is_error": part.is_error,
         }
     return {"part": NAMES[type(part)], **_without_nothing(asdict(part))}
 
 
+_NOTHING = (("echo", None), ("written", ""))
+
+
 def _without_nothing(values: dict[str, JSON]) -> dict[str, JSON]:
-    """The members without an echo that is none, as most parts' are."""
-    return {name: value for name, value in values.items() if name != "echo" or value is not None}
+    """The members without those that most parts do not have: an echo, the model's own words for it."""
+    return {name: value for name, value in values.items() if (name, value) not in _NOTHING}
 
 
 def message_to_text(message: Message) -> str:
@@ -63,7 +66,9 @@ def _part_from_json(value: JSON) -> Part | None:
     if name == "call":
         return _tool_call(value)
     if name == "text":
-        return Text(text=str(value.get("text", "")), echo=_echo(value.get("echo")))
+        return Text(
+            text=str(value.get("text", "")), echo=_echo(value.get("echo")), written=str(value.get("written", ""))
+        )
     if name == "image":
         return Image(media_type=str(value.get("media_type", "")), data=str(value.get("data", "")))
     if name == "thinking":
@@ -85,6 +90,7 @@ def _tool_call(value: Mapping[str, JSON]) -> ToolCall:
         name=found["name"],
         arguments=found["arguments"],
         echo=_echo(value.get("echo")),
+        written=str(value.get("written", "")),
     )
 
 

@@ -10,18 +10,22 @@ from typing import TypeAlias, assert_never
 from tui_host.errors import JSON
 from tui_host.llm.messages import (
     CallArguments,
+    CallMalformed,
     CallsLeftOut,
     CallStarted,
+    CutOff,
     Echo,
     Failed,
     Message,
     ModelEvent,
     Part,
     PartEnded,
+    QuestionAsked,
     Stop,
     Stopped,
     Text,
     TextDelta,
+    TextRead,
     TextWasThinking,
     Thinking,
     ThinkingDelta,
@@ -39,6 +43,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _BETWEEN_EVENTS = len("\r\n\r\n")
 
 Range: TypeAlias = tuple[int, int]
+_Told: TypeAlias = UsageReported | Stopped | Failed | Unreadable | CallsLeftOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,7 @@ class FoldedCall:
 class _Words:
     pieces: list[str] = field(default_factory=list[str])
     is_thinking: bool = False
+    written: str = ""
     has_ended: bool = False
     echo: JSON = None
 
@@ -73,6 +79,7 @@ class _Call:
     pieces: list[str] = field(default_factory=list[str])
     size: int = 0
     spans: list[Range] = field(default_factory=list[Range])
+    written: str = ""
     is_cut: bool = False
     echo: JSON = None
 
@@ -86,6 +93,9 @@ class Fold:
         vendor_stop: The provider's own word for that.
         failure: The provider's words for an error inside the response, empty if there was none.
         unreadable: How many events could not be read.
+        malformed: What was meant as calls and cannot be read, in order.
+        cut_off: What the model wrote after its call; not part of the answer.
+        question: What the model asks the person by its tool protocol's own means, None if it asks nothing.
         has_calls_left_out: More calls were asked for than are taken in; those beyond the limit are left out.
     """
 
@@ -102,6 +112,9 @@ class Fold:
         self.vendor_stop = ""
         self.failure = ""
         self.unreadable = 0
+        self.malformed: list[CallMalformed] = []
+        self.cut_off: list[CutOff] = []
+        self.question: QuestionAsked | None = None
         self.has_calls_left_out = False
         self._provider = provider
         self._model = model
@@ -118,12 +131,26 @@ class Fold:
                 self._echo(event.echo)
             case PartEnded():
                 self._end_words(event)
+            case TextRead():
+                self._blocks.append(_Words(pieces=[event.text], written=event.written, has_ended=True))
             case TextWasThinking():
                 self._text_was_thinking()
             case CallStarted():
                 self._start(event)
             case CallArguments():
                 self._arguments(event)
+            case _:
+                self._take(event)
+
+    def _take(self, event: CallMalformed | CutOff | QuestionAsked | _Told) -> None:
+        """What is said of the answer, and is no part of it."""
+        match event:
+            case CallMalformed():
+                self.malformed.append(event)
+            case CutOff():
+                self.cut_off.append(event)
+            case QuestionAsked():
+                self.question = event
             case UsageReported():
                 self.usage = event.usage
             case Stopped():
@@ -172,6 +199,7 @@ class Fold:
         call.wire_id = event.wire_id or call.wire_id
         call.name = event.name or call.name
         call.echo = call.echo if event.echo is None else event.echo
+        call.written = event.written or call.written
         _extend(call.spans, event.start, event.end)
 
     def _arguments(self, event: CallArguments) -> None:
@@ -212,6 +240,7 @@ class Fold:
                     name=call.name,
                     arguments=_whole(call.pieces),
                     echo=self._echo_of(call),
+                    written=call.written,
                 ),
                 spans=tuple(call.spans),
                 complete=not call.is_cut and (call is not last or self.stop in {"end", "tools", "paused"}),
@@ -231,7 +260,7 @@ class Fold:
             if block.is_thinking and (text or block.echo is not None):
                 parts.append(Thinking(text=text, provider=self._provider, model=self._model, echo=block.echo))
             elif (text or block.echo is not None) and not block.is_thinking:
-                parts.append(Text(text=text, echo=self._echo_of(block)))
+                parts.append(Text(text=text, echo=self._echo_of(block), written=block.written))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
 
     def _echo_of(self, block: _Words | _Call) -> Echo | None:

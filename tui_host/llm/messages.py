@@ -34,10 +34,12 @@ class Text:
     Attributes:
         text: May be empty where there is an echo.
         echo: What its vendor wants back with it, None for nothing.
+        written: The model's own words where a tool protocol read this out of them, empty where they are the text.
     """
 
     text: str
     echo: Echo | None = None
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ class ToolCall:
         name: The name as the model wrote it (`SERVER__TOOL`).
         arguments: The arguments exactly as the model wrote them; JSON text if all is well.
         echo: What its vendor wants back with it, None for nothing.
+        written: The model's own words where a tool protocol read the call out of its text, else empty.
     """
 
     id: str
@@ -82,6 +85,7 @@ class ToolCall:
     name: str
     arguments: str
     echo: Echo | None = None
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +247,16 @@ class TextWasThinking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextRead:
+    """A text that a tool protocol read out of the answer's own words: the result that a tag holds."""
+
+    text: str
+    written: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
     """A call has been opened; `index` names it in this response, and orders it among the others.
 
@@ -255,6 +269,42 @@ class CallStarted:
     start: int
     end: int
     echo: JSON = None
+    written: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallMalformed:
+    """What was meant as a call and cannot be read as one; the words themselves come as text.
+
+    Attributes:
+        reason: What is wrong with it and where, in words for the model and for the person.
+    """
+
+    reason: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOff:
+    """What a model wrote after its call, such as a result that it made up: not shown as answer, not sent back."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAsked:
+    """The model asks the person something, by its tool protocol's own means; the question itself comes as text.
+
+    Attributes:
+        options: Answers that it proposes; may be none.
+    """
+
+    options: tuple[str, ...]
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,8 +369,12 @@ ModelEvent: TypeAlias = (
     | ThinkingEcho
     | PartEnded
     | TextWasThinking
+    | TextRead
     | CallStarted
     | CallArguments
+    | CallMalformed
+    | CutOff
+    | QuestionAsked
     | UsageReported
     | Stopped
     | Failed
