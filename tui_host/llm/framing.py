@@ -6,6 +6,7 @@ What a body is, its first byte says: services do not always send what was asked 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.sse import SseDecoder, SseEvent
@@ -153,8 +154,8 @@ class LineDecoder:
         return found
 
     def finish(self) -> list[SseEvent]:
-        """The last line, which may lack its end."""
-        return self._line(0)
+        """The last line, which may lack its end; one that began as an object and is none was cut off."""
+        return [replace(last, kind="cut") if _is_half(last.data) else last for last in self._line(0)]
 
     def _line(self, newline: int) -> list[SseEvent]:
         line = b"".join(self._rest)
@@ -165,6 +166,16 @@ class LineDecoder:
         if not start and data.startswith(_BOM):
             start, data = len(_BOM), data[len(_BOM) :]
         return [SseEvent(data=data, start=start, end=start + len(data))] if data.strip() else []
+
+
+def _is_half(line: bytes) -> bool:
+    if line.lstrip()[:1] != b"{":
+        return False
+    try:
+        read_json(line)
+    except ValueError:
+        return True
+    return False
 
 
 def read_object(data: bytes, start: int, end: int) -> tuple[Mapping[str, JSON] | None, list[ModelEvent]]:

@@ -19,10 +19,17 @@ USED = Usage(input_total=120, output_total=48, loading=0.0304732, reading=0.0777
 IDS = ("call_abc", "call_def")
 
 
-def said(message: bytes = b'"content": ""', **more: JSON) -> bytes:
+def said(message: bytes = b'"content": ""', more: dict[str, JSON] | None = None) -> bytes:
     """A line whose message has these members."""
     head = text({"model": "m", "created_at": "2026-11-21T07:38:18.2Z"})[:-1]
-    return head + b', "message": {"role": "assistant", ' + message + b"}, " + text({"done": False, **more})[1:] + b"\n"
+    return (
+        head
+        + b', "message": {"role": "assistant", '
+        + message
+        + b"}, "
+        + text({"done": False, **(more or {})})[1:]
+        + b"\n"
+    )
 
 
 def words(*pieces: str) -> bytes:
@@ -41,8 +48,9 @@ def asked(*calls: tuple[str, tuple[str, str]], index: int | None = None) -> byte
     return said(b'"content": "", "tool_calls": [' + b", ".join(written) + b"]")
 
 
-def done(word: str | None = "stop", **more: JSON) -> bytes:
-    return said(done=True, **({} if word is None else {"done_reason": word}), **more)
+def done(word: str | None = "stop", more: dict[str, JSON] | None = None) -> bytes:
+    given: dict[str, JSON] = {} if word is None else {"done_reason": word}
+    return said(more=given | {"done": True} | (more or {}))
 
 
 def ended(word: str, stop: Stop = "end") -> Case:
@@ -82,7 +90,7 @@ RECORDED = Recorded(
         vendor="stop",
         echoes=(b'"thinking":' + text(THOUGHT),),
     ),
-    usage=Case(body=words() + done(**TIMES), text=TEXT, vendor="stop", usage=USED),
+    usage=Case(body=words() + done(more=TIMES), text=TEXT, vendor="stop", usage=USED),
     failing=Case(
         body=words() + line({"error": "it broke", "status": 500}), text=TEXT, stop="failed", failure="it broke"
     ),

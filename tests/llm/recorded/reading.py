@@ -90,4 +90,8 @@ def _escaped(body: bytes) -> bytes:
 
 def _swapped(body: bytes) -> bytes:
     blocks = [block.split(b"\n") for block in body.split(b"\n\n")]
-    return b"\n\n".join(b"\n".join(sorted(block, key=lambda line: line.startswith(b"event:"))) for block in blocks)
+    return b"\n\n".join(b"\n".join(sorted(block, key=_is_name)) for block in blocks)
+
+
+def _is_name(line: bytes) -> bool:
+    return line.startswith(b"event:")

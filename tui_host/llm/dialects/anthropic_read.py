@@ -71,20 +71,20 @@ class Blocks:
         self._usage: Usage | None = None
         self._word = ""
         self._word_span = (0, 0)
-        self._is_done = False
+        self._done = ""
         self._ended = False
 
     @property
     def is_strange(self) -> bool:
         """Whether something came, and none of it was an answer's."""
-        return self.has_other and not self._has_read and not self._is_done and not self.has_failed
+        return self.has_other and not self._has_read and not self._done and not self.has_failed
 
     def data(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
         """One event of the stream; what it is, its data say, for not all services name their events."""
         if self._ended:
             return []
         if data.strip() == b"[DONE]":  # no word of this API, but of services that speak several
-            self._is_done = True
+            self._done = "[DONE]"
             return self.end(end)
         value, found = read_object(data, start, end)
         if value is None:
@@ -102,7 +102,7 @@ class Blocks:
             case "message_delta":
                 found += self._finishes(value, start, end)
             case "message_stop":
-                self._is_done = True
+                self._done = "message_stop"
                 return found + self.end(end)
             case "ping":
                 pass
@@ -130,7 +130,7 @@ class Blocks:
             place = nodes[number] if number < len(nodes) else None
             if isinstance(block, dict):
                 found += self._block(block, place, body)
-        self._is_done = True
+        self._done = "message"
         self._counted(value.get("usage"))
         self._stopped(value, _place(node, "stop_reason", end))
         return found + self._reported(*_place(node, "usage", end))
@@ -144,13 +144,12 @@ class Blocks:
         word = self._word.partition(":")[0]
         if self.has_failed:
             stop = "failed"
-        elif not word and not self._is_done:
+        elif not word and not self._done:
             stop = "cut"
         else:
             stop = stop_of(word, has_calls=self._calls > 0)
-        vendor = self._word or ("message_stop" if self._is_done else "")
-        found = self._reported(start, end) if self._is_done else []
-        return [*found, Stopped(stop=stop, vendor=vendor, start=start, end=end)]
+        found = self._reported(start, end) if self._done else []
+        return [*found, Stopped(stop=stop, vendor=self._word or self._done, start=start, end=end)]
 
     def _began(self, message: JSON, start: int, end: int) -> list[ModelEvent]:
         usage = message.get("usage") if isinstance(message, Mapping) else None

@@ -1,0 +1,351 @@
+"""What every dialect reads and writes, by what its vendor sends: the description's table, a test for each column."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.llm.recorded import anthropic, ollama, openai
+from tests.llm.recorded.asks import NAMES, PHOTO, PIXEL, TOOLS, answered, asks, calls_of, loop, pictures, user
+from tests.llm.recorded.case import TEXT, Case, Recorded
+from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, forms, means, said
+from tui_host.llm.dialects import DIALECTS, dialect
+from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.messages import (
+    Ask,
+    CallArguments,
+    CallStarted,
+    Failed,
+    Message,
+    ModelEvent,
+    Stopped,
+    TextDelta,
+    ThinkingDelta,
+    UsageReported,
+)
+from tui_host.llm.outline import Part, PartKind
+from tui_host.llm.writing import arguments_object
+
+EVERY: Mapping[str, Recorded] = {each.RECORDED.dialect: each.RECORDED for each in (openai, anthropic, ollama)}
+TARGET = Target(provider=PROVIDER)
+GOLDEN = Path(__file__).parent.parent / "golden" / "requests"
+
+each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
+
+
+def streams() -> Iterator[object]:
+    """Every answer of every dialect."""
+    for name, recorded in EVERY.items():
+        for what, case in {**recorded.cases(), "whole": recorded.whole}.items():
+            yield pytest.param(recorded, case, id=f"{name}: {what}")
+
+
+each_stream = pytest.mark.parametrize(("recorded", "case"), list(streams()))
+
+
+def written(recorded: Recorded, ask: Ask, target: Target = TARGET) -> bytes:
+    return dialect(recorded.dialect).write(ask, target).body
+
+
+def test_every_dialect_is_in_the_table() -> None:
+    assert set(EVERY) == set(DIALECTS)
+
+
+@each_stream
+def test_an_answer_says_what_it_says(recorded: Recorded, case: Case) -> None:
+    assert said(fold_of(recorded.dialect, case.body)) == means(case)
+
+
+@each_dialect
+@pytest.mark.parametrize("what", ["parallel", "thinking"])
+def test_a_stream_means_the_same_cut_at_every_byte(recorded: Recorded, what: str) -> None:
+    body = recorded.cases()[what].body
+    whole = events_of(recorded.dialect, [body])
+
+    assert all(events_of(recorded.dialect, [body[:cut], body[cut:]]) == whole for cut in range(len(body)))
+
+
+@each_stream
+def test_an_answer_means_the_same_byte_by_byte(recorded: Recorded, case: Case) -> None:
+    assert events_of(recorded.dialect, [bytes([byte]) for byte in case.body]) == events_of(
+        recorded.dialect, [case.body]
+    )
+
+
+@each_dialect
+@given(data=st.data())
+def test_a_stream_means_the_same_cut_anywhere(recorded: Recorded, data: st.DataObject) -> None:
+    body = data.draw(st.sampled_from([*recorded.cases().values(), recorded.whole])).body
+    places = [0, *sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=20))), len(body)]
+
+    pieces = [body[start:end] for start, end in pairwise(places)]
+
+    assert events_of(recorded.dialect, pieces) == events_of(recorded.dialect, [body])
+
+
+@each_dialect
+def test_the_forms_of_streams_mean_the_same(recorded: Recorded) -> None:
+    for what, case in recorded.cases().items():
+        for form, body in forms(recorded, case.body).items():
+            found = said(fold_of(recorded.dialect, *(body[at : at + 3] for at in range(0, len(body), 3))))
+            assert _plain(found) == _plain(means(case)), (what, form)
+
+
+def _plain(case: Case) -> Case:
+    """With arguments as what they mean: where they are no text in a text, the model's own spelling is the wire's."""
+    calls = tuple((name, json.dumps(json.loads(arguments or "{}"))) for name, arguments in case.calls)
+    return replace(case, calls=calls)
+
+
+@each_dialect
+@pytest.mark.parametrize("what", ["text", "parallel"])
+def test_a_stream_that_breaks_off_is_cut_until_its_end_has_come(recorded: Recorded, what: str) -> None:
+    case = recorded.cases()[what]
+    first = case.body.index(b"}\n")
+    stops: list[str] = []
+    for size in range(first, len(case.body), 2):
+        found = events_of(recorded.dialect, [case.body[:size]])
+        assert [type(one) for one in found].count(Stopped) == 1
+        last = found[-1]
+        assert isinstance(last, Stopped)
+        stops.append(last.stop)
+
+    cut = stops.count("cut")
+    assert stops == ["cut"] * cut + [case.stop] * (len(stops) - cut)
+    assert fold_of(recorded.dialect, case.body[: first + 2 * (cut - 1)]).text == case.text
+
+
+@each_dialect
+@pytest.mark.parametrize("what", ["text", "tools", "parallel", "thinking", "usage", "failing", "whole"])
+def test_each_event_points_at_the_bytes_that_it_came_from(recorded: Recorded, what: str) -> None:
+    body = recorded.whole.body if what == "whole" else recorded.cases()[what].body
+
+    for event in events_of(recorded.dialect, [body]):
+        piece = body[event.start : event.end].decode()
+        assert not piece.startswith("\n")
+        for words in _words_of(event):
+            assert words in piece or json.dumps(words, ensure_ascii=False)[1:-1] in piece
+
+
+def _words_of(event: ModelEvent) -> list[str]:
+    match event:
+        case TextDelta() | ThinkingDelta() | CallArguments():
+            return [event.text]
+        case CallStarted():
+            return [event.name, event.wire_id]
+        case Failed():
+            return [event.message]
+        case UsageReported():
+            return [str(count) for count in (event.usage.output_total,) if count is not None]
+        case _:
+            return []
+
+
+@each_dialect
+def test_each_call_points_at_bytes_that_no_other_call_came_from(recorded: Recorded) -> None:
+    for case in (recorded.parallel, recorded.whole):
+        first, second = fold_of(recorded.dialect, case.body).calls
+        pieces = [b"".join(case.body[start:end] for start, end in found.spans).decode() for found in (first, second)]
+
+        for piece, mine, other in zip(pieces, case.calls, reversed(case.calls), strict=True):
+            assert mine[0] in piece
+            assert other[0] not in piece
+
+
+@each_dialect
+def test_a_call_without_arguments_has_none(recorded: Recorded) -> None:
+    (found,) = fold_of(recorded.dialect, recorded.nothing.body).calls
+
+    assert arguments_object(found.call.arguments) == {}
+    assert found.complete
+
+
+@each_dialect
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream", "application/x-ndjson", ""])
+def test_a_whole_answer_is_read_whatever_it_is_called(recorded: Recorded, content_type: str) -> None:
+    body = recorded.whole.body
+    found = events_of(recorded.dialect, [body[:9], body[9:]], content_type)
+
+    assert "".join(one.text for one in found if isinstance(one, TextDelta)) == TEXT
+    assert isinstance(found[-1], Stopped)
+    assert found[-1].stop == "tools"
+
+
+@each_dialect
+@pytest.mark.parametrize(
+    ("body", "stop", "words"),
+    [
+        (b"", "cut", ""),
+        (b"<html>Sign in</html>", "failed", "a page of HTML"),
+        (b"hello\n\n", "failed", "no answer can be read"),
+        (b'{"hello":1}\n', "failed", "no answer"),
+        (b'{"error":{"message":"it broke"}}', "failed", "it broke"),
+        (b'{"error":"it broke"}', "failed", "it broke"),
+        (b'{"type":"error","error":{"type":"api_error","message":"it broke"}}\n', "failed", "it broke"),
+        (b'{"choices', "cut", ""),
+    ],
+)
+def test_what_is_no_answer_is_told(recorded: Recorded, body: bytes, stop: str, words: str) -> None:
+    fold = fold_of(recorded.dialect, body)
+
+    assert fold.stop == stop
+    assert words in fold.failure
+
+
+@each_dialect
+def test_what_is_demanded_back_goes_back_in_order(recorded: Recorded) -> None:
+    body = written(recorded, Ask(model=MODEL, messages=loop(recorded), tools=TOOLS))
+
+    places = [body.find(echo) for echo in recorded.thinking.echoes]
+    assert places == sorted(places)
+    assert -1 not in places
+
+
+@each_dialect
+@pytest.mark.parametrize(("provider", "model"), [("other", MODEL), (PROVIDER, "other")])
+def test_what_is_demanded_back_goes_to_nobody_else(recorded: Recorded, provider: str, model: str) -> None:
+    ask = Ask(model=model, messages=loop(recorded), tools=TOOLS)
+
+    body = written(recorded, ask, Target(provider=provider))
+
+    assert not [echo for echo in recorded.thinking.echoes if echo in body]
+    assert recorded.thinking.calls[0][0].encode() in body
+
+
+@each_dialect
+@pytest.mark.parametrize("what", ["parallel", "no ids", "one id for both"])
+def test_results_go_back_in_the_order_of_the_calls_and_one_for_each(recorded: Recorded, what: str) -> None:
+    case = recorded.cases().get(what)
+    if case is None:
+        return  # its vendor gives ids whatever happens
+    answer = fold_of(recorded.dialect, case.body).message(turn=1)
+    told = answered(answer)
+    body = written(recorded, Ask(model=MODEL, messages=(user("weather?"), answer, told)))
+
+    names = [part.name for part in _parts(recorded, body, "result")]
+    assert names == [name for name, _ in case.calls]
+    assert body.index(b"20 C") < body.index(b"21 C")
+    assert [part.name for part in _parts(recorded, body, "call")] == names
+    again = written(recorded, Ask(model=MODEL, messages=(user("weather?"), answer, told)))
+    assert again == body
+
+
+@each_dialect
+def test_arguments_go_back_as_they_came(recorded: Recorded) -> None:
+    answer = fold_of(recorded.dialect, recorded.parallel.body).message(turn=1)
+    body = written(recorded, Ask(model=MODEL, messages=(user("weather?"), answer, answered(answer))))
+
+    for call in calls_of(answer):
+        texts = {call.arguments, json.dumps(json.loads(call.arguments), ensure_ascii=False, separators=(",", ":"))}
+        assert any(text in body.decode() or json.dumps(text, ensure_ascii=False) in body.decode() for text in texts)
+
+
+@each_dialect
+def test_images_of_results_and_of_persons_are_sent_once_each(recorded: Recorded) -> None:
+    body = written(recorded, Ask(model=MODEL, messages=pictures(recorded)))
+
+    assert (body.count(PIXEL.encode()), body.count(PHOTO.encode())) == (1, 1)
+    assert body.index(PIXEL.encode()) < body.index(PHOTO.encode())
+    pixel, photo = _parts(recorded, body, "image")
+    assert PIXEL.encode() in body[pixel.start : pixel.end]
+    assert PHOTO.encode() in body[photo.start : photo.end]
+    assert (pixel.origin in {"weather", "tool"}, photo.origin) == (True, "you")
+
+
+def _parts(recorded: Recorded, body: bytes, kind: PartKind) -> list[Part]:
+    outline = dialect(recorded.dialect).outline(body, NAMES)
+    assert outline is not None
+    return [part for part in outline.walk() if part.kind == kind]
+
+
+@each_dialect
+def test_a_request_is_read_as_what_it_was_written_from(recorded: Recorded) -> None:
+    body = written(recorded, Ask(model=MODEL, messages=loop(recorded), tools=TOOLS))
+    outline = dialect(recorded.dialect).outline(body, NAMES)
+
+    assert outline is not None
+    assert outline.count("tools") == len(TOOLS)
+    assert outline.count("messages") >= 3
+    assert [(part.name, part.origin) for part in outline.walk() if part.kind == "tool"] == [
+        (tool.name, tool.server) for tool in TOOLS
+    ]
+    (call,) = _parts(recorded, body, "call")
+    (result,) = _parts(recorded, body, "result")
+    assert (call.name, call.origin, "Paris" in call.preview) == ("get_weather", "model", True)
+    assert (result.name, result.origin, result.preview) == ("get_weather", "weather", "20 C")
+    assert len(_parts(recorded, body, "thinking")) >= 1
+    keys = [part.key for part in outline.walk()]
+    assert len(set(keys)) == len(keys)
+    for part in outline.walk():
+        assert all(part.start <= child.start < child.end <= part.end for child in part.children)
+
+
+@each_dialect
+@pytest.mark.parametrize("body", [b"", b"[]", b"7", b"{", b"\xff"])
+def test_what_is_no_request_has_no_tree(recorded: Recorded, body: bytes) -> None:
+    assert dialect(recorded.dialect).outline(body) is None
+
+
+@each_dialect
+def test_other_requests_do_not_break_the_tree(recorded: Recorded) -> None:
+    for other in EVERY.values():
+        for ask in asks(other).values():
+            outline = dialect(recorded.dialect).outline(written(other, ask), NAMES)
+            assert outline is not None
+    odd = b'{"messages":[7,null,{"role":7,"content":{"a":1}},{"content":[7,[],{}]}],"tools":{"a":1},"system":7,"contents":{},"input":[7]}'
+    assert dialect(recorded.dialect).outline(odd) is not None
+
+
+@each_dialect
+def test_the_next_step_begins_with_all_the_bytes_of_the_one_before(recorded: Recorded) -> None:
+    told = loop(recorded)
+    more = Message(role="assistant", parts=tuple(calls_of(told[1])))
+
+    first = written(recorded, Ask(model=MODEL, messages=told, tools=TOOLS))
+    second = written(recorded, Ask(model=MODEL, messages=(*told, more, answered(more)), tools=TOOLS))
+
+    assert second.startswith(first.rstrip(b"]}"))
+
+
+@each_dialect
+def test_an_answer_that_only_thought_is_not_sent(recorded: Recorded) -> None:
+    thought = replace(loop(recorded)[1], parts=loop(recorded)[1].parts[:1])
+
+    body = written(recorded, Ask(model=MODEL, messages=(user("one"), thought, user("two"))))
+
+    assert not [echo for echo in recorded.thinking.echoes if echo in body]
+    outline = dialect(recorded.dialect).outline(body)
+    assert outline is not None
+    assert outline.count("messages") == 2
+
+
+@each_dialect
+@pytest.mark.parametrize("name", ["first", "tools", "loop", "images", "errors", "whole"])
+def test_a_request_is_these_bytes(recorded: Recorded, name: str) -> None:
+    body = written(recorded, asks(recorded)[name])
+    golden = GOLDEN / f"{recorded.dialect}-{name}.json"
+    if os.environ.get("UPDATE_REQUESTS"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_bytes(body + b"\n")
+
+    assert body == golden.read_bytes().rstrip(b"\n")
+
+
+@each_dialect
+def test_models_and_refusals_are_read(recorded: Recorded) -> None:
+    spoken = dialect(recorded.dialect)
+
+    assert spoken.models(recorded.models) == ("model-a", "model-b")
+    assert [spoken.models(body) for body in (b"", b"7", b"<html>", b'{"data":null}', b'{"models":[7]}')] == [()] * 5
+    error = spoken.error(404, (), recorded.refusal)
+    assert "no such model" in error.what
+    assert error.status == 404
+    assert "the credential" in spoken.error(401, (), b"").remedy
