@@ -24,7 +24,14 @@ def test_its_first_line_says_where_it_is() -> None:
         url = line["url"]
         assert isinstance(url, str)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
-        assert line == {"url": url, "dialects": {"openai": f"{url}/v1"}}
+        assert line == {
+            "url": url,
+            "dialects": {
+                "openai": f"{url}/v1",
+                "openai-responses": f"{url}/v1",
+                **dict.fromkeys(("anthropic", "gemini", "ollama"), url),
+            },
+        }
         with Client(int(url.rpartition(":")[2])) as client:
             assert client.send("GET", "/").status == 200
 
@@ -239,7 +246,10 @@ def test_an_empty_answer_and_one_that_is_too_long_on_request(client: Client) -> 
 
 def test_it_lists_its_model(client: Client) -> None:
     models = client.send("GET", "/v1/models?limit=1").json
-    assert [(model["id"], model["owned_by"]) for model in objects(models["data"])] == [("openai", "tui-host demo")]
+    assert [(model["id"], model["owned_by"]) for model in objects(models["data"])] == [
+        ("openai", "tui-host demo"),
+        ("openai-responses", "tui-host demo"),
+    ]
 
 
 def test_other_paths_and_methods_are_refused_in_json(client: Client) -> None:
@@ -247,7 +257,7 @@ def test_other_paths_and_methods_are_refused_in_json(client: Client) -> None:
         ("GET", "/v1/chat/completions", 405),
         ("POST", "/v1/models", 404),
         ("GET", "/favicon.ico", 404),
-        ("POST", "/v1/responses", 404),
+        ("POST", "/v1/completions", 404),
     ):
         reply = client.send(method, path)
         assert (reply.status, bool(reply.error["message"])) == (status, True)

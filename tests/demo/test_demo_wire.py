@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from tests.demo.running import MATH_TOOLS
 from tui_host.demo.model.conversation import AssistantSaid, ToolSaid, UserSaid
+from tui_host.demo.model.http import Request
 from tui_host.demo.model.plan import AskedCall, CallBegun, Ended, Fragment, Plan, Said, Thought, pieces
 from tui_host.demo.model.tokens import estimate
 from tui_host.demo.model.wires.openai import OpenAIWire
-from tui_host.demo.model.wires.wire import RequestRefused
+from tui_host.demo.model.wires.wire import Asked, RequestRefused
 from tui_host.errors import JSON
 
 _USER: JSON = {"role": "user", "content": "1 + 1"}
@@ -36,12 +37,16 @@ def _body(**more: JSON) -> bytes:
     return json.dumps({"model": "openai", "messages": [_USER], **more}).encode()
 
 
+def _read(body: bytes) -> Asked:
+    return OpenAIWire().read(Request(method="POST", path="/v1/chat/completions", headers={}, body=body))
+
+
 def _conversation(*messages: JSON) -> bytes:
     return _body(messages=[_USER, *messages])
 
 
 def test_a_conversation_is_read_with_its_calls_and_results() -> None:
-    asked = OpenAIWire().read(
+    asked = _read(
         _body(
             messages=[
                 {"role": "developer", "content": [{"type": "text", "text": "be kind"}]},
@@ -78,7 +83,7 @@ def test_a_conversation_is_read_with_its_calls_and_results() -> None:
 
 
 def test_with_tool_choice_none_no_tool_is_offered() -> None:
-    assert OpenAIWire().read(_body(tools=MATH_TOOLS, tool_choice="none")).conversation.tools == ()
+    assert _read(_body(tools=MATH_TOOLS, tool_choice="none")).conversation.tools == ()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,7 @@ def test_with_tool_choice_none_no_tool_is_offered() -> None:
 def test_a_request_that_the_vendor_would_refuse_is_refused(body: bytes, words: str) -> None:
     wire = OpenAIWire()
     with pytest.raises(RequestRefused) as refused:
-        wire.read(body)
+        _read(body)
     assert refused.value.status == 400
     error = json.loads(wire.refusal(refused.value))["error"]
     assert words in error["message"]
@@ -140,7 +145,7 @@ def test_a_request_that_the_vendor_would_refuse_is_refused(body: bytes, words: s
 
 def test_an_unknown_model_is_not_found() -> None:
     with pytest.raises(RequestRefused) as refused:
-        OpenAIWire().read(_body(model="gpt"))
+        _read(_body(model="gpt"))
     assert (refused.value.status, refused.value.code) == (404, "model_not_found")
 
 
@@ -162,7 +167,7 @@ def test_any_json_is_read_or_refused(value: JSON) -> None:
     body: dict[str, JSON] = {"model": "openai", "messages": [_USER, value], "tools": [value]}
     for request in (value, body, {**body, "tools": value}, {"model": "openai", "messages": value}):
         with contextlib.suppress(RequestRefused):
-            OpenAIWire().read(json.dumps(request).encode())
+            _read(json.dumps(request).encode())
 
 
 @given(st.text(), st.text(), st.lists(st.text(), max_size=3))
@@ -206,6 +211,6 @@ def test_tokens_are_estimated_sensibly(text: str, least: int, most: int) -> None
 
 def test_a_lone_surrogate_goes_out_escaped() -> None:
     wire = OpenAIWire()
-    writer = wire.writer(wire.read(_body(stream=True)), identity="x", created=1)
+    writer = wire.writer(_read(_body(stream=True)), identity="x", created=1)
     assert b"\\ud800" in writer.piece(Said(text="\ud800"))
     assert "é🙂".encode() in writer.piece(Said(text="é🙂"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +55,17 @@ class AssistantSaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSaid:
-    """What the host told of one call."""
+    """What the host told of one call.
+
+    Attributes:
+        images: How many images came with it.
+        is_error: Whether the host marked it as an error, where the API has a mark for that.
+    """
 
     call_id: str
     text: str
+    images: int = 0
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +75,7 @@ class SystemSaid:
     text: str
 
 
+Thinking: TypeAlias = Literal["asked", "always", "never"]
 Message: TypeAlias = UserSaid | AssistantSaid | ToolSaid | SystemSaid
 
 
@@ -77,8 +85,11 @@ class Conversation:
 
     Attributes:
         parallel: Whether several calls may be asked for at once.
+        thinking: Whether it is thought before the answer: where the question asks for it, by an option of the request, or
+            not at all by such an option.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     parallel: bool = True
+    thinking: Thinking = "asked"

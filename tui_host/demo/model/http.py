@@ -25,6 +25,7 @@ class Request:
 
     Attributes:
         path: Without the query.
+        query: What follows the question mark, as it was sent.
         headers: By name in lower case.
         is_too_large: Whether the body was larger than `MOST_BODY`, and was dropped.
     """
@@ -33,6 +34,7 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    query: str = ""
     is_too_large: bool = False
 
 
@@ -143,9 +145,11 @@ class _Link:
                 body.clear()
             else:
                 body += event.data
+        path, _, query = head.target.decode("ascii", "replace").partition("?")
         return Request(
             method=head.method.decode("ascii"),
-            path=head.target.decode("ascii", "replace").partition("?")[0],
+            path=path,
+            query=query,
             headers={name.decode("ascii"): value.decode("latin-1") for name, value in head.headers},
             body=bytes(body),
             is_too_large=is_too_large,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tui_host.demo.model.tokens import estimate
@@ -51,6 +51,7 @@ class Plan:
     """One answer: thinking, then text, then calls; or trouble.
 
     Attributes:
+        stopped_by: The stop sequence of the request that ended the text, which does not have it; empty if none did.
         trouble: What goes wrong on request; with a `Breakage` of kind `error` or `cut` the text before it is streamed.
     """
 
@@ -58,6 +59,7 @@ class Plan:
     text: str = ""
     calls: tuple[AskedCall, ...] = ()
     is_cut: bool = False
+    stopped_by: str = ""
     trouble: Refusal | Breakage | None = None
 
 
@@ -105,11 +107,13 @@ class Ended:
     Attributes:
         tokens: All tokens of the answer: a piece is one, a call's name as many as it is estimated at.
         thinking_tokens: Those of them that were thinking.
+        stopped_by: The stop sequence that ended it, empty if none did.
     """
 
     stop: Stop
     tokens: int
     thinking_tokens: int
+    stopped_by: str = ""
 
 
 # Sizes in characters, as uneven as a model's tokens are; fixed, so that the same answer is always cut alike.
@@ -121,6 +125,15 @@ _ARGUMENTS = (3, 7, 2, 5, 9, 4)
 def arguments_text(values: Mapping[str, JSON]) -> str:
     """Arguments as a model writes them: JSON without blanks, characters as they are."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def stopped(plan: Plan, sequences: Sequence[str]) -> Plan:
+    """The plan up to the first of these sequences in its text; calls come after the text, so none is left then."""
+    found = [(place, sequence) for sequence in sequences if sequence and (place := plan.text.find(sequence)) >= 0]
+    if not found:
+        return plan
+    place, sequence = min(found)
+    return replace(plan, text=plan.text[:place], calls=(), stopped_by=sequence)
 
 
 def pieces(plan: Plan, most_tokens: int | None = None) -> Iterator[Piece | Ended]:
@@ -140,7 +153,8 @@ def pieces(plan: Plan, most_tokens: int | None = None) -> Iterator[Piece | Ended
         spent += cost
         thinking += isinstance(piece, Thought)
         yield piece
-    yield Ended(stop=stop, tokens=spent, thinking_tokens=thinking)
+    stopped_by = plan.stopped_by if stop == "end" else ""
+    yield Ended(stop=stop, tokens=spent, thinking_tokens=thinking, stopped_by=stopped_by)
 
 
 def _all_pieces(plan: Plan) -> Iterator[Piece]:

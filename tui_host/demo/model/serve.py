@@ -22,7 +22,8 @@ _HOST = "127.0.0.1"
 def main(argv: Sequence[str]) -> int:
     """Serves until SIGTERM or SIGINT, or until the end of standard input with `--lifeline`.
 
-    The first line on standard output is `{"url": …, "dialects": {"openai": …}}`, written when it listens.
+    The first line on standard output is `{"url": …, "dialects": {NAME: …}}`, with the base URL of each dialect as its vendor's
+    client takes it; it is written when it listens.
 
     Returns:
         The exit code: 0 done, 1 the address could not be had. A wrong use raises `SystemExit(2)`.
@@ -71,6 +72,11 @@ def _pace(text: str) -> float:
     return pace
 
 
+def _addresses(url: str) -> dict[str, str]:
+    versioned = f"{url}/v1"
+    return {"openai": versioned, "openai-responses": versioned, "anthropic": url, "gemini": url, "ollama": url}
+
+
 async def _serve(options: _Options) -> int:
     try:
         listener = await anyio.create_tcp_listener(local_host=_HOST, local_port=options.port)
@@ -90,6 +96,6 @@ async def _serve(options: _Options) -> int:
         if options.lifeline:
             group.start_soon(wait_for_end_of_stdin, group.cancel_scope)
         url = f"http://{_HOST}:{listener.extra(anyio.abc.SocketAttribute.local_port)}"  # noqa: S610 - anyio's method, no database
-        print(json.dumps({"url": url, "dialects": {"openai": f"{url}/v1"}}), flush=True)
+        print(json.dumps({"url": url, "dialects": _addresses(url)}), flush=True)
         await listener.serve(serve_client, group)
     return 0

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from urllib.parse import unquote
 
 import anyio
 
 from tui_host.demo.model.brain.answer import answer
-from tui_host.demo.model.http import MOST_BODY, Exchange
-from tui_host.demo.model.plan import Breakage, Ended, Piece, Plan, Refusal, pieces
+from tui_host.demo.model.http import MOST_BODY, Exchange, Request
+from tui_host.demo.model.listings import Listing, listing
+from tui_host.demo.model.plan import Breakage, Ended, Piece, Plan, Refusal, pieces, stopped
+from tui_host.demo.model.wires.anthropic import AnthropicWire
+from tui_host.demo.model.wires.gemini import GeminiWire
+from tui_host.demo.model.wires.gemini_request import PATH as GEMINI_PATH
+from tui_host.demo.model.wires.ollama import OllamaWire
 from tui_host.demo.model.wires.openai import OpenAIWire
+from tui_host.demo.model.wires.responses import ResponsesWire
 from tui_host.demo.model.wires.wire import Asked, RequestRefused, ResponseWriter, Wire
 
 _BEFORE_FIRST = 0.12
@@ -25,7 +31,10 @@ _LONGEST_WHOLE = 2.0
 _REMEMBERED = 10_000
 """Conversations kept in mind for errors that come once."""
 
-_GREETING = b"The demo model of tui-host: it follows rules and is no AI. Its API is at /v1/chat/completions.\n"
+_GREETING = (
+    b"The demo model of tui-host: it follows rules and is no AI. It speaks at "
+    b"/v1/chat/completions, /v1/responses, /v1/messages, /v1beta/models/gemini:generateContent and /api/chat.\n"
+)
 _PAGE = b"<!doctype html><title>Sign in</title><h1>Sign in to this network</h1><p>The demo model was asked for this page.</p>\n"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -40,8 +49,14 @@ class DemoModel:
     def __init__(self, *, pace: float = 1.0, clock: Callable[[], float] = time.time) -> None:
         self.pace = pace
         self._clock = clock
-        self._openai = OpenAIWire()
-        self._chats: dict[str, Wire] = {"/v1/chat/completions": self._openai}
+        self._fallback = OpenAIWire()
+        self._gemini = GeminiWire()
+        self._chats: dict[str, Wire] = {
+            "/v1/chat/completions": self._fallback,
+            "/v1/responses": ResponsesWire(),
+            "/v1/messages": AnthropicWire(),
+            "/api/chat": OllamaWire(),
+        }
         self._refused: dict[int, None] = {}
         self._answers = 0
 
@@ -51,40 +66,54 @@ class DemoModel:
         if not _is_local(request.headers.get("host", "")):
             await self.refuse(exchange, 403, "This server answers to names of the loopback interface only.")
             return
+        wire = self._wire(request)
+        listed = listing(request) if wire is None else None
+        form = wire or (listed.wire if listed else None)
         if request.is_too_large:
-            await self.refuse(exchange, 413, f"The body is larger than {MOST_BODY:,} bytes.")
-            return
-        wire = self._chats.get(request.path)
-        if wire is not None and request.method == "POST":
+            await self.refuse(exchange, 413, f"The body is larger than {MOST_BODY:,} bytes.", form)
+        elif wire is not None and request.method == "POST":
             await self._chat(exchange, wire)
         elif wire is not None:
-            await self.refuse(exchange, 405, f"{request.path} takes POST.")
-        elif request.method in {"GET", "HEAD"} and request.path == "/v1/models":
-            await exchange.reply(200, "application/json", self._openai.models())
+            await self.refuse(exchange, 405, f"{request.path} takes POST.", form)
+        elif listed is not None and _takes(listed.method, request.method):
+            await self._list(exchange, listed)
         elif request.method in {"GET", "HEAD"} and request.path == "/":
             await exchange.reply(200, "text/plain; charset=utf-8", _GREETING)
         else:
-            await self.refuse(exchange, 404, f"Unknown request URL: {request.method} {request.path[:200]}.")
+            await self.refuse(exchange, 404, f"Unknown request URL: {request.method} {request.path[:200]}.", form)
 
-    async def refuse(self, exchange: Exchange, status: int, reason: str) -> None:
-        """Answers with an error in the form that most clients read."""
-        kind = "server_error" if status >= 500 else "invalid_request_error"
-        body = json.dumps({"error": {"message": reason, "type": kind, "param": None, "code": None}})
-        await exchange.reply(status, "application/json", body.encode())
+    async def refuse(self, exchange: Exchange, status: int, reason: str, wire: Wire | None = None) -> None:
+        """Answers with an error in the form of a vendor, of the one that most clients know where it is not told."""
+        body = (wire or self._fallback).refusal(RequestRefused(status=status, message=reason))
+        await exchange.reply(status, "application/json", body)
+
+    def _wire(self, request: Request) -> Wire | None:
+        found = GEMINI_PATH.fullmatch(unquote(request.path))
+        if found is not None:
+            return self._gemini if found[2] in {"generateContent", "streamGenerateContent"} else None
+        return self._chats.get(request.path)
+
+    async def _list(self, exchange: Exchange, listed: Listing) -> None:
+        try:
+            body = listed.body(exchange.request)
+        except RequestRefused as refused:
+            await exchange.reply(refused.status, "application/json", listed.wire.refusal(refused))
+            return
+        await exchange.reply(200, "application/json", body)
 
     async def _chat(self, exchange: Exchange, wire: Wire) -> None:
         body = exchange.request.body
         self._answers += 1
         identity = f"{zlib.crc32(body):08x}{self._answers:06x}"
-        exchange.headers.append(("x-request-id", f"req_{identity}"))
         try:
-            asked = wire.read(body)
+            asked = wire.read(exchange.request)
             plan = self._past_errors(answer(asked.conversation), hash(asked.conversation.messages))
         except RequestRefused as refused:
-            if refused.status == 429:
-                exchange.headers.append(("retry-after", "1"))
-            await exchange.reply(refused.status, "application/json", wire.refusal(refused))
+            exchange.headers += wire.headers(identity, refused.status)
+            await exchange.reply(refused.status, "application/json", wire.refusal(refused, identity=identity))
             return
+        exchange.headers += wire.headers(identity, 200)
+        plan = stopped(plan, asked.stops)
         writer = wire.writer(asked, identity=identity, created=int(self._clock()))
         if isinstance(plan.trouble, Breakage) and plan.trouble.kind in {"hang", "html"}:
             await _break_at_once(
@@ -158,6 +187,10 @@ async def _break_at_once(exchange: Exchange, breakage: Breakage, content_type: s
         return
     await exchange.begin(200, content_type)
     await exchange.wait_for_the_end()
+
+
+def _takes(wanted: str, given: str) -> bool:
+    return given == wanted or (wanted, given) == ("GET", "HEAD")
 
 
 def _is_local(host: str) -> bool:

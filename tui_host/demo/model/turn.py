@@ -35,20 +35,27 @@ _REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneCall:
-    """A call of this turn with what the host told of it."""
+    """A call of this turn with what the host told of it.
+
+    Attributes:
+        images: How many images came with it.
+        is_error: Whether the host marked it as an error.
+    """
 
     call: Call
     told: str
+    images: int = 0
+    is_error: bool = False
 
     @property
     def fate(self) -> Fate:
-        """What became of it, as far as the host's words say: this API has no field for it."""
+        """What became of it, as far as the host's words say: most APIs have no field for it."""
         head = self.told[:300]
         if _STOPPED.search(head):
             return "stopped"
         if _REJECTED.search(head):
             return "rejected"
-        return "failed" if _FAILED.match(head) else "answered"
+        return "failed" if self.is_error or _FAILED.match(head) else "answered"
 
     @property
     def reason(self) -> str:
@@ -99,14 +106,18 @@ class Turn:
 def turn_of(conversation: Conversation) -> Turn:
     """The turn of a conversation; its question is empty if no user message is there."""
     start, question = _question(conversation)
-    told = {message.call_id: message.text for message in conversation.messages[start:] if isinstance(message, ToolSaid)}
+    told = {message.call_id: message for message in conversation.messages[start:] if isinstance(message, ToolSaid)}
     rounds = tuple(
-        tuple(DoneCall(call=call, told=told[call.id]) for call in message.calls if call.id in told)
+        tuple(_done(call, told[call.id]) for call in message.calls if call.id in told)
         for message in conversation.messages[start:]
         if isinstance(message, AssistantSaid) and message.calls
     )
     text = question.strip()
     return Turn(question=text, language=language_of(text[:_HEAD]), rounds=rounds, tools=Toolbox(conversation.tools))
+
+
+def _done(call: Call, told: ToolSaid) -> DoneCall:
+    return DoneCall(call=call, told=told.text, images=told.images, is_error=told.is_error)
 
 
 def language_of(text: str) -> Language:

@@ -37,7 +37,9 @@ def answer(conversation: Conversation) -> Plan:
     if prefix:
         turn = replace(turn, question=turn.question[prefix.end() :].strip())
     plan, rule = _first(turn)
-    if prefix and plan.trouble is None:
+    if conversation.thinking == "never":
+        prefix = None
+    if (prefix or conversation.thinking == "always") and plan.trouble is None:
         plan = replace(plan, thinking=_thinking(turn, plan, rule))
     return plan if conversation.parallel else replace(plan, calls=plan.calls[:1])
 

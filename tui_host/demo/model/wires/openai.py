@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from tui_host.demo.model.http import Request
 from tui_host.demo.model.plan import CallBegun, Ended, Fragment, Piece, Said, Stop, Thought
 from tui_host.demo.model.wires.openai_request import read_request
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
+from tui_host.demo.model.wires.writing import event, gathered, line
 from tui_host.errors import JSON
 
-_MODEL = "openai"
+MODEL = "openai"
 _FINISH: dict[Stop, str] = {"end": "stop", "calls": "tool_calls", "length": "length"}
 
 # status: type, code, words
@@ -43,35 +44,51 @@ _USUAL: dict[int, tuple[str, str | None, str]] = {
 class OpenAIWire:
     """Reads requests for `POST /v1/chat/completions` and writes their responses."""
 
-    def read(self, body: bytes) -> Asked:
-        """A request's body. Raises `RequestRefused`."""
-        asked = read_request(body)
-        if asked.model != _MODEL:
-            raise RequestRefused(
-                status=404,
-                message=f"The model `{asked.model[:100]}` does not exist: there is only `{_MODEL}` here.",
-                code="model_not_found",
-            )
+    def read(self, request: Request) -> Asked:
+        """The body of a request. Raises `RequestRefused`."""
+        asked = read_request(request.body)
+        if asked.model != MODEL:
+            raise unknown_model(asked.model, MODEL)
         return asked
 
-    def refusal(self, refused: RequestRefused) -> bytes:
+    def headers(self, identity: str, status: int) -> list[tuple[str, str]]:
+        """`x-request-id`, and when to come again."""
+        return request_headers(identity, status)
+
+    def refusal(self, refused: RequestRefused, *, identity: str = "") -> bytes:
         """`{"error": {"message", "type", "param", "code"}}`."""
-        fallback = (
-            "server_error" if refused.status >= 500 else "invalid_request_error",
-            None,
-            f"Error {refused.status}. (The demo model was asked for this.)",
-        )
-        kind, code, words = _USUAL.get(refused.status, fallback)
-        return _line(_error(refused.message or words, kind, param=refused.param, code=refused.code or code)) + b"\n"
+        del identity
+        return openai_refusal(refused)
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> OpenAIWriter:
         """A writer for one answer."""
         return OpenAIWriter(asked=asked, identity=identity, created=created)
 
-    def models(self) -> bytes:
-        """The body of `GET /v1/models`."""
-        model: JSON = {"id": _MODEL, "object": "model", "created": 1_735_689_600, "owned_by": "tui-host demo"}
-        return _line({"object": "list", "data": [model]})
+
+def unknown_model(asked: str, known: str) -> RequestRefused:
+    """A model that is not there."""
+    return RequestRefused(
+        status=404,
+        message=f"The model `{asked[:100]}` does not exist: there is only `{known}` here.",
+        code="model_not_found",
+    )
+
+
+def request_headers(identity: str, status: int) -> list[tuple[str, str]]:
+    """What this vendor's responses carry."""
+    again = [("retry-after", "1")] if status == 429 else []
+    return [("x-request-id", f"req_{identity}"), *again]
+
+
+def openai_refusal(refused: RequestRefused) -> bytes:
+    """The body of this vendor's errors, whichever of its two APIs was asked."""
+    fallback = (
+        "server_error" if refused.status >= 500 else "invalid_request_error",
+        None,
+        f"Error {refused.status}. (The demo model was asked for this.)",
+    )
+    kind, code, words = _USUAL.get(refused.status, fallback)
+    return line(_error(refused.message or words, kind, param=refused.param, code=refused.code or code)) + b"\n"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,33 +123,35 @@ class OpenAIWriter:
         """Why it ended, the usage if it was asked for, and `[DONE]`."""
         data = self._chunk({}, finish=_FINISH[ended.stop])
         if self.asked.with_usage:
-            data += _event({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(ended)})
+            data += event({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(ended)})
         return data + b"data: [DONE]\n\n"
 
     def failure(self, message: str) -> bytes:
         """An error event."""
-        return _event(_error(message, "server_error", param=None, code=None))
+        return event(_error(message, "server_error", param=None, code=None))
 
     def whole(self, pieces: Sequence[Piece], ended: Ended) -> bytes:
         """A `chat.completion`."""
-        calls: list[JSON] = []
-        for begun in (piece for piece in pieces if isinstance(piece, CallBegun)):
-            fragments = (piece.text for piece in pieces if isinstance(piece, Fragment) and piece.index == begun.index)
-            function: JSON = {"name": begun.name, "arguments": "".join(fragments)}
-            calls.append({"id": self._call_id(begun.index), "type": "function", "function": function})
-        text = "".join(piece.text for piece in pieces if isinstance(piece, Said))
-        thinking = "".join(piece.text for piece in pieces if isinstance(piece, Thought))
+        said = gathered(pieces)
+        calls: list[JSON] = [
+            {
+                "id": self._call_id(call.index),
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in said.calls
+        ]
         message: dict[str, JSON] = {
             "role": "assistant",
-            "content": text if text or not calls else None,
+            "content": said.text if said.text or not calls else None,
             "refusal": None,
         }
-        if thinking:
-            message["reasoning_content"] = thinking
+        if said.thinking:
+            message["reasoning_content"] = said.thinking
         if calls:
             message["tool_calls"] = calls
         choice: JSON = {"index": 0, "message": message, "logprobs": None, "finish_reason": _FINISH[ended.stop]}
-        return _line({**self._head("chat.completion"), "choices": [choice], "usage": self._usage(ended)})
+        return line({**self._head("chat.completion"), "choices": [choice], "usage": self._usage(ended)})
 
     def _call_id(self, index: int) -> str:
         return f"call_{self.identity}{index:02d}"
@@ -151,30 +170,17 @@ class OpenAIWriter:
         chunk: dict[str, JSON] = {**self._head("chat.completion.chunk"), "choices": [choice]}
         if self.asked.with_usage:
             chunk["usage"] = None
-        return _event(chunk)
+        return event(chunk)
 
     def _usage(self, ended: Ended) -> JSON:
         return {
             "prompt_tokens": self.asked.prompt_tokens,
             "completion_tokens": ended.tokens,
             "total_tokens": self.asked.prompt_tokens + ended.tokens,
-            "prompt_tokens_details": {"cached_tokens": 0},
+            "prompt_tokens_details": {"cached_tokens": self.asked.cached_tokens},
             "completion_tokens_details": {"reasoning_tokens": ended.thinking_tokens},
         }
 
 
 def _error(message: str, kind: str, *, param: str | None, code: str | None) -> JSON:
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
-
-
-def _event(value: JSON) -> bytes:
-    return b"data: " + _line(value) + b"\n\n"
-
-
-def _line(value: JSON) -> bytes:
-    # A lone surrogate that a request brought in goes out escaped, as it came.
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()

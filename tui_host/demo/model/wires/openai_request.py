@@ -11,15 +11,18 @@ from tui_host.demo.model.conversation import (
     Conversation,
     Message,
     SystemSaid,
+    Thinking,
     Tool,
     ToolSaid,
     UserSaid,
 )
 from tui_host.demo.model.narrow import is_array, is_object
-from tui_host.demo.model.tokens import estimate
+from tui_host.demo.model.tokens import estimate, repeated
+from tui_host.demo.model.wires.reading import parameters, parse
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def read_request(body: bytes) -> Asked:
@@ -28,7 +31,7 @@ def read_request(body: bytes) -> Asked:
     Raises:
         RequestRefused: With the status 400 and the vendor's kind of words.
     """
-    request = _parse(body)
+    request = parse(body)
     model = request.get("model")
     if not isinstance(model, str) or not model:
         raise _bad("you must provide a model parameter", "model")
@@ -42,17 +45,22 @@ def read_request(body: bytes) -> Asked:
     if choice not in ("auto", "none", None):
         raise _bad("The demo model follows its own rules: 'tool_choice' may be 'auto' or 'none'.", "tool_choice")
     tools = _tools(request)
+    messages = _messages(request)
+    prompt_tokens = estimate(body.decode("utf-8", "replace"))
     return Asked(
         conversation=Conversation(
-            messages=_messages(request),
+            messages=messages,
             tools=() if choice == "none" else tools,
             parallel=_flag(request, "parallel_tool_calls", default=True),
+            thinking=thinking_of(request.get("reasoning_effort"), "reasoning_effort"),
         ),
         model=model,
         is_streamed=is_streamed,
         with_usage=is_object(options) and _flag(options, "include_usage", default=False),
         most_tokens=_limit(request),
-        prompt_tokens=estimate(body.decode("utf-8", "replace")),
+        prompt_tokens=prompt_tokens,
+        cached_tokens=min(prompt_tokens, repeated(messages)),
+        stops=_stops(request),
     )
 
 
@@ -60,14 +68,25 @@ def _bad(message: str, param: str | None = None, code: str | None = None) -> Req
     return RequestRefused(status=400, message=message, param=param, code=code)
 
 
-def _parse(body: bytes) -> dict[str, object]:
-    try:
-        request: object = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise _bad(f"We could not parse the JSON body of your request. ({error})") from error
-    if not is_object(request):
-        raise _bad("The body of the request must be a JSON object.")
-    return request
+def thinking_of(effort: object, param: str) -> Thinking:
+    """Whether the request wants it thought: any effort but `none`. Raises `RequestRefused`."""
+    if effort is None:
+        return "asked"
+    if effort not in _EFFORTS:
+        listed = ", ".join(f"'{name}'" for name in _EFFORTS)
+        raise _bad(f"Invalid value for '{param}'. Supported values are: {listed}.", param, "invalid_value")
+    return "never" if effort == "none" else "always"
+
+
+def _stops(request: dict[str, object]) -> tuple[str, ...]:
+    stop = request.get("stop")
+    values = [] if stop is None else stop if is_array(stop) else [stop]
+    texts = tuple(value for value in values if isinstance(value, str))
+    if len(texts) != len(values):
+        raise _type_error("stop", "a string or an array of strings", stop)
+    if len(texts) > 4:
+        raise _bad("Invalid 'stop': array too long. Expected an array with maximum length 4.", "stop")
+    return texts
 
 
 def _flag(values: dict[str, object], name: str, *, default: bool) -> bool:
@@ -139,13 +158,7 @@ def _parameters(schema: object, name: str, path: str) -> tuple[dict[str, str], t
             path,
             "invalid_function_parameters",
         )
-    properties = schema.get("properties")
-    required = schema.get("required")
-    types: dict[str, str] = {}
-    for parameter, definition in (properties if is_object(properties) else {}).items():
-        kind = definition.get("type") if is_object(definition) else None
-        types[parameter] = kind if isinstance(kind, str) else ""
-    return types, tuple(item for item in (required if is_array(required) else []) if isinstance(item, str))
+    return parameters(schema)
 
 
 def _messages(request: dict[str, object]) -> tuple[Message, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tui_host.demo.model.conversation import Conversation
+from tui_host.demo.model.http import Request
 from tui_host.demo.model.plan import Ended, Piece
+from tui_host.errors import JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,10 @@ class Asked:
         with_usage: Whether a stream tells the usage.
         most_tokens: The most tokens that the answer may have, None for no limit.
         prompt_tokens: Estimated tokens of the request.
+        cached_tokens: Those of them that a cache would hold.
+        stops: Where the text of the answer ends before it has them.
+        shows_thinking: Whether what was thought is told in words.
+        options: What else of the request the response follows or repeats, by the vendor's names.
     """
 
     conversation: Conversation
@@ -28,6 +34,10 @@ class Asked:
     with_usage: bool
     most_tokens: int | None
     prompt_tokens: int
+    cached_tokens: int = 0
+    stops: tuple[str, ...] = ()
+    shows_thinking: bool = True
+    options: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,15 +89,19 @@ class ResponseWriter(Protocol):
 class Wire(Protocol):
     """One vendor's API."""
 
-    def read(self, body: bytes) -> Asked:
-        """A request's body, checked as the vendor would.
+    def read(self, request: Request) -> Asked:
+        """A request, checked as the vendor would.
 
         Raises:
             RequestRefused: The vendor would refuse it.
         """
         ...
 
-    def refusal(self, refused: RequestRefused) -> bytes:
+    def headers(self, identity: str, status: int) -> list[tuple[str, str]]:
+        """What a response carries besides what describes its body: under which id it is known, when to come again."""
+        ...
+
+    def refusal(self, refused: RequestRefused, *, identity: str = "") -> bytes:
         """The body of an HTTP error."""
         ...
 
