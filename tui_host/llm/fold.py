@@ -206,6 +206,9 @@ class Fold:
         call = self._calls.get(event.index)
         if call is None or call.is_cut:
             return
+        if event.anew:
+            call.pieces.clear()
+            call.size = 0
         call.size += len(event.text)
         if call.size > MOST_ARGUMENTS:
             call.is_cut = True  # what is kept is no complete JSON any more, so it cannot be run by mistake

@@ -309,12 +309,13 @@ class QuestionAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallArguments:
-    """More of a call's arguments, as the model wrote them."""
+    """More of a call's arguments, as the model wrote them; `anew` where these are all, whatever came before."""
 
     index: int
     text: str
     start: int
     end: int
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

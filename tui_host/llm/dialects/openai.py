@@ -10,6 +10,7 @@ from tui_host.llm.dialects.listed import names_in
 from tui_host.llm.dialects.openai_forms import ECHOED
 from tui_host.llm.dialects.openai_outline import outline_of
 from tui_host.llm.dialects.openai_read import Chunks
+from tui_host.llm.dialects.openai_service import AZURE, HEADERS, LONGEST_ID, credential_headers, image_url, path_of
 from tui_host.llm.faults import refusal
 from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
@@ -18,9 +19,8 @@ from tui_host.llm.outline import Outline
 from tui_host.llm.writing import CallIds, arguments_text, json_bytes, object_schema, text_of
 from tui_host.settings.secrets import Secret
 
-_LONGEST_ID = 64
 _MOST_STOPS = 4
-_NEW_NAME = ("openai", "azure")
+_NEW_NAME = ("openai", AZURE)
 """The services that know `max_completion_tokens`, which all others are not sure to know."""
 
 
@@ -49,18 +49,14 @@ class OpenAI:
         body["messages"] = _Writer(ask, target.provider).messages()
         body |= {name: value for name, value in ask.extra if name in {"tools", "messages"}}
         return WireRequest(
-            path=_path("chat/completions", target),
+            path=path_of("chat/completions", target),
             body=json_bytes(body),
-            headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
+            headers=HEADERS,
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """A bearer token; Azure has a header of its own for its keys."""
-        if secret is None:
-            return ()
-        if target.service == "azure":
-            return (("api-key", secret.reveal()),)
-        return (("Authorization", f"Bearer {secret.reveal()}"),)
+        """The credential."""
+        return credential_headers(secret, target)
 
     def decoder(self, content_type: str) -> BodyDecoder:
         """A reader for one response."""
@@ -77,10 +73,6 @@ class OpenAI:
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names in a list of models, in the provider's order."""
         return names_in(body)
-
-
-def _path(path: str, target: Target) -> str:
-    return f"{path}?api-version={target.api_version}" if target.service == "azure" and target.api_version else path
 
 
 def _options(ask: Ask, service: str) -> dict[str, JSON]:
@@ -111,7 +103,7 @@ class _Writer:
     def __init__(self, ask: Ask, provider: str) -> None:
         self._ask = ask
         self._provider = provider
-        self._ids = CallIds(_LONGEST_ID)
+        self._ids = CallIds(LONGEST_ID)
         parts = [part for message in ask.messages for part in message.parts]
         # Once there are calls, DeepSeek refuses a conversation in which the thinking is not given back; before, nobody reads it.
         self._echoes = any(isinstance(part, ToolCall) for part in parts) and any(map(self._is_echo, parts))
@@ -185,4 +177,4 @@ def _content(parts: Sequence[object]) -> JSON:
 
 
 def _image(image: Image) -> JSON:
-    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}", "detail": "auto"}}
+    return {"type": "image_url", "image_url": {"url": image_url(image), "detail": "auto"}}

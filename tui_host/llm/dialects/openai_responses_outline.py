@@ -1,0 +1,85 @@
+"""A Responses request as a tree of parts, read out of its bytes: ours, or another host's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tui_host.llm.jsonspans import Node, spans
+from tui_host.llm.outline import Outline, Part
+from tui_host.llm.outlining import ROLES, PartReader, members_of
+
+_WALKED = ("tools", "input", "content", "output", "summary", "function")
+_IMAGES = ("input_image", "input_file")
+
+
+def outline_of(body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
+    """The tree; None if the body is no JSON object.
+
+    Args:
+        body: The exact bytes.
+        names: Server and tool for each name that the model sees.
+    """
+    root = spans(body, walk=_WALKED)
+    if root is None or root.kind != "object":
+        return None
+    reading = _Reading(body, names)
+    return Outline(body=body, parts=tuple(reading.member(key, name, node) for key, name, node in members_of(root)))
+
+
+class _Reading(PartReader):
+    def member(self, key: str, name: str, node: Node) -> Part:
+        """A member of the body."""
+        if name == "tools" and node.kind == "array":
+            return self.list_of(node, key, "tools", self.tools(node.elements, key, within="", schema=("parameters",)))
+        if name == "input" and node.kind == "array":
+            children = tuple(self._item(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
+            return self.list_of(node, key, "messages", children)
+        if name == "input":
+            return self.message(node, key, "user", [], self.shown(node))
+        if name == "instructions":
+            return self.message(node, key, "system", [], self.shown(node))
+        return self.option(node, key, name)
+
+    def _item(self, node: Node, key: str) -> Part:
+        kind = self.text(node.get("type"))
+        if kind == "function_call":
+            name, wire_id = self.text(node.get("name")), self.text(node.get("call_id"))
+            return self.call(node, key, name, node.get("arguments"), wire_id)
+        if kind == "function_call_output":
+            return self._result(node, key)
+        if kind == "reasoning":
+            return replace(self.part(node, key, "thinking"), origin="model", preview=self._thought(node))
+        role = self.text(node.get("role"))
+        if kind not in {"", "message"} and not role:
+            return replace(self.part(node, key, "message", kind), origin="model")
+        content = node.get("content")
+        if content is None or content.kind != "array":
+            return self.message(node, key, role, [], self.shown(content))
+        pieces = [self._piece(each, f"{key}/{n}", ROLES.get(role, "")) for n, each in enumerate(content.elements)]
+        is_plain = len(pieces) == 1 and pieces[0].kind == "text"
+        return self.message(node, key, role, [] if is_plain else pieces, pieces[0].preview if is_plain else "")
+
+    def _result(self, node: Node, key: str) -> Part:
+        name, output = self.called(self.text(node.get("call_id"))), node.get("output")
+        part = self.result(node, key, name, output)
+        if output is None or output.kind != "array":
+            return part
+        inner = [self._piece(each, f"{key}/{n}", part.origin) for n, each in enumerate(output.elements)]
+        words = next((child.preview for child in inner if child.preview), "")
+        return replace(part, preview=words, children=tuple(inner) if len(inner) > 1 else ())
+
+    def _piece(self, node: Node, key: str, origin: str) -> Part:
+        kind = self.text(node.get("type"))
+        if kind in _IMAGES:
+            return replace(self.part(node, key, "image"), origin=origin, preview="")
+        part = self.part(node, key, "text", kind or "text")
+        text = node.get("text") or node.get("refusal")
+        return replace(part, origin=origin, preview=self.shown(text) if text is not None else part.preview)
+
+    def _thought(self, node: Node) -> str:
+        """What is readable of a thought."""
+        told = [
+            part for name in ("summary", "content") if (each := node.get(name)) is not None for part in each.elements
+        ]
+        return next((self.shown(part.get("text")) for part in told if part.get("text") is not None), "")
