@@ -17,7 +17,7 @@ class Native:
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """The messages with one result for every call, directly after it: vendors refuse anything else."""
-        return Prepared(messages=tuple(_answered(messages)), tools=tuple(tools))
+        return Prepared(messages=tuple(answered(messages)), tools=tuple(tools))
 
     def reader(self, tools: Sequence[ToolSpec]) -> _Identity:
         """Nothing is to be read out of the text."""
@@ -33,6 +33,11 @@ class Native:
         text = "".join(part.text for part in message.parts if isinstance(part, Text))
         return text or None
 
+    def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
+        """A word on it: calls are the vendor's to read, so there is no form to show."""
+        del tools
+        return f"Your call could not be read: {'; '.join(reasons)}. Nothing was run."
+
 
 class _Identity:
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
@@ -42,7 +47,8 @@ class _Identity:
         return []
 
 
-def _answered(messages: Sequence[Message]) -> list[Message]:
+def answered(messages: Sequence[Message]) -> list[Message]:
+    """The messages with one message of results directly behind each that asks for calls."""
     results = {
         part.call.id: part
         for message in messages

@@ -27,6 +27,23 @@ class Injected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A result's place in the text of a message, for protocols that tell results in words.
+
+    Attributes:
+        call: The id of the call whose result it is.
+        message: The message's place in `Prepared.messages`.
+        start: First character of the result in the message's text.
+        end: One past its last.
+    """
+
+    call: str
+    message: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """The conversation as it goes to the dialect.
 
@@ -35,12 +52,14 @@ class Prepared:
         tools: What the vendor's own function calling is told of; empty for protocols of plain text.
         stop_sequences: Where the answer should end.
         injected: What was put in, for the inspector.
+        told: Where the results stand, oldest first; empty where they are messages of their own.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     stop_sequences: tuple[str, ...] = ()
     injected: tuple[Injected, ...] = ()
+    told: tuple[Told, ...] = ()
 
 
 class Reader(Protocol):
@@ -77,4 +96,8 @@ class ToolProtocol(Protocol):
 
     def answer(self, message: Message) -> str | None:
         """What counts as the answer in a turn's last message; None if there is none."""
+        ...
+
+    def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
+        """What the model is told of an answer whose calls cannot be read: what was wrong, and the exact form."""
         ...

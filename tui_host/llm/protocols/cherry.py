@@ -1,0 +1,87 @@
+"""`cherry`: Cherry Studio's `<tool_use>`, several calls in one answer. Source: tool-protocols.md, section 3."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from typing_extensions import override
+
+from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
+from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, element, outside_strings, read_arguments
+from tui_host.llm.protocols.plain import Plain, Words, result_text
+from tui_host.llm.protocols.tags import TagReader
+
+TAG = "tool_use"
+
+
+class CherryGrammar:
+    """`<tool_use><name>…</name><arguments>{…}</arguments></tool_use>`."""
+
+    tags: Mapping[str, Sequence[str]] = {TAG: ("<name>", "<arguments>")}
+    several: bool = True
+
+    def closes(self, tag: str, inside: str) -> bool:
+        """Whether the arguments have ended, if they have begun."""
+        del tag
+        start = inside.find("<arguments>")
+        return start < 0 or outside_strings(inside, "</arguments>", start) >= 0
+
+    def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
+        """The call."""
+        del tag, tools
+        name = element(inside, "name")
+        if name is None or not name[0]:
+            return Broken(reason="there is no <name> in it")
+        arguments = element(inside, "arguments", holds_json=True)
+        if arguments is None:
+            return Broken(reason=f"the call of {name[0]} has no <arguments> that end with </arguments>")
+        read = read_arguments(arguments[0])
+        return (
+            Broken(reason=f"{name[0]}: {read.reason}")
+            if isinstance(read, Broken)
+            else ReadCall(name=name[0], arguments=read)
+        )
+
+
+class Cherry(Plain):
+    """Calls and results between tags, several at once."""
+
+    name: str = "cherry"
+    stops: tuple[str, ...] = ("<tool_use_result>",)
+
+    @override
+    def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
+        """A reader for one answer."""
+        return TagReader(CherryGrammar(), tools)
+
+    @override
+    def tool_list(self, tools: Sequence[ToolSpec]) -> str:
+        """Name, description and schema of each, between tags."""
+        found = [
+            f"<tool>\n  <name>{tool.name}</name>\n  <description>{tool.description}</description>\n"
+            f"  <arguments>\n    {json.dumps(tool.schema, ensure_ascii=False, separators=(',', ':'))}\n  </arguments>\n</tool>"
+            for tool in tools
+        ]
+        return "<tools>\n\n" + "\n\n".join(found) + "\n\n</tools>"
+
+    @override
+    def call_words(self, call: ToolCall) -> str:
+        """The call between its tags."""
+        return f"<{TAG}>\n  <name>{call.name}</name>\n  <arguments>{call.arguments}</arguments>\n</{TAG}>"
+
+    @override
+    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+        """An element for each, in the order of the calls: what Cherry's prompt promises (its program has sent other forms)."""
+        for number, result in enumerate(results):
+            words.add("\n" if number else "")
+            words.add(f"<tool_use_result>\n  <name>{result.call.name}</name>\n  <result>", "frames a result")
+            words.tell(result.call.id, result_text(result))
+            words.add("</result>\n</tool_use_result>", "frames a result")
+
+    @override
+    def form(self, tool: ToolSpec | None) -> str:
+        """A call, and the schema of its arguments."""
+        name = tool.name if tool is not None else "NAME"
+        schema = f"\n\nwith arguments by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
+        return f'<{TAG}>\n  <name>{name}</name>\n  <arguments>{{"key": "value"}}</arguments>\n</{TAG}>{schema}'

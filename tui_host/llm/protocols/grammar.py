@@ -1,0 +1,127 @@
+"""What a tool protocol's grammar reads out of a block of text. Source: tool-protocols.md, section 1."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from tui_host.errors import JSON
+from tui_host.llm.messages import ToolSpec
+
+_AROUND = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCall:
+    """A call: the name by which the model was told of the tool, the arguments as it wrote them."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadText:
+    """A text that is the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadQuestion:
+    """A question to the person, with the answers that the model proposes."""
+
+    text: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """Meant as a call, and none that can be run: what is wrong, for the model."""
+
+    reason: str
+
+
+Read: TypeAlias = ReadCall | ReadText | ReadQuestion | Broken
+
+
+class TagGrammar(Protocol):
+    """A grammar whose calls stand between tags."""
+
+    @property
+    def tags(self) -> Mapping[str, Sequence[str]]:
+        """The tags' names, each with what may follow its opening (white space apart): anything else makes it text."""
+        ...
+
+    @property
+    def several(self) -> bool:
+        """Whether an answer may hold more than one."""
+        ...
+
+    def closes(self, tag: str, inside: str) -> bool:
+        """Whether the closing tag behind this text is the block's own, not a part of a value."""
+        ...
+
+    def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
+        """What stands between the tags."""
+        ...
+
+
+def outside_strings(text: str, needle: str, start: int = 0) -> int:
+    """Where a text stands in JSON outside its strings, -1 if nowhere: a closing tag may well be part of a value."""
+    is_string = False
+    position = start
+    while position < len(text):
+        if not is_string and text.startswith(needle, position):
+            return position
+        character = text[position]
+        if is_string and character == "\\":
+            position += 1
+        elif character == '"':
+            is_string = not is_string
+        position += 1
+    return -1
+
+
+def read_arguments(text: str) -> str | Broken:
+    """Arguments that are a JSON object, as they were written; else what is wrong with them, and where."""
+    text = text.strip()
+    if not text:
+        return "{}"
+    try:
+        value: JSON = json.loads(text)
+    except json.JSONDecodeError as error:
+        near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
+        return Broken(
+            reason=f"the arguments are not JSON: {error.msg}, line {error.lineno}, column {error.colno}, near {near!r}"
+        )
+    except (ValueError, RecursionError) as error:
+        return Broken(reason=f"the arguments are not JSON: {error}")
+    if not isinstance(value, dict):
+        return Broken(reason=f"the arguments are no JSON object but {text[:_AROUND]!r}")
+    return text
+
+
+def element(text: str, name: str, *, holds_json: bool = False, is_last: bool = False) -> tuple[str, int] | None:
+    """What stands in an element, and where the text goes on behind it; None where there is none.
+
+    Values are taken as they are: no entity is decoded, and any markup may stand in them.
+
+    Args:
+        text: Where to look.
+        name: The element's tag.
+        holds_json: A closing tag inside a JSON string is part of the value.
+        is_last: The value ends at the last closing tag: it may hold anything.
+    """
+    opening, closing = f"<{name}>", f"</{name}>"
+    start = text.find(opening)
+    if start < 0:
+        return None
+    start += len(opening)
+    if holds_json:
+        end = outside_strings(text, closing, start)
+        end = end if end >= 0 else text.find(closing, start)
+    else:
+        end = text.rfind(closing, start) if is_last else text.find(closing, start)
+    return None if end < 0 else (text[start:end].strip(), end + len(closing))

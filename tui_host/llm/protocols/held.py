@@ -1,0 +1,53 @@
+"""Text of an answer that is still to be looked at, with the bytes of the response that each piece came with."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from tui_host.llm.messages import TextDelta
+
+
+class Held:
+    """A buffer of text deltas: looked at as one text, given out piece by piece, in linear time."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._new: list[str] = []
+        self._pieces: deque[TextDelta] = deque()
+        self._last = (0, 0)
+
+    @property
+    def text(self) -> str:
+        """What is held now, as one text: joined when it is looked at, so look only when there is a reason."""
+        if self._new:
+            self._text = "".join((self._text, *self._new))
+            self._new.clear()
+        return self._text
+
+    def add(self, delta: TextDelta) -> None:
+        """Hold more."""
+        if delta.text:
+            self._new.append(delta.text)
+            self._pieces.append(delta)
+
+    def take(self, size: int) -> list[TextDelta]:
+        """Give out the first characters; a piece that is cut keeps its bytes on both sides."""
+        found: list[TextDelta] = []
+        left = min(size, len(self.text))
+        self._text = self.text[left:]
+        while left:
+            piece = self._pieces.popleft()
+            self._last = (piece.start, piece.end)
+            if len(piece.text) > left:
+                rest = TextDelta(text=piece.text[left:], start=piece.start, end=piece.end)
+                self._pieces.appendleft(rest)
+                piece = TextDelta(text=piece.text[:left], start=piece.start, end=piece.end)
+            left -= len(piece.text)
+            found.append(piece)
+        return found
+
+    def cut(self, size: int) -> tuple[str, int, int]:
+        """The same as one text, with its first byte and one past its last."""
+        found = self.take(size)
+        start, end = (found[0].start, found[-1].end) if found else self._last
+        return "".join(piece.text for piece in found), start, end

@@ -1,0 +1,103 @@
+"""`hermes`: `<tool_call>{…}</tool_call>`, as open-weight models are trained on. Source: tool-protocols.md, section 6."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from typing_extensions import override
+
+from tui_host.errors import JSON
+from tui_host.llm.jsonspans import spans
+from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
+from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, outside_strings, read_arguments
+from tui_host.llm.protocols.plain import Plain, Words, result_text
+from tui_host.llm.protocols.tags import TagReader
+
+TAG = "tool_call"
+
+
+class HermesGrammar:
+    """One JSON object with `name` and `arguments` between the tags."""
+
+    tags: Mapping[str, Sequence[str]] = {TAG: ("{", "<function=")}
+    several: bool = True
+
+    def closes(self, tag: str, inside: str) -> bool:
+        """Whether the tag stands outside the object's strings."""
+        del tag
+        return outside_strings(f"{inside}\0", "\0") >= 0
+
+    def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
+        """The call; its arguments as they stand in the object, byte for byte."""
+        del tag, tools
+        text = inside.strip()
+        if text.startswith("<function="):
+            return Broken(reason="this is the form <function=…><parameter=…>; write a JSON object between the tags")
+        whole = read_arguments(text)
+        if isinstance(whole, Broken):
+            return Broken(reason=whole.reason.replace("the arguments are", "what stands between the tags is", 1))
+        body = whole.encode("utf-8", "replace")
+        root = spans(body)
+        node = root.get("arguments") or root.get("parameters") if root is not None else None
+        name = root.get("name") if root is not None else None
+        called = name.text(body) if name is not None else ""
+        if not called:
+            return Broken(reason='there is no "name" in it')
+        if node is None:
+            return Broken(reason=f'the call of {called} has no "arguments"')
+        # A string that holds the object is decoded, once.
+        written = node.text(body) if node.kind == "string" else body[node.start : node.end].decode()
+        read = read_arguments(written)
+        return (
+            Broken(reason=f"{called}: {read.reason}")
+            if isinstance(read, Broken)
+            else ReadCall(name=called, arguments=read)
+        )
+
+
+class Hermes(Plain):
+    """Calls as JSON between tags, several at once."""
+
+    name: str = "hermes"
+    stops: tuple[str, ...] = ("<tool_response>",)
+
+    @override
+    def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
+        """A reader for one answer."""
+        return TagReader(HermesGrammar(), tools)
+
+    @override
+    def tool_list(self, tools: Sequence[ToolSpec]) -> str:
+        """A function a line, as in the vendors' API."""
+        return "<tools>\n" + "\n".join(_json(_function(tool)) for tool in tools) + "\n</tools>"
+
+    @override
+    def call_words(self, call: ToolCall) -> str:
+        """The call between its tags."""
+        return f'<{TAG}>\n{{"name": {_json(call.name)}, "arguments": {call.arguments.strip() or "{}"}}}\n</{TAG}>'
+
+    @override
+    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+        """An object for each, in the order of the calls, with the name: nothing else tells parallel ones apart."""
+        for number, result in enumerate(results):
+            words.add("\n" if number else "")
+            words.add(f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": ', "frames a result")
+            words.tell(result.call.id, _json(result_text(result)))
+            words.add("}\n</tool_response>", "frames a result")
+
+    @override
+    def form(self, tool: ToolSpec | None) -> str:
+        """A call, and the schema of its arguments."""
+        name = _json(tool.name if tool is not None else "NAME")
+        schema = f"\n\nwith arguments by this schema: {_json(tool.schema)}" if tool else ""
+        return f'<{TAG}>\n{{"name": {name}, "arguments": {{"key": "value"}}}}\n</{TAG}>{schema}'
+
+
+def _function(tool: ToolSpec) -> JSON:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", "function": function}
+
+
+def _json(value: JSON) -> str:
+    return json.dumps(value, ensure_ascii=False)

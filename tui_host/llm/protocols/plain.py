@@ -1,0 +1,175 @@
+"""What the tool protocols of plain text share: the prompt, the history in words, and where in it everything stands.
+
+No tool is told to the vendor's API: the system prompt teaches the grammar and lists the tools, results go back as a user's
+message. So they work with every model. Source: tool-protocols.md, section 1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tui_host.llm.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.protocols.native import answered
+from tui_host.llm.protocols.protocol import Injected, Prepared, Reader, Told
+
+TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
+"""What a template holds in the place of the list of tools, and of the person's own system prompt."""
+
+
+@dataclass(slots=True)
+class Words:
+    """A text while it is put together, with the places of what matters in it."""
+
+    text: str = ""
+    injected: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+    told: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
+
+    def add(self, text: str, injected: str = "") -> None:
+        """More of it; `injected` says what it is for, where the tool protocol puts it in."""
+        start = len(self.text)
+        self.text += text
+        if injected and text:
+            self.injected.append((start, len(self.text), injected))
+
+    def tell(self, call: str, text: str) -> None:
+        """A call's result."""
+        start = len(self.text)
+        self.text += text
+        self.told.append((call, start, len(self.text)))
+
+
+class Plain(ABC):
+    """A tool protocol of plain text.
+
+    Args:
+        template: The system prompt, with `{tools}` and `{instructions}` in it.
+    """
+
+    name: str
+    stops: tuple[str, ...] = ()
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+
+    @abstractmethod
+    def reader(self, tools: Sequence[ToolSpec]) -> Reader:
+        """A reader for one answer."""
+
+    @abstractmethod
+    def tool_list(self, tools: Sequence[ToolSpec]) -> str:
+        """The tools as the prompt lists them."""
+
+    @abstractmethod
+    def call_words(self, call: ToolCall) -> str:
+        """A call in the protocol's grammar, for one that was asked for in another."""
+
+    @abstractmethod
+    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+        """The results of one step, as the model is told them."""
+
+    @abstractmethod
+    def form(self, tool: ToolSpec | None) -> str:
+        """The exact form of a call, for this tool or any."""
+
+    def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
+        """The conversation in words; the first message is the prompt."""
+        words: list[Words] = [self._system(messages, tools)]
+        found: list[Message] = [Message(role="system", parts=(Text(text=words[0].text),), source="host")]
+        spoken = [message for message in answered(messages) if message.role != "system"]
+        for message in spoken:
+            said = Words()
+            found.append(self._message(message, said, is_first=len(found) == 1))
+            words.append(said)
+        return Prepared(
+            messages=tuple(found),
+            stop_sequences=self.stops,
+            injected=tuple(
+                Injected(message=number, start=start, end=end, words=what)
+                for number, each in enumerate(words)
+                for start, end, what in each.injected
+            ),
+            told=tuple(
+                Told(call=call, message=number, start=start, end=end)
+                for number, each in enumerate(words)
+                for call, start, end in each.told
+            ),
+        )
+
+    def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
+        """One message of the role `tool`: it is put into words when it is sent, so a session may change its protocol."""
+        return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
+
+    def answer(self, message: Message) -> str | None:
+        """What a tag gave as the answer, else the text."""
+        texts = [part for part in message.parts if isinstance(part, Text)]
+        given = [part for part in texts if part.written]
+        return "".join(part.text for part in given or texts) or None
+
+    def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
+        """What was wrong, the exact form, and that nothing was run."""
+        named = next((tool for tool in tools if any(tool.name in reason for reason in reasons)), None)
+        wrong = "; ".join(dict.fromkeys(reasons))
+        return f"Your call could not be read: {wrong}. Nothing was run. The exact form is:\n\n{self.form(named)}"
+
+    def user_words(self, words: Words, text: str, *, is_first: bool) -> None:
+        """What the person said; some protocols put it into a frame."""
+        del is_first
+        words.add(text)
+
+    def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Words:
+        own = "\n\n".join(_text(message.parts) for message in messages if message.role == "system")
+        words = Words()
+        rest = self._template.strip()
+        while rest:
+            at = {each: place for each in (TOOLS, INSTRUCTIONS) if (place := rest.find(each)) >= 0}
+            if not at:
+                words.add(rest, "teaches the tool protocol")
+                break
+            next_one = min(at, key=lambda each: at[each])
+            before, _, rest = rest.partition(next_one)
+            words.add(before, "teaches the tool protocol")
+            if next_one == TOOLS:
+                words.add(self.tool_list(tools), "lists the tools")
+            else:
+                words.add(own)
+        return words
+
+    def _message(self, message: Message, words: Words, *, is_first: bool) -> Message:
+        match message.role:
+            case "assistant":
+                return self._assistant(message, words)
+            case "tool":
+                results = [part for part in message.parts if isinstance(part, ToolResult)]
+                self.result_words(words, results)
+                images = tuple(part for result in results for part in result.content if isinstance(part, Image))
+                return Message(role="user", parts=(Text(text=words.text), *images), turn=message.turn, source="host")
+            case _:
+                self.user_words(words, _text(message.parts), is_first=is_first)
+                more = tuple(part for part in message.parts if isinstance(part, Image))
+                return replace(message, parts=(Text(text=words.text), *more))
+
+    def _assistant(self, message: Message, words: Words) -> Message:
+        """The model's own words, up to the end of its last call."""
+        thoughts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, Thinking):
+                thoughts.append(part)
+            elif isinstance(part, Text):
+                words.add(part.written or part.text)
+            elif isinstance(part, ToolCall):
+                before = "" if not words.text or words.text.endswith("\n") else "\n"
+                words.add(before + (part.written or self.call_words(part)))
+        return replace(message, parts=(*thoughts, Text(text=words.text)))
+
+
+def result_text(result: ToolResult) -> str:
+    """A result in words; images stand behind the text of the same message."""
+    return "\n\n".join(
+        block.text if isinstance(block, Text) else f"[image: {block.media_type}]" for block in result.content
+    )
+
+
+def _text(parts: Sequence[object]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))
