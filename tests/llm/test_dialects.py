@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.llm.recorded import anthropic, ollama, openai
+from tests.llm.recorded import anthropic, gemini, ollama, openai, openai_responses
 from tests.llm.recorded.asks import NAMES, PHOTO, PIXEL, TOOLS, answered, asks, calls_of, loop, pictures, user
 from tests.llm.recorded.case import TEXT, Case, Recorded
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, forms, means, said
@@ -34,7 +34,9 @@ from tui_host.llm.messages import (
 from tui_host.llm.outline import Part, PartKind
 from tui_host.llm.writing import arguments_object
 
-EVERY: Mapping[str, Recorded] = {each.RECORDED.dialect: each.RECORDED for each in (openai, anthropic, ollama)}
+EVERY: Mapping[str, Recorded] = {
+    each.RECORDED.dialect: each.RECORDED for each in (openai, openai_responses, anthropic, gemini, ollama)
+}
 TARGET = Target(provider=PROVIDER)
 GOLDEN = Path(__file__).parent.parent / "golden" / "requests"
 
@@ -144,7 +146,8 @@ def _words_of(event: ModelEvent) -> list[str]:
         case Failed():
             return [event.message]
         case UsageReported():
-            return [str(count) for count in (event.usage.output_total,) if count is not None]
+            count = event.usage.reasoning or event.usage.output_total  # which one vendor counts in two
+            return [] if count is None else [str(count)]
         case _:
             return []
 

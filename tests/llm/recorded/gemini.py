@@ -94,7 +94,6 @@ RECORDED = Recorded(
         stop="tools",
         vendor="STOP",
         echoes=(
-            text({"text": TEXT[:7]}).replace(b": ", b":"),
             b'{"text":' + text(TEXT[7:]) + b',"thoughtSignature":"c2lnLTE="}',
             b'"args":{"city":"Paris"}},"thoughtSignature":"c2lnLTI="}',
             b'{"text":"","thoughtSignature":"c2lnLTM="}',
@@ -174,15 +173,7 @@ RECORDED = Recorded(
             chunk(call(WEATHER), finish="STOP"),
             ids=("",),
         ),
-        "a list of its chunks": Case(
-            body=LISTED, text=TEXT, calls=(WEATHER, TIME), ids=("", ""), stop="tools", vendor="STOP", usage=USED
-        ),
-        "a list that breaks off": Case(body=LISTED[: LISTED.index(b"\n,")], text=TEXT, stop="cut", usage=USED),
-        "a list with an error at its end": Case(
-            body=b"[" + value(part(TEXT)) + b",\n" + PRETTY_ERROR + b"]", text=TEXT, stop="failed", failure="it broke"
-        ),
         "an error that is no event": Case(body=SAID + PRETTY_ERROR, text=TEXT, stop="failed", failure="it broke"),
-        "a list of an error": Case(body=b"[" + PRETTY_ERROR + b"]", stop="failed", failure="it broke"),
         "a fault of the model": Case(
             body=SAID + chunk(finish="MALFORMED_RESPONSE", finishMessage="it broke"),
             text=TEXT,
@@ -203,3 +194,15 @@ RECORDED = Recorded(
     ),
     refusal=b'[{"error": {"code": 404, "message": "no such model", "status": "NOT_FOUND"}}]',
 )
+
+LISTS = {
+    "a list of its chunks": Case(
+        body=LISTED, text=TEXT, calls=(WEATHER, TIME), ids=("", ""), stop="tools", vendor="STOP", usage=USED
+    ),
+    "a list that breaks off": Case(body=LISTED[: LISTED.index(b"\n,")], text=TEXT, stop="cut", usage=USED),
+    "a list with an error at its end": Case(
+        body=b"[" + value(part(TEXT)) + b",\n" + PRETTY_ERROR + b"]", text=TEXT, stop="failed", failure="it broke"
+    ),
+    "a list of an error": Case(body=b"[" + PRETTY_ERROR + b"]", stop="failed", failure="it broke"),
+}
+"""The stream in the form of one list, as a proxy makes the service send it that drops the query."""

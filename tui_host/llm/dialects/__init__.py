@@ -8,13 +8,17 @@ from types import MappingProxyType
 from tui_host.errors import SettingsError
 from tui_host.llm.dialects.anthropic import Anthropic
 from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.gemini import Gemini
 from tui_host.llm.dialects.ollama import Ollama
 from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.dialects.openai_responses import OpenAIResponses
 
 DIALECTS: Mapping[str, Dialect] = MappingProxyType(
     {
         "openai": OpenAI(),
+        "openai-responses": OpenAIResponses(),
         "anthropic": Anthropic(),
+        "gemini": Gemini(),
         "ollama": Ollama(),
     }
 )
