@@ -7,6 +7,7 @@ from anyio.abc import ByteStream
 from tests.llm.peer import head, peer, saying
 from tui_host.llm.probe import LocalServer, found, local_servers
 
+TAGS = b'{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}'
 LIST = b'{"object":"list","data":[{"id":"qwen3:8b","object":"model"}]}'
 
 
@@ -17,13 +18,20 @@ def test_keys_in_the_environment_are_found_by_their_presets() -> None:
     assert found({}) == ()
 
 
-async def test_a_server_that_lists_models_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "body", "line"),
+    [("ollama", TAGS, b"GET /api/tags HTTP/1.1\r\n"), ("vllm", LIST, b"GET /v1/models HTTP/1.1\r\n")],
+)
+async def test_a_server_that_lists_models_is_found(
+    name: str, body: bytes, line: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tui_host.llm.probe._SECONDS", 10)  # a busy machine takes longer than a start has time for
-    async with peer(saying(head(kind="application/json"), LIST)) as there:
-        servers = await local_servers({"ollama": there.url})
+    async with peer(saying(head(kind="application/json"), body)) as there:
+        url = there.url if name == "vllm" else there.url.removesuffix("/v1")
+        servers = await local_servers({name: url})
 
-    assert servers == (LocalServer(provider="ollama", base_url=there.url, models=("qwen3:8b",)),)
-    assert there.requests[0].startswith(b"GET /v1/models HTTP/1.1\r\n")
+    assert servers == (LocalServer(provider=name, base_url=url, models=("qwen3:8b",)),)
+    assert there.requests[0].startswith(line)
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,52 @@ def test_every_preset_sends_its_key_and_nothing_without_it(name: str) -> None:
     provider = PRESETS[name]
     assert provider.key_variable is not None
 
-    outgoing = model_request(provider, ASK, {provider.key_variable: "k-123"})
+    others = {"AZURE_OPENAI_RESOURCE": "mine"}
 
-    assert ("Authorization", "Bearer k-123") in outgoing.headers
-    assert outgoing.url.endswith("/chat/completions")
+    outgoing = model_request(provider, ASK, {provider.key_variable: "k-123", **others})
+
+    assert [value for _, value in outgoing.headers if value.removeprefix("Bearer ") == "k-123"]
+    assert "k-123" not in outgoing.url
     with pytest.raises(Exception, match=f"{provider.key_variable} is not set"):
-        model_request(provider, ASK, {})
+        model_request(provider, ASK, others)
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "models", "headers"),
+    [
+        (
+            "anthropic",
+            "https://api.anthropic.com/v1/messages",
+            "https://api.anthropic.com/v1/models?limit=1000",
+            {"x-api-key": "k", "anthropic-version": "2026-10-21"},
+        ),
+        ("ollama", "http://127.0.0.1:11434/api/chat", "http://127.0.0.1:11434/api/tags", {}),
+        (
+            "azure",
+            "https://mine.openai.azure.com/openai/v1/chat/completions",
+            "https://mine.openai.azure.com/openai/v1/models",
+            {"api-key": "k"},
+        ),
+        (
+            "openai",
+            "https://api.openai.com/v1/chat/completions",
+            "https://api.openai.com/v1/models",
+            {"Authorization": "Bearer k"},
+        ),
+    ],
+)
+def test_presets_are_asked_where_their_vendors_answer(
+    name: str, url: str, models: str, headers: dict[str, str]
+) -> None:
+    provider = PRESETS[name]
+    environment = {provider.key_variable or "": "k", "AZURE_OPENAI_RESOURCE": "mine"}
+
+    asked, listed = model_request(provider, ASK, environment), models_request(provider, environment)
+
+    assert (asked.url, listed.url) == (url, models)
+    fixed = {"User-Agent", "Accept-Encoding", "Content-Type", "Accept"}
+    assert {key: value for key, value in asked.headers if key not in fixed} == headers
+    assert {key: value for key, value in listed.headers if key not in fixed} == headers
 
 
 def test_the_place_of_a_key_is_named() -> None:

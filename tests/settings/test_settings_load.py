@@ -52,6 +52,15 @@ max = "5GB"
 """
 
 
+def test_a_preset_brings_its_dialect_unless_another_is_written(tmp_path: Path) -> None:
+    text = '[providers.ollama]\ntimeout = 9\n[providers.anthropic]\ndialect = "openai"\n[providers.mine]\nbase_url = "https://e.example"'
+
+    providers = read(tmp_path, text).providers
+
+    assert [providers[name].dialect for name in ("ollama", "anthropic", "mine")] == ["ollama", "openai", "openai"]
+    assert providers["ollama"].base_url == Template(text="http://127.0.0.1:11434")
+
+
 def test_the_contracts_example_is_read_whole(tmp_path: Path) -> None:
     settings = read(tmp_path, CONTRACT)
     assert settings.model == ModelRef(provider="deepseek", model="deepseek-chat")

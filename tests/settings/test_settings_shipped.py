@@ -11,6 +11,7 @@ from tui_host.settings.load import Overrides, load
 from tui_host.settings.paths import shipped
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import DIALECTS, ModelRef
+from tui_host.settings.secrets import resolve
 from tui_host.settings.urls import check_url, is_loopback, split
 
 
@@ -63,7 +64,8 @@ def test_presets_are_safe_addresses_of_a_dialect_that_is_spoken() -> None:
     for name, preset in PRESETS.items():
         assert preset.name == name
         assert preset.dialect in DIALECTS
-        check_url(preset.base_url.text, allow_http=False)
-        local = is_loopback(split(preset.base_url.text).hostname or "")
+        url = resolve(preset.base_url, {"AZURE_OPENAI_RESOURCE": "mine"}, where="").text
+        check_url(url, allow_http=False)
+        local = is_loopback(split(url).hostname or "")
         assert (preset.key_variable is None) == local
         assert preset.label

@@ -9,6 +9,8 @@ from tui_host.settings.presets import PRESETS
 
 _SECONDS = 0.3
 _MOST = 1 << 20
+_LISTS = ((b'"data"', b'"list"'), (b'"models"',))
+"""What stands in a list of models, and in little else."""
 _LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
 
 
@@ -51,7 +53,7 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
     answers: dict[str, LocalServer] = {}
 
     async def ask(name: str, base_url: str) -> None:
-        models = await _models(base_url)
+        models = await _models(base_url, PRESETS[name].dialect)
         if models is not None:
             answers[name] = LocalServer(provider=name, base_url=base_url, models=models)
 
@@ -61,24 +63,25 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
     return tuple(answers[name] for name in addresses if name in answers)
 
 
-async def _models(base_url: str) -> tuple[str, ...] | None:
+async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
     """The names in the list that a model server gives; None for anything else."""
     import ssl
 
     import anyio
     import httpx
 
-    from tui_host.llm.dialects.openai import OpenAI
+    from tui_host.llm.dialects import dialect
     from tui_host.llm.request import join
 
-    body = bytearray()
+    body, speaks = bytearray(), dialect(spoken)
+    url = join(base_url, speaks.models_path, speaks.versions)
     try:
         with anyio.fail_after(2 * _SECONDS):
             # Plain http to this machine: a context without any certificate spares loading them all.
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             async with (
                 httpx.AsyncClient(trust_env=False, verify=context, timeout=_SECONDS) as client,
-                client.stream("GET", join(base_url, "models"), headers={"Accept-Encoding": "identity"}) as response,
+                client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response,
             ):
                 async for piece in response.aiter_raw():
                     body += piece
@@ -86,5 +89,5 @@ async def _models(base_url: str) -> tuple[str, ...] | None:
                         return None
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError):
         return None  # nobody there, or nobody we know
-    is_list = response.status_code == 200 and b'"data"' in body and b'"list"' in body
-    return OpenAI().models(bytes(body)) if is_list else None
+    is_list = response.status_code == 200 and any(all(mark in body for mark in marks) for marks in _LISTS)
+    return speaks.models(bytes(body)) if is_list else None

@@ -6,36 +6,58 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from tui_host.settings.schema import DEMO, DIALECTS, Provider, Template
+from tui_host.settings.schema import DEMO, Dialect, Provider, Template
 
-# name, label, base URL, the variable that holds the key, and a model to start with where one is obvious.
-_TABLE: tuple[tuple[str, str, str, str | None, str | None], ...] = (
-    ("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4.1-mini"),
-    # These two speak Chat Completions beside their own dialects, which will replace them here once they are built.
-    ("anthropic", "Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
+# name, label, dialect, base URL, the variable that holds the key, and a model to start with where one is obvious.
+_TABLE: tuple[tuple[str, str, Dialect, str, str | None, str | None], ...] = (
+    ("openai", "OpenAI", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4.1-mini"),
+    (
+        "azure",
+        "Azure OpenAI",
+        "openai",
+        "https://${AZURE_OPENAI_RESOURCE}.openai.azure.com/openai/v1",
+        "AZURE_OPENAI_API_KEY",
+        None,
+    ),
+    ("anthropic", "Anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
     (
         "gemini",
         "Google Gemini",
+        "openai",
         "https://generativelanguage.googleapis.com/v1beta/openai",
         "GEMINI_API_KEY",
         "gemini-2.5-flash",
     ),
-    ("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", "deepseek-chat"),
-    ("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", "mistral-small-latest"),
-    ("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", None),
-    ("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "openrouter/auto"),
-    ("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", None),
-    ("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", None),
-    ("moonshot", "Moonshot (月之暗面)", "https://api.moonshot.cn/v1", "MOONSHOT_API_KEY", None),
-    ("zhipu", "Zhipu (智谱)", "https://open.bigmodel.cn/api/paas/v4", "ZHIPUAI_API_KEY", None),
-    ("qwen", "Qwen (通义千问)", "https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "qwen-plus"),
-    ("doubao", "Doubao (豆包)", "https://ark.cn-beijing.volces.com/api/v3", "ARK_API_KEY", None),
-    ("siliconflow", "SiliconFlow (硅基流动)", "https://api.siliconflow.cn/v1", "SILICONFLOW_API_KEY", None),
+    ("deepseek", "DeepSeek", "openai", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", "deepseek-chat"),
+    ("mistral", "Mistral", "openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", "mistral-small-latest"),
+    ("groq", "Groq", "openai", "https://api.groq.com/openai/v1", "GROQ_API_KEY", None),
+    ("openrouter", "OpenRouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "openrouter/auto"),
+    ("xai", "xAI", "openai", "https://api.x.ai/v1", "XAI_API_KEY", None),
+    ("together", "Together", "openai", "https://api.together.xyz/v1", "TOGETHER_API_KEY", None),
+    ("moonshot", "Moonshot (月之暗面)", "openai", "https://api.moonshot.cn/v1", "MOONSHOT_API_KEY", None),
+    ("zhipu", "Zhipu (智谱)", "openai", "https://open.bigmodel.cn/api/paas/v4", "ZHIPUAI_API_KEY", None),
+    (
+        "qwen",
+        "Qwen (通义千问)",
+        "openai",
+        "https://dashscope.aliyuncs.com/compatible-mode/v1",
+        "DASHSCOPE_API_KEY",
+        "qwen-plus",
+    ),
+    ("doubao", "Doubao (豆包)", "openai", "https://ark.cn-beijing.volces.com/api/v3", "ARK_API_KEY", None),
+    (
+        "siliconflow",
+        "SiliconFlow (硅基流动)",
+        "openai",
+        "https://api.siliconflow.cn/v1",
+        "SILICONFLOW_API_KEY",
+        None,
+    ),
     # On this machine: no key, and the models are what was pulled or loaded, so they are asked.
-    ("ollama", "Ollama", "http://127.0.0.1:11434/v1", None, None),
-    ("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", None, None),
-    ("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", None, None),
-    ("vllm", "vLLM", "http://127.0.0.1:8000/v1", None, None),
+    ("ollama", "Ollama", "ollama", "http://127.0.0.1:11434", None, None),
+    ("lmstudio", "LM Studio", "openai", "http://127.0.0.1:1234/v1", None, None),
+    ("llamacpp", "llama.cpp", "openai", "http://127.0.0.1:8080/v1", None, None),
+    ("vllm", "vLLM", "openai", "http://127.0.0.1:8000/v1", None, None),
 )
 
 PRESETS: Mapping[str, Provider] = MappingProxyType(
@@ -43,12 +65,13 @@ PRESETS: Mapping[str, Provider] = MappingProxyType(
         name: Provider(
             name=name,
             label=label,
+            dialect=dialect,
             base_url=Template(text=base_url),
             key_variable=variable,
             default_model=model,
             preset=True,
         )
-        for name, label, base_url, variable, model in _TABLE
+        for name, label, dialect, base_url, variable, model in _TABLE
     }
 )
 """By name, in the order to offer them."""
@@ -67,12 +90,14 @@ def service_at(address: str) -> str:
     return next((name for name, preset in PRESETS.items() if urlsplit(preset.base_url.text).netloc == place), "")
 
 
+_SPOKEN: tuple[Dialect, ...] = ("openai",)
+
 DEMO_PROVIDER = Provider(
     name=DEMO,
     label="demo model",
     base_url=Template(text=""),
-    models=DIALECTS,
-    default_model=DIALECTS[0],
+    models=_SPOKEN,
+    default_model=_SPOKEN[0],
     preset=True,
     embedded=True,
 )

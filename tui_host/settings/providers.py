@@ -21,7 +21,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CREDENTIAL_HEADERS = frozenset(
     {"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"}
 )
-_PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completions")
+_PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completions", "/api/chat")
 
 
 def read_provider(name: str, table: Table, environment: Mapping[str, str], folder: Path) -> Provider:
@@ -35,9 +35,9 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
     """
     _check_name(name, table)
     preset = PRESETS.get(name)
-    dialect = table.choice("dialect", DIALECTS, DIALECTS[0])
+    dialect = table.choice("dialect", DIALECTS, preset.dialect if preset else DIALECTS[0])
     allow_http = table.flag("allow_http", default=False)
-    base_url = _base_url(table, preset, allow_http=allow_http)
+    base_url = _base_url(table, preset, dialect, allow_http=allow_http)
     api_key = table.template("api_key", hidden=True)
     if api_key is not None and _holds_a_secret(api_key):
         table.report.notices.append(
@@ -124,7 +124,7 @@ def _check_name(name: str, table: Table) -> None:
         table.mistake("", f'"{shown(name)}" is no name for a provider', "use 1 to 40 letters, digits, dots, - and _")
 
 
-def _base_url(table: Table, preset: Provider | None, *, allow_http: bool) -> Template:
+def _base_url(table: Table, preset: Provider | None, dialect: str, *, allow_http: bool) -> Template:
     url = table.template("base_url", hidden=True)
     if url is None:
         if preset is None and "base_url" not in table:
@@ -135,6 +135,9 @@ def _base_url(table: Table, preset: Provider | None, *, allow_http: bool) -> Tem
         if url.text.rstrip("/").endswith(path):
             table.mistake("base_url", f"ends with {path}, which the dialect adds itself", f"leave {path} away")
             break
+    if dialect == "ollama" and url.text.rstrip("/").endswith("/v1"):
+        remedy = 'leave /v1 away, or write dialect = "openai"'
+        table.mistake("base_url", "ends with /v1, where Ollama speaks the dialect openai, not ollama", remedy)
     return url
 
 

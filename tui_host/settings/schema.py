@@ -18,7 +18,7 @@ Transport = Literal["stdio", "http", "sse"]
 Mode = Literal["auto", "legacy", "2026-07-28"]
 Action = Literal["allow", "ask", "deny"]
 
-DIALECTS: tuple[Dialect, ...] = ("openai",)
+DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic", "ollama")
 """The dialects that this version speaks."""
 
 PROTOCOLS: tuple[str, ...] = ("native",)
