@@ -127,7 +127,7 @@ class Contents:
             except ValueError as error:
                 return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
             found = self._chunk(value, data, at, end) if isinstance(value, dict) else []
-        if not self._has_read and not self.has_failed:
+        if not self._has_read and not self.has_failed and not found:
             found.append(self._fail(f"no answer in it: {data[:_SHOWN].decode('utf-8', 'replace')}", "", 0, end))
         return found
 
@@ -156,7 +156,7 @@ class Contents:
             found += unread
             if value is not None and not self.has_failed:
                 found += self._chunk(value, piece, at + start, at + stop)
-        if body[end:].strip():
+        if body[end:].strip() or body[end - 1 : end] != b"]":
             found.append(Unreadable(reason="the list is cut off", start=at + end, end=at + len(body)))
         return found
 

@@ -1,0 +1,445 @@
+"""What Gemini has of its own: the path, signatures part by part, how it thinks, lists in place of streams, waits in bodies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from tests.llm.recorded.asks import answered, calls_of, user
+from tests.llm.recorded.case import TEXT, TIME, WEATHER, Case
+from tests.llm.recorded.gemini import LISTED, LISTS, SAID, SIGNATURES, call, chunk, part
+from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, means, said
+from tests.llm.recorded.wire import text
+from tui_host.errors import JSON
+from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.dialects.gemini import Gemini
+from tui_host.llm.messages import (
+    Ask,
+    CallArguments,
+    CallsLeftOut,
+    Image,
+    Message,
+    Stopped,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Unreadable,
+)
+from tui_host.llm.names import NameTable
+from tui_host.llm.request import join
+from tui_host.settings.options import Options
+from tui_host.settings.secrets import Secret
+
+GEMINI = Gemini()
+TARGET = Target(provider=PROVIDER)
+FOREIGN = ToolCall(id="t1", wire_id="call_1", name="get_weather", arguments='{"city":"Paris"}')
+DUMMY = "skip_thought_signature_validator"
+
+
+def written(*messages: Message, model: str = MODEL, **more: object) -> dict[str, JSON]:
+    ask = Ask(model=model, messages=messages, **more)  # pyright: ignore[reportArgumentType] - shorthand
+    value: dict[str, JSON] = json.loads(GEMINI.write(ask, TARGET).body)
+    return value
+
+
+def contents(*messages: Message, model: str = MODEL) -> list[dict[str, JSON]]:
+    found = written(*messages, model=model)["contents"]
+    assert isinstance(found, list)
+    return [one for one in found if isinstance(one, dict)]
+
+
+def answer(*chunks: bytes) -> Message:
+    return fold_of("gemini", *chunks).message(turn=1)
+
+
+def assistant(*parts: Text | ToolCall | Thinking) -> Message:
+    return Message(role="assistant", parts=parts)
+
+
+# Requests.
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        ("gemini-2.5-flash", "models/gemini-2.5-flash"),
+        ("models/gemini-2.5-flash", "models/gemini-2.5-flash"),
+        ("tunedModels/mine", "tunedModels/mine"),
+        ("gemma:2b", "models/gemma%3A2b"),
+        ("a b?c#d", "models/a%20b%3Fc%23d"),
+    ],
+)
+def test_the_model_stands_in_the_path(model: str, path: str) -> None:
+    ask = Ask(model=model, messages=(user("hello"),))
+
+    assert GEMINI.write(ask, TARGET).path == f"{path}:streamGenerateContent?alt=sse"
+    assert b"model" not in GEMINI.write(ask, TARGET).body
+    whole = Ask(model=model, messages=(user("hello"),), stream=False)
+    assert GEMINI.write(whole, TARGET).path == f"{path}:generateContent"
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("https://h", "https://h/v1beta/models/m:generateContent"),
+        ("https://h/", "https://h/v1beta/models/m:generateContent"),
+        ("https://h/v1", "https://h/v1/models/m:generateContent"),
+        ("https://h/proxy/v1beta", "https://h/proxy/v1beta/models/m:generateContent"),
+    ],
+)
+def test_the_version_is_put_in_where_the_address_has_none(base: str, url: str) -> None:
+    request = GEMINI.write(Ask(model="m", messages=(user("hello"),), stream=False), TARGET)
+
+    assert join(base, request.path, GEMINI.versions) == url
+
+
+def test_the_key_is_in_a_header_and_never_in_the_address() -> None:
+    assert GEMINI.headers(Secret("KEY", "AIza-1"), TARGET) == (("x-goog-api-key", "AIza-1"),)
+    assert GEMINI.headers(None, TARGET) == ()
+    assert "key" not in GEMINI.models_path
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "config"),
+    [
+        ("gemini-2.0-flash", None, None),
+        ("gemma-3-27b-it", None, None),
+        ("gemini-2.5-flash", None, {"includeThoughts": True}),
+        ("gemini-2.5-flash-image", None, None),
+        ("gemini-3.1-pro-preview", None, {"includeThoughts": True}),
+        ("gemini-flash-latest", None, None),
+        ("gemini-3-pro", "high", {"includeThoughts": True, "thinkingLevel": "HIGH"}),
+        ("gemini-3-pro", "none", {"includeThoughts": True, "thinkingLevel": "MINIMAL"}),
+        ("gemini-3-pro", "auto", {"includeThoughts": True}),
+        ("gemini-2.5-pro", "low", {"includeThoughts": True, "thinkingBudget": 1024}),
+        ("gemini-2.5-pro", "auto", {"includeThoughts": True, "thinkingBudget": -1}),
+        ("gemini-2.5-flash", "none", {"includeThoughts": False, "thinkingBudget": 0}),
+        ("gemini-2.5-flash", "2048", {"includeThoughts": True, "thinkingBudget": 2048}),
+        ("mine", "deep", {"includeThoughts": True, "thinkingLevel": "DEEP"}),
+    ],
+)
+def test_how_long_it_thinks_is_said_as_the_model_understands_it(model: str, effort: str | None, config: JSON) -> None:
+    body = written(user("x"), model=model, options=Options(reasoning_effort=effort))
+
+    generation = body.get("generationConfig", {})
+    assert isinstance(generation, Mapping)
+    assert generation.get("thinkingConfig") == config
+
+
+def test_options_stand_in_their_places_and_what_is_given_beside_them_wins() -> None:
+    extra: tuple[tuple[str, JSON], ...] = (
+        ("generationConfig", {"seed": 2}),
+        ("safetySettings", [{"category": "X"}]),
+        ("tools", [{"googleSearch": {}}]),
+    )
+    others: dict[str, JSON] = {"topK": 3, "cachedContent": "c"}
+    options = Options(temperature=0.5, seed=1, stop=tuple("abcdefg"), others=others)
+
+    body = written(user("x"), options=options, extra=extra)
+
+    generation = body["generationConfig"]
+    assert generation == {"temperature": 0.5, "stopSequences": list("abcde"), "seed": 2, "topK": 3}
+    assert body["cachedContent"] == "c"
+    assert body["safetySettings"] == [{"category": "X"}]
+    assert body["tools"] == [{"googleSearch": {}}]
+
+
+def test_schemas_go_untouched_and_names_are_made_fit() -> None:
+    schema: JSON = {"$schema": "x", "type": "object", "properties": {"a": {"type": ["string", "null"], "const": 1}}}
+    tool = ToolSpec(name="s__t", description="", schema=schema, server="s", tool="t")
+
+    body = written(user("x"), tools=(tool,))
+
+    assert body["tools"] == [{"functionDeclarations": [{"name": "s__t", "parametersJsonSchema": schema}]}]
+    table = NameTable.make([("7s", "t"), ("a.b", "c:d"), ("s", "t t"), ("s", "x" * 90)], GEMINI.name_rule)
+    assert table.find("a.b__c:d") == ("a.b", "c:d")
+    assert all(GEMINI.name_rule.allows(name) and not name[0].isdigit() for name in table.known)
+
+
+def test_signatures_go_back_in_the_very_parts_they_came_in() -> None:
+    told = answer(
+        chunk(part("a")),
+        chunk(part("b", thoughtSignature=SIGNATURES[0])),
+        chunk(part("c"), part("d")),
+        chunk(part("hm", thought=True, thoughtSignature=SIGNATURES[1])),
+        chunk(call(WEATHER, signature=SIGNATURES[2]), call(TIME, wire_id="fc-1")),
+        chunk(part("e"), finish="STOP"),
+    )
+
+    asked, _ = contents(told, answered(told))
+
+    assert asked["parts"] == [
+        {"text": "a"},
+        {"text": "b", "thoughtSignature": SIGNATURES[0]},
+        {"text": "cd"},
+        {"text": "hm", "thought": True, "thoughtSignature": SIGNATURES[1]},
+        {"functionCall": {"name": "get_weather", "args": {"city": "Paris"}}, "thoughtSignature": SIGNATURES[2]},
+        {"functionCall": {"id": "fc-1", "name": "get_time", "args": {"zone": "Asia/東京", "x": 1.0}}},
+        {"text": "e"},
+    ]
+
+
+def test_parts_of_kinds_that_we_do_not_know_go_back_whole_and_in_their_place() -> None:
+    code: JSON = {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "c2ln", "thought": True}
+    told = answer(chunk(part("a"), text(code).decode(), part("b"), finish="STOP"))
+
+    assert contents(told)[0]["parts"] == [{"text": "a"}, code, {"text": "b"}]
+    assert contents(told, model="gemini-3-pro")[0]["parts"] == [{"text": "a"}, {"text": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("model", "signed"), [("gemini-3-pro", True), ("gemini-flash-latest", True), ("gemini-2.5-pro", False)]
+)
+def test_calls_that_others_made_are_signed_as_the_vendor_wants_it(model: str, *, signed: bool) -> None:
+    second = ToolCall(id="t2", wire_id="call_2", name="get_time", arguments="{}")
+    ours = answer(chunk(call(WEATHER, signature=SIGNATURES[0]), finish="STOP"))
+
+    for told in (assistant(FOREIGN, second), ours):
+        parts = contents(told, answered(told), model=model)[0]["parts"]
+        assert isinstance(parts, list)
+        found = [one.get("thoughtSignature") if isinstance(one, dict) else one for one in parts]
+        assert found == [DUMMY if signed else None, *[None] * (len(found) - 1)]
+
+
+def test_results_are_one_content_in_the_order_of_the_calls() -> None:
+    second = ToolCall(id="t2", wire_id="", name="get_weather", arguments="")
+    results = [ToolResult(call=each, content=(Text(text=each.id),)) for each in (FOREIGN, second)]
+
+    found = contents(
+        assistant(FOREIGN, second),
+        *(Message(role="tool", parts=(each,)) for each in results),
+        Message(role="user", parts=(Text(text="and?"),)),
+    )
+
+    assert [one["role"] for one in found] == ["model", "user", "user"]
+    assert found[1]["parts"] == [
+        {"functionResponse": {"id": "call_1", "name": "get_weather", "response": {"output": "t1"}}},
+        {"functionResponse": {"name": "get_weather", "response": {"output": "t2"}}},
+    ]
+
+
+def test_images_of_results_stand_beside_them_for_models_of_before() -> None:
+    image = Image(media_type="image/png", data="QUJD")
+    told = Message(role="tool", parts=(ToolResult(call=FOREIGN, content=(Text(text="see"), image)),))
+    inline: JSON = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
+
+    new = contents(assistant(FOREIGN), told, model="gemini-3-pro")[1]["parts"]
+    old = contents(assistant(FOREIGN), told, model="gemini-2.5-pro")[1]["parts"]
+
+    response: dict[str, JSON] = {"id": "call_1", "name": "get_weather", "response": {"output": "see"}}
+    assert new == [{"functionResponse": {**response, "parts": [inline]}}]
+    assert old == [{"functionResponse": response}, inline]
+
+
+def test_arguments_that_are_no_object_go_back_in_one() -> None:
+    broken = ToolCall(id="t", wire_id="", name="7 odd", arguments='{"a":')
+
+    (found,) = contents(assistant(broken))
+
+    assert found["parts"] == [
+        {"functionCall": {"name": "t7_odd", "args": {"unreadable_arguments": '{"a":'}}, "thoughtSignature": DUMMY}
+    ]
+
+
+def test_an_answer_without_a_part_is_left_out() -> None:
+    found = contents(user("x"), assistant(), assistant(Text(text="")), user("y"))
+
+    assert [one["role"] for one in found] == ["user", "user"]
+
+
+# Answers.
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_in_place_of_a_stream_says_the_same_however_it_is_cut(name: str) -> None:
+    case: Case = LISTS[name]
+
+    for body in (case.body, b"\xef\xbb\xbf" + case.body, b"\n " + case.body.rstrip(b"\n")):
+        assert said(fold_of("gemini", body)) == means(case)
+        assert events_of("gemini", [bytes([byte]) for byte in body]) == events_of("gemini", [body])
+
+
+def test_a_list_that_breaks_off_is_cut_and_keeps_what_came() -> None:
+    for size in range(1, len(LISTED) - 2, 5):
+        found = events_of("gemini", [LISTED[:size]])
+        assert isinstance(found[-1], Stopped)
+        assert found[-1].stop == ("tools" if size >= LISTED.rindex(b"\n]") else "cut")
+    broken = fold_of("gemini", LISTED[: LISTED.index(b"\n") + 9])
+    assert (broken.text, broken.unreadable) == (TEXT, 1)
+
+
+@pytest.mark.parametrize("body", [LISTED, b"\xef\xbb\xbf" + LISTED, b" " + LISTED])
+def test_in_a_list_too_each_call_points_at_its_bytes(body: bytes) -> None:
+    first, second = fold_of("gemini", body).calls
+
+    for found, mine in ((first, WEATHER), (second, TIME)):
+        ((start, end),) = found.spans
+        assert json.loads(body[start:end])["functionCall"]["name"] == mine[0]
+
+
+def test_arguments_are_the_model_s_own_bytes() -> None:
+    odd = '{ "a" : 1.0,"b":[1e2, 12345678901234567890],"a":2 }'
+    body = chunk(part("x"), call(("f", odd)), finish="STOP")
+
+    (found,) = [one for one in events_of("gemini", [body]) if isinstance(one, CallArguments)]
+
+    assert found.text == odd
+    assert json.loads(body[found.start : found.end])["functionCall"]["args"]["a"] == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "arguments"),
+    [('"{\\"a\\":1}"', '{"a":1}'), ("[1]", "[1]"), ("null", ""), ("{}", "{}"), ('"\\ud83d"', "\ud83d")],
+)
+def test_arguments_of_other_types_are_taken_as_they_are(args: str, arguments: str) -> None:
+    (found,) = fold_of("gemini", chunk(call(("f", args)), finish="STOP")).calls
+
+    assert (found.call.arguments, found.complete) == (arguments, True)
+
+
+def test_where_the_bytes_are_not_known_the_arguments_are_written_anew() -> None:
+    broken = chunk(call(WEATHER), call(("f", '{"x":"\xff"}')), finish="STOP").replace("\xff".encode(), b"\xff")
+
+    fold = fold_of("gemini", broken)
+
+    assert [one.call.arguments for one in fold.calls] == [WEATHER[1], '{"x":"\ufffd"}']
+    assert fold.unreadable == 1
+
+
+def test_an_event_of_several_lines_points_at_the_whole_of_it() -> None:
+    lines = b"data: " + chunk(call(WEATHER), call(TIME), finish="STOP")[6:].replace(b', "args"', b',\ndata: "args"')
+
+    first, second = fold_of("gemini", lines).calls
+
+    assert [one.call.arguments for one in (first, second)] == [WEATHER[1], TIME[1]]
+    assert first.spans == second.spans == ((0, len(lines) - 2),)
+
+
+def test_more_calls_than_are_taken_in_are_told_of_once() -> None:
+    found = events_of("gemini", [chunk(*[call(WEATHER)] * 131, finish="STOP")])
+
+    assert len([one for one in found if isinstance(one, CallsLeftOut)]) == 1
+    assert len(fold_of("gemini", chunk(*[call(WEATHER)] * 131, finish="STOP")).calls) == 128
+
+
+def test_a_call_cut_at_the_token_limit_is_not_complete() -> None:
+    (found,) = fold_of("gemini", chunk(call(WEATHER), finish="MAX_TOKENS")).calls
+
+    assert not found.complete
+
+
+def test_nothing_is_read_after_an_error() -> None:
+    fold = fold_of("gemini", SAID + b'{"error":{"message":"it broke"}}\n\n' + chunk(part("more"), finish="STOP"))
+
+    assert (fold.text, fold.failure, fold.stop) == (TEXT, "it broke", "failed")
+
+
+def test_what_cannot_be_read_does_not_end_the_stream() -> None:
+    found = events_of("gemini", [b"data: {\n\ndata: 7\n\n" + chunk(part("a"), "7", finish="STOP")])
+
+    assert len([one for one in found if isinstance(one, Unreadable)]) == 3
+    assert isinstance(found[-1], Stopped)
+    assert found[-1].stop == "end"
+
+
+# Refusals and models.
+
+
+def refused(status: int, *details: JSON, message: str = "check your plan and billing details") -> bytes:
+    return text({"error": {"code": status, "message": message, "status": "RESOURCE_EXHAUSTED", "details": details}})
+
+
+RETRY: JSON = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"}
+DAILY: JSON = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}
+
+
+def test_the_wait_stands_in_the_body() -> None:
+    error = GEMINI.error(429, (), refused(429, RETRY))
+
+    assert (error.retry_after, error.passes, error.remedy) == (34.07, True, "try again in 34 s")
+    assert error.what.startswith("429 RESOURCE_EXHAUSTED: check your plan")
+    assert GEMINI.error(429, (("Retry-After", "3"),), refused(429, RETRY)).retry_after == 3
+    assert GEMINI.error(429, (), b"[" + refused(429, RETRY) + b"]").retry_after == 34.07
+
+
+def test_the_quota_of_a_day_is_not_waited_for() -> None:
+    error = GEMINI.error(429, (), refused(429, RETRY, DAILY))
+
+    assert (error.passes, error.remedy) == (False, "the quota of this day is used up")
+
+
+def test_a_wrong_key_and_a_prompt_too_long_are_told_as_such() -> None:
+    wrong = refused(400, {"reason": "API_KEY_INVALID"}, message="API key not valid.")
+    long = refused(400, message="The input token count (9) exceeds the maximum number of tokens allowed (8).")
+
+    assert GEMINI.error(400, (), wrong).remedy == "check the credential"
+    assert "longer than the model reads" in GEMINI.error(400, (), long).remedy
+    for odd in (
+        b"",
+        b"7",
+        b"[]",
+        b'{"error":7}',
+        b'{"error":{"details":[7]}}',
+        b'{"error":{"details":[{"violations":[7]}]}}',
+    ):
+        assert GEMINI.error(503, (), odd).passes
+
+
+def test_models_without_a_list_of_methods_are_kept() -> None:
+    body = b'{"models":[{"name":"models/a"},{"name":"tunedModels/b"},{"name":7},7]}'
+
+    assert GEMINI.models(body) == ("a", "tunedModels/b")
+
+
+# The tree of a request.
+
+
+def test_other_hosts_requests_are_read_in_either_spelling() -> None:
+    body = text(
+        {
+            "system_instruction": {"parts": [{"text": "Be brief."}]},
+            "tools": [
+                {"function_declarations": [{"name": "f", "parameters": {"type": "object"}}]},
+                {"googleSearch": {}, "functionDeclarations": [{"name": "f", "description": "again"}]},
+            ],
+            "contents": [
+                {"parts": [{"text": "see"}, {"inline_data": {"data": "QUJD"}}]},
+                {"role": "model", "parts": [{"function_call": {"name": "f", "args": {"a": 1}}}]},
+                {"role": "function", "parts": [{"function_response": {"name": "f", "response": {"a": 1, "b": 2}}}]},
+                {"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "ok", "thought": False}, {}]},
+            ],
+        }
+    )
+
+    outline = GEMINI.outline(body, {"f": ("s", "t")})
+
+    assert outline is not None
+    assert (outline.count("tools"), outline.count("messages")) == (3, 4)
+    found = [(one.kind, one.name or one.label, one.origin) for one in outline.walk()]
+    assert ("call", "f", "model") in found
+    assert ("result", "f", "s") in found
+    assert ("message", "system", "host") in found
+    assert ("message", "user", "you") in found
+    assert [one.preview for one in outline.walk() if one.kind == "thinking"] == ["hm"]
+    assert len({one.key for one in outline.walk()}) == len(found)
+
+
+def test_a_result_says_what_it_answers_and_from_whom_it_comes() -> None:
+    told = answer(chunk(call(WEATHER), call(TIME), finish="STOP"))
+    body = GEMINI.write(Ask(model=MODEL, messages=(user("x"), told, answered(told))), TARGET).body
+
+    outline = GEMINI.outline(body, {"get_weather": ("weather", "get")})
+
+    assert outline is not None
+    results = [one for one in outline.walk() if one.kind == "result"]
+    assert [(one.name, one.origin, one.preview) for one in results] == [
+        ("get_weather", "weather", "20 C"),
+        ("get_time", "", "21 C"),
+    ]
+    for result, asked in zip(results, calls_of(told), strict=True):
+        assert json.loads(outline.bytes_of(result))["functionResponse"]["name"] == asked.name
+    assert next(one for one in outline.walk() if results[0] in one.children).origin == "weather"
