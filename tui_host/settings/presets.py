@@ -23,8 +23,8 @@ _TABLE: tuple[tuple[str, str, Dialect, str, str | None, str | None], ...] = (
     (
         "gemini",
         "Google Gemini",
-        "openai",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "gemini",
+        "https://generativelanguage.googleapis.com",
         "GEMINI_API_KEY",
         "gemini-2.5-flash",
     ),

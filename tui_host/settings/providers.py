@@ -21,7 +21,9 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CREDENTIAL_HEADERS = frozenset(
     {"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"}
 )
-_PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completions", "/api/chat")
+_PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completions", "/api/chat", "/v1beta/models")
+_OTHER_FACES: Mapping[str, tuple[str, str]] = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai")}
+"""By dialect: the vendor that speaks Chat Completions too, and below which path."""
 
 
 def read_provider(name: str, table: Table, environment: Mapping[str, str], folder: Path) -> Provider:
@@ -135,9 +137,11 @@ def _base_url(table: Table, preset: Provider | None, dialect: str, *, allow_http
         if url.text.rstrip("/").endswith(path):
             table.mistake("base_url", f"ends with {path}, which the dialect adds itself", f"leave {path} away")
             break
-    if dialect == "ollama" and url.text.rstrip("/").endswith("/v1"):
-        remedy = 'leave /v1 away, or write dialect = "openai"'
-        table.mistake("base_url", "ends with /v1, where Ollama speaks the dialect openai, not ollama", remedy)
+    other = _OTHER_FACES.get(dialect)
+    if other is not None and url.text.rstrip("/").endswith(other[1]):
+        vendor, path = other
+        remedy = f'leave {path} away, or write dialect = "openai"'
+        table.mistake("base_url", f"ends with {path}, where {vendor} speaks the dialect openai, not {dialect}", remedy)
     return url
 
 

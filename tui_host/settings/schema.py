@@ -18,7 +18,7 @@ Transport = Literal["stdio", "http", "sse"]
 Mode = Literal["auto", "legacy", "2026-07-28"]
 Action = Literal["allow", "ask", "deny"]
 
-DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic", "ollama")
+DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 """The dialects that this version speaks."""
 
 PROTOCOLS: tuple[str, ...] = ("native",)
