@@ -14,7 +14,14 @@ from tui_host.errors import JSON
 
 Happened: TypeAlias = Literal["asked", "decided", "sent", "progress", "during", "answered", "told", "said"]
 
-_RELATIONS: dict[str, Relation] = {"asked": "asked", "sent": "sent", "answered": "answered", "told": "told"}
+_RELATIONS: dict[str, Relation] = {
+    "asked": "asked",
+    "sent": "sent",
+    "answered": "answered",
+    "told": "told",
+    "injected": "injected",
+    "cut": "cut",
+}
 _LAYERS: dict[str, Layer] = {"wire": "wire", "decoded": "decoded", "folded": "folded"}
 _KNOWN: dict[str, Known] = {"id": "id", "value": "value", "time": "time"}
 
@@ -73,7 +80,7 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
         draft = record.draft
         if draft.kind == "link":
             link = read_link(draft.data)
-            if link is None or link.call != call:
+            if link is None or link.call != call or link.relation == "injected" or link.relation == "cut":
                 continue
             server, tool = link.server or server, link.tool or tool
             if link.relation == "told":

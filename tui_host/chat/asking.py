@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from tui_host.chat.history import mended
 from tui_host.llm.messages import Ask, Message, Text, ToolSpec
 from tui_host.llm.names import NameRule, NameTable
+from tui_host.llm.protocols import protocol
+from tui_host.settings.templates import template_of
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
-    from tui_host.llm.protocols.protocol import ToolProtocol
+    from tui_host.llm.protocols.protocol import Prepared, ToolProtocol
     from tui_host.servers.catalog import Tool
+    from tui_host.settings.schema import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +28,27 @@ class Asking:
         table: Leads from the names in it back to servers and tools.
         tools: What is offered.
         history: The messages it tells, as every provider takes them.
+        prepared: The same as the tool protocol has them.
     """
 
     ask: Ask
+    prepared: Prepared
     table: NameTable
     tools: tuple[ToolSpec, ...]
     history: Sequence[Message]
 
 
+def spoken(session: Session, settings: Settings) -> ToolProtocol:
+    """The session's tool protocol, with its prompt as it stands in the files now. Blocks on the disk.
+
+    Raises:
+        SettingsError: There is none of that name, or a person's own prompt cannot be read.
+    """
+    return protocol(session.protocol, template_of(session.protocol, settings.config_dir))
+
+
 def asking(
-    session: Session, tools: Sequence[Tool], rule: NameRule, spoken: ToolProtocol, *, unsent: str = ""
+    session: Session, tools: Sequence[Tool], rule: NameRule, speaks: ToolProtocol, *, unsent: str = ""
 ) -> Asking:
     """The next request of a session.
 
@@ -42,7 +56,7 @@ def asking(
         session: Its messages and model.
         tools: Those of all servers that are ready now.
         rule: How the dialect wants tools to be named.
-        spoken: The tool protocol.
+        speaks: The tool protocol.
         unsent: A message that stands in the prompt: the request as it would be, were it sent.
     """
     table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
@@ -58,11 +72,11 @@ def asking(
     )
     more = [Message(role="user", parts=(Text(text=unsent),), turn=session.turn + 1)] if unsent else []
     history = mended([*session.messages, *more])
-    prepared = spoken.prepare(history, specs)
+    prepared = speaks.prepare(history, specs)
     ask = Ask(
         model=session.model.model,
         messages=prepared.messages,
         tools=prepared.tools,
         stop_sequences=prepared.stop_sequences,
     )
-    return Asking(ask=ask, table=table, tools=specs, history=history)
+    return Asking(ask=ask, prepared=prepared, table=table, tools=specs, history=history)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.link import Link, Relation, Span, offered_link
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.visible import line
-from tui_host.llm.messages import Text, ToolCall, ToolResult
+from tui_host.llm.located import TextSpan, located
+from tui_host.llm.messages import CutOff, Text, ToolCall, ToolResult
+from tui_host.llm.protocols.protocol import Injected, Prepared
 
 if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
@@ -40,28 +42,66 @@ class Links:
                 Draft(wire="host", kind="link", place=self.place, connection=connection, data=offered_link(exchange))
             )
 
-    def tell(self, exchange: str, body: bytes, dialect: Dialect, told: Sequence[ToolResult], *, all_told: int) -> None:
-        """Link each result to the bytes of the request that tell it for the first time.
+    def prepared(
+        self, exchange: str, body: bytes, dialect: Dialect, prepared: Prepared, told: Sequence[ToolResult]
+    ) -> None:
+        """Link each result to the bytes of the request that tell it for the first time, and what a tool protocol put in.
 
         Args:
             exchange: The request's exchange.
             body: Its body as it is sent.
             dialect: What the body is written in.
+            prepared: What it was written from.
             told: The results that it tells for the first time: the last ones in it.
-            all_told: How many results it tells, old ones too. A body that holds another number of them was changed
-                by configured members, and a link would be a guess.
         """
-        if not told:
-            return
         kept, _ = self.recorder.redactor.bytes(body)
+        if prepared.told or prepared.injected:
+            self._tell_in_words(exchange, kept, prepared, {result.call.id: result for result in told})
+        elif told:
+            self._tell(exchange, kept, dialect, prepared, told)
+
+    def _tell(
+        self, exchange: str, kept: bytes, dialect: Dialect, prepared: Prepared, told: Sequence[ToolResult]
+    ) -> None:
+        """Results that are messages of their own. A body with another number of them was changed by configuration: no guess."""
         outline = dialect.outline(kept)
         parts = [part for part in outline.walk() if part.kind == "result"] if outline is not None else []
-        if len(parts) != all_told:
+        if len(parts) != sum(isinstance(part, ToolResult) for message in prepared.messages for part in message.parts):
             return
         for result, part in zip(told, parts[-len(told) :], strict=True):
-            span = Span(exchange=exchange, side="request", layer="wire", start=part.start, end=part.end)
-            words = next((block.text for block in result.content if isinstance(block, Text)), "")
-            self._record("told", result.call, span, words)
+            self._told(exchange, result, part.start, part.end)
+
+    def _tell_in_words(self, exchange: str, kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult]) -> None:
+        """Results, and what else a tool protocol put in, that stand in the text of messages."""
+
+        def as_kept(data: bytes) -> bytes:
+            return self.recorder.redactor.bytes(data)[0]
+
+        pieces = sorted((*prepared.told, *prepared.injected), key=lambda piece: (piece.message, piece.start))
+        spans = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
+        for piece, place in zip(pieces, located(kept, prepared.messages, spans, as_kept), strict=True):
+            if place is None:
+                continue
+            if isinstance(piece, Injected):
+                span = Span(exchange=exchange, side="request", layer="wire", start=place[0], end=place[1])
+                self._record_bare("injected", span, piece.words)
+            elif piece.call in told:
+                self._told(exchange, told[piece.call], *place)
+
+    def _told(self, exchange: str, result: ToolResult, start: int, end: int) -> None:
+        span = Span(exchange=exchange, side="request", layer="wire", start=start, end=end)
+        words = next((block.text for block in result.content if isinstance(block, Text)), "")
+        self._record("told", result.call, span, words)
+
+    def cut(self, exchange: str, pieces: Sequence[CutOff], plain: bytes) -> None:
+        """Link the bytes of a response that are left out of the answer: what the model wrote behind its call."""
+        if pieces:
+            shifts = self._shifts(plain)
+            ranges = tuple((_kept_at(piece.start, shifts), _kept_at(piece.end, shifts)) for piece in pieces)
+            span = Span(
+                exchange=exchange, start=ranges[0][0], end=ranges[-1][1], ranges=ranges if len(ranges) > 1 else ()
+            )
+            self._record_bare("cut", span, "".join(piece.text for piece in pieces))
 
     def ask(self, exchange: str, calls: Sequence[FoldedCall], plain: bytes) -> None:
         """Link the bytes of the response in which each call was asked for, so far as it came.
@@ -71,13 +111,21 @@ class Links:
             calls: What was read out of it.
             plain: Its body, if it came without a content coding: then secrets were taken out of it.
         """
-        shifts = [(hit.start, hit.end, len(hit.needle.mark)) for hit in self.recorder.redactor.hits(plain)]
+        shifts = self._shifts(plain)
         for folded in calls:
             ranges = [(_kept_at(start, shifts), _kept_at(end, shifts)) for start, end in folded.spans]
             if ranges:
                 more = tuple(ranges) if len(ranges) > 1 else ()
                 span = Span(exchange=exchange, start=ranges[0][0], end=ranges[-1][1], ranges=more)
                 self._record("asked", folded.call, span, folded.call.arguments)
+
+    def _shifts(self, plain: bytes) -> list[tuple[int, int, int]]:
+        return [(hit.start, hit.end, len(hit.needle.mark)) for hit in self.recorder.redactor.hits(plain)]
+
+    def _record_bare(self, relation: Relation, span: Span, words: str) -> None:
+        """A link of no call."""
+        link = Link(relation=relation, call="", span=span, words=line(words, _WORDS))
+        self.recorder.append(Draft(wire="host", kind="link", place=self.place, data=link.to_bytes()))
 
     def _record(self, relation: Relation, call: ToolCall, span: Span, words: str) -> None:
         server, tool = self.table.find(call.name) or ("", call.name)

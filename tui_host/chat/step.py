@@ -14,16 +14,17 @@ from tui_host.chat.retrying import Retries
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
+    from tui_host.llm.messages import ToolResult
     from tui_host.llm.model import Stream
     from tui_host.llm.names import NameTable
-    from tui_host.llm.protocols.protocol import Reader
+    from tui_host.llm.protocols.protocol import Prepared, Reader
     from tui_host.settings.schema import Provider
 
 
@@ -73,19 +74,22 @@ class Step:
         )
         self.answered = Answered(fold=fold)
 
-    async def run(self, provider: Provider, ask: Ask, *, told: Sequence[ToolResult], reader: Reader) -> Answered:
+    async def run(
+        self, provider: Provider, ask: Ask, *, prepared: Prepared, told: Sequence[ToolResult], reader: Reader
+    ) -> Answered:
         """Stream the answer into the conversation; what goes wrong stands in `answered.error`.
 
         Args:
             provider: Whom to ask.
             ask: What to ask.
+            prepared: The same as the tool protocol has it.
             told: The results that this request tells for the first time: the last of those in it.
             reader: Reads the calls as the tool protocol has them.
         """
         answered, retries = self.answered, Retries(limit=self._services.settings.limits.retries)
         while True:
             answered.error = None
-            await self._exchange(provider, ask, told=told, reader=reader)
+            await self._exchange(provider, ask, prepared, told, reader)
             if answered.error is None or self._has_come:
                 break
             seconds = retries.wait(answered.error)
@@ -105,7 +109,9 @@ class Step:
         session.wait_for("retry", error.what, seconds=seconds)
         await anyio.sleep(seconds)
 
-    async def _exchange(self, provider: Provider, ask: Ask, *, told: Sequence[ToolResult], reader: Reader) -> None:
+    async def _exchange(
+        self, provider: Provider, ask: Ask, prepared: Prepared, told: Sequence[ToolResult], reader: Reader
+    ) -> None:
         session, answered = self._session, self.answered
         place = session.place(step=self.number)
         session.wait_for("model", f"{provider.name}/{ask.model}")
@@ -114,9 +120,8 @@ class Step:
 
                 def began(exchange: str) -> None:
                     answered.exchange = exchange
-                    all_told = sum(isinstance(part, ToolResult) for message in ask.messages for part in message.parts)
                     self._links.offer(exchange, self._newly_offered())
-                    self._links.tell(exchange, stream.request, dialect(provider.dialect), told=told, all_told=all_told)
+                    self._links.prepared(exchange, stream.request, dialect(provider.dialect), prepared, told)
 
                 stream.began = began
                 await self._read(stream)
@@ -145,6 +150,7 @@ class Step:
         finally:
             if self.answered.exchange:
                 self._links.ask(self.answered.exchange, fold.calls, stream.plain)
+                self._links.cut(self.answered.exchange, fold.cut_off, stream.plain)
 
     def _made(self, state: AnswerState) -> AnswerItem:
         fold = self.answered.fold

@@ -10,7 +10,7 @@ import anyio.lowlevel
 from anyio import to_thread
 
 from tui_host.chat import wording
-from tui_host.chat.asking import asking
+from tui_host.chat.asking import asking, spoken
 from tui_host.chat.calls import Calls
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.history import host_says, untold
@@ -18,14 +18,22 @@ from tui_host.chat.outcome import Outcome
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.dialects import dialect
-from tui_host.llm.messages import Usage
-from tui_host.llm.protocols import protocol
+from tui_host.llm.messages import Message, Text, Usage
+from tui_host.llm.protocols.native import Native
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
+    from tui_host.llm.fold import Fold
+    from tui_host.llm.messages import ToolSpec
     from tui_host.llm.names import NameTable
+    from tui_host.llm.protocols.protocol import ToolProtocol
     from tui_host.settings.schema import Provider
+
+MOST_MISTAKES = 3
+"""Answers in a row whose calls cannot be read, until the turn is given up."""
 
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
 
@@ -66,7 +74,8 @@ class Turn:
     def __init__(self, services: Services, session: Session) -> None:
         self._services = services
         self._session = session
-        self._protocol = protocol(session.protocol)
+        self._protocol: ToolProtocol = Native()  # until the session's own is read
+        self._mistakes = 0  # answers in a row whose calls could not be read
         self._scope = anyio.CancelScope()
         self._step: Step | None = None  # while its answer is not in the history
         self._calls: Calls | None = None  # while their results are not in the history
@@ -114,6 +123,7 @@ class Turn:
         session, services = self._session, self._services
         provider = await self._provider()
         await self._wait_for_servers()  # last: what is said of them then holds for the request
+        self._protocol = await to_thread.run_sync(spoken, session, services.settings)
         if not session.messages.is_loaded:  # thousands of them would hold up the screen
             await to_thread.run_sync(session.messages.load)
         limit = services.settings.limits.steps
@@ -125,20 +135,47 @@ class Turn:
             self.result.answer = None
             step = self._step = Step(services, session, session.step, asked.table)
             answered = await step.run(
-                provider, asked.ask, told=untold(asked.history), reader=self._protocol.reader(asked.tools)
+                provider,
+                asked.ask,
+                prepared=asked.prepared,
+                told=untold(asked.history),
+                reader=self._protocol.reader(asked.tools),
             )
             self.result.usage.append(answered.fold.usage)
             self.result.answer = self._answer(step)
             self._step = None
             if self._ended(step):
                 return
-            await self._run_calls(step, asked.table)
+            if answered.fold.calls:
+                await self._run_calls(step, asked.table)
+            if not self._corrected(answered.fold, asked.tools):
+                return
         self.result.stop = "limit"
         session.say(host_says(wording.limit_of(limit), turn=session.turn))
         self._note(
             f"stopped after {limit} step{'s' * (limit != 1)}",
             remedy="say «go on» to go on; limits.steps in the configuration",
         )
+
+    def _corrected(self, fold: Fold, tools: Sequence[ToolSpec]) -> bool:
+        """Tell the model, and the person, what could not be read of its calls; whether the turn goes on."""
+        self._mistakes = self._mistakes + 1 if fold.malformed else 0
+        if not fold.malformed:
+            return True
+        reasons = [each.reason for each in fold.malformed]
+        if self._mistakes >= MOST_MISTAKES:
+            what = f"the model's calls could not be read {self._mistakes} times in a row: {reasons[-1]}"
+            remedy = "choose another tool protocol, or another model"
+            self._fail(ModelError(what, self._session.model.provider, remedy))
+            return False
+        correction = self._protocol.correction(reasons, tools)
+        turn = self._session.turn
+        self._session.say(Message(role="user", parts=(Text(text=correction),), turn=turn, source="host"))
+        self._note(
+            f"a call could not be read: {'; '.join(reasons)}",
+            remedy=f"told the model so, {self._mistakes} of {MOST_MISTAKES - 1}",
+        )
+        return True
 
     def _answer(self, step: Step) -> str | None:
         message = step.message()
@@ -160,7 +197,7 @@ class Turn:
             self._note(f"{words} of the answer could not be read; the inspector shows {shown}")
         if answered.fold.has_calls_left_out:
             self._note(wording.left_out_of(len(answered.fold.calls)))
-        if answered.fold.calls:
+        if answered.fold.calls or answered.fold.malformed:
             return False
         if answered.fold.stop == "length":
             self.result.stop = "length"

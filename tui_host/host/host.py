@@ -289,16 +289,15 @@ class Host:
             TuiHostError: The host could not open, or such a request cannot be sent.
         """
         from tui_host.capture.record import Place
-        from tui_host.chat.asking import asking
+        from tui_host.chat.asking import asking, spoken
         from tui_host.llm.dialects import dialect
-        from tui_host.llm.protocols import protocol
 
         await self.ready()
         if self._client is None or self.pool is None or self.recorder is None or self._group is None:
             raise ModelError("the program is ending", remedy="start it again")
         provider = await self._provider(session.model.provider)
         rule = dialect(provider.dialect).name_rule
-        asked = asking(session, self.pool.tools(), rule, protocol(session.protocol), unsent=text)
+        asked = asking(session, self.pool.tools(), rule, spoken(session, self.settings), unsent=text)
         place = Place(session=session.id, turn=session.turn + 1, step=1)
         return self.recorder.redactor.draft(await self._client.coming(provider, asked.ask, place=place))
 

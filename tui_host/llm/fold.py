@@ -246,7 +246,8 @@ class Fold:
                     written=call.written,
                 ),
                 spans=tuple(call.spans),
-                complete=not call.is_cut and (call is not last or self.stop in {"end", "tools", "paused"}),
+                complete=not call.is_cut
+                and (bool(call.written) or call is not last or self.stop in {"end", "tools", "paused"}),
             )
             for number, call in enumerate(ordered)
         )

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from tui_host.errors import SettingsError
+from tui_host.llm.protocols.cherry import Cherry
+from tui_host.llm.protocols.hermes import Hermes
 from tui_host.llm.protocols.native import Native
 from tui_host.llm.protocols.protocol import ToolProtocol
 
-PROTOCOLS: Mapping[str, ToolProtocol] = MappingProxyType(
+PROTOCOLS: Mapping[str, Callable[[str], ToolProtocol]] = MappingProxyType(
     {
-        "native": Native(),
+        "native": Native,
+        "cherry": Cherry,
+        "hermes": Hermes,
     }
 )
+"""What makes each out of its prompt's template."""
 
 
-def protocol(name: str) -> ToolProtocol:
+def protocol(name: str, template: str = "") -> ToolProtocol:
     """The tool protocol of that name.
+
+    Args:
+        name: As in the configuration.
+        template: Its prompt (`settings.templates`).
 
     Raises:
         SettingsError: There is none.
@@ -25,4 +34,4 @@ def protocol(name: str) -> ToolProtocol:
     found = PROTOCOLS.get(name)
     if found is None:
         raise SettingsError(f"no tool protocol {name!r}", "protocol", f"one of: {', '.join(PROTOCOLS)}")
-    return found
+    return found(template)

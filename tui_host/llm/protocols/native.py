@@ -15,6 +15,9 @@ class Native:
 
     name: str = "native"
 
+    def __init__(self, template: str = "") -> None:
+        del template  # nothing is added to the prompt
+
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """The messages with one result for every call, directly after it: vendors refuse anything else."""
         return Prepared(messages=tuple(answered(messages)), tools=tuple(tools))

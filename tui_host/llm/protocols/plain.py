@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from tui_host.llm.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.native import answered
 from tui_host.llm.protocols.protocol import Injected, Prepared, Reader, Told
 
@@ -75,25 +75,29 @@ class Plain(ABC):
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """The conversation in words; the first message is the prompt."""
-        words: list[Words] = [self._system(messages, tools)]
-        found: list[Message] = [Message(role="system", parts=(Text(text=words[0].text),), source="host")]
-        spoken = [message for message in answered(messages) if message.role != "system"]
-        for message in spoken:
-            said = Words()
-            found.append(self._message(message, said, is_first=len(found) == 1))
-            words.append(said)
+        written = [_Written("system", self._system(messages, tools))]
+        for message in answered(messages):
+            if message.role == "assistant":
+                written.append(_Written("assistant", Words(), message))
+                self._assistant(message, written[-1])
+            elif message.role != "system":
+                if written[-1].role == "user":  # some providers want user and model to take turns
+                    written[-1].words.add("\n\n")
+                else:
+                    written.append(_Written("user", Words(), message))
+                self._from_user(message, written[-1], is_first=len(written) == 2)
         return Prepared(
-            messages=tuple(found),
+            messages=tuple(each.message() for each in written),
             stop_sequences=self.stops,
             injected=tuple(
                 Injected(message=number, start=start, end=end, words=what)
-                for number, each in enumerate(words)
-                for start, end, what in each.injected
+                for number, each in enumerate(written)
+                for start, end, what in each.words.injected
             ),
             told=tuple(
                 Told(call=call, message=number, start=start, end=end)
-                for number, each in enumerate(words)
-                for call, start, end in each.told
+                for number, each in enumerate(written)
+                for call, start, end in each.words.told
             ),
         )
 
@@ -136,32 +140,47 @@ class Plain(ABC):
                 words.add(own)
         return words
 
-    def _message(self, message: Message, words: Words, *, is_first: bool) -> Message:
-        match message.role:
-            case "assistant":
-                return self._assistant(message, words)
-            case "tool":
-                results = [part for part in message.parts if isinstance(part, ToolResult)]
-                self.result_words(words, results)
-                images = tuple(part for result in results for part in result.content if isinstance(part, Image))
-                return Message(role="user", parts=(Text(text=words.text), *images), turn=message.turn, source="host")
-            case _:
-                self.user_words(words, _text(message.parts), is_first=is_first)
-                more = tuple(part for part in message.parts if isinstance(part, Image))
-                return replace(message, parts=(Text(text=words.text), *more))
+    def _from_user(self, message: Message, written: _Written, *, is_first: bool) -> None:
+        results = [part for part in message.parts if isinstance(part, ToolResult)]
+        if results:
+            self.result_words(written.words, results)
+        else:
+            self.user_words(written.words, _text(message.parts), is_first=is_first)
+        parts = [*message.parts, *(part for result in results for part in result.content)]
+        written.more += [part for part in parts if isinstance(part, Image)]
 
-    def _assistant(self, message: Message, words: Words) -> Message:
+    def _assistant(self, message: Message, written: _Written) -> None:
         """The model's own words, up to the end of its last call."""
-        thoughts: list[Part] = []
+        words = written.words
         for part in message.parts:
             if isinstance(part, Thinking):
-                thoughts.append(part)
+                written.before.append(part)
             elif isinstance(part, Text):
                 words.add(part.written or part.text)
             elif isinstance(part, ToolCall):
                 before = "" if not words.text or words.text.endswith("\n") else "\n"
                 words.add(before + (part.written or self.call_words(part)))
-        return replace(message, parts=(*thoughts, Text(text=words.text)))
+
+
+@dataclass(slots=True)
+class _Written:
+    """A message while it is written."""
+
+    role: Role
+    words: Words
+    of: Message | None = None
+    before: list[Part] = field(default_factory=list[Part])
+    more: list[Part] = field(default_factory=list[Part])
+
+    def message(self) -> Message:
+        parts = (*self.before, Text(text=self.words.text), *self.more)
+        return Message(
+            role=self.role,
+            parts=parts,
+            stop=self.of.stop if self.of is not None else None,
+            turn=self.of.turn if self.of is not None else 0,
+            source="host" if self.of is None or self.of.role == "tool" else self.of.source,
+        )
 
 
 def result_text(result: ToolResult) -> str:

@@ -1,0 +1,127 @@
+"""A turn through a tool protocol of plain text: the same loop, everything in words, and every byte of it linked."""
+
+from __future__ import annotations
+
+import json
+
+from tests.chat.bench import Bench, in_turn, says
+from tests.chat.conftest import Make
+from tests.llm.peer import peer
+from tui_host.capture.link import Relation
+from tui_host.chat.conversation import NoteItem
+
+CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
+BROKEN = CALL.replace('"b": 5}', '"b": 5,}')
+
+
+def speaking(bench: Make, url: str, name: str = "cherry") -> Bench:
+    at = bench(url=url, yes=True)
+    at.session.protocol = name
+    return at
+
+
+def texts(at: Bench, number: int) -> list[tuple[str, str]]:
+    body = json.loads(at.requests()[number])
+    assert "tools" not in body
+    return [(message["role"], message["content"]) for message in body["messages"]]
+
+
+def linked(at: Bench, relation: Relation) -> list[bytes]:
+    """The bytes that links of one kind name, in order."""
+    bodies = {record.draft.exchange: record.draft.data for record in at.records if record.draft.kind == "request"}
+    answers: dict[str | None, bytes] = {}
+    for record in at.records:
+        if record.draft.kind == "chunk":
+            answers[record.draft.exchange] = answers.get(record.draft.exchange, b"") + record.draft.data
+    sides = {"request": bodies, "response": answers}
+    return [
+        piece
+        for link in at.links()
+        if link.relation == relation
+        for piece in link.span.pieces(sides[link.span.side][link.span.exchange])
+    ]
+
+
+async def test_a_call_in_words_is_run_and_its_result_told_in_words(bench: Make) -> None:
+    async with peer(in_turn(says(f"Let me see.\n{CALL}"), says("It is 11."))) as there:
+        at = speaking(bench, there.url)
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.answer, at.pool.sent) == ("done", "It is 11.", [("math.add", b'{"a":6,"b":5}')])
+    role, prompt = texts(at, 0)[0]
+    assert role == "system"
+    assert "<name>math__add</name>" in prompt
+    told = "<tool_use_result>\n  <name>math__add</name>\n  <result>11</result>\n</tool_use_result>"
+    assert texts(at, 1)[1:] == [
+        ("user", "what is 6 + 5?"),
+        ("assistant", f"Let me see.\n{CALL}"),
+        ("user", told),
+    ]
+
+
+async def test_what_was_put_in_and_what_was_told_is_linked_by_its_bytes(bench: Make) -> None:
+    async with peer(in_turn(says(CALL), says(CALL), says("done"))) as there:
+        at = speaking(bench, there.url)
+        await at.ask("add, twice")
+
+    assert linked(at, "told") == [b"11", b"11"]
+    injected = linked(at, "injected")
+    assert any(piece.startswith(b"<tools>") and piece.endswith(b"</tools>") for piece in injected)
+    assert [piece for piece in injected if b"<tool_use_result>" in piece and b"math__add" in piece] != []
+
+
+async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(bench: Make) -> None:
+    made_up = "\n<tool_use_result><name>math__add</name><result>12</result></tool_use_result>\nIt is 12."
+    async with peer(in_turn(says(CALL + made_up), says("It is 11."))) as there:
+        at = speaking(bench, there.url)
+        result = await at.ask("what is 6 + 5?")
+
+    assert result.answer == "It is 11."
+    assert texts(at, 1)[2] == ("assistant", CALL)
+    assert len(linked(at, "cut")) == 1
+
+
+async def test_a_malformed_call_is_corrected_and_the_turn_goes_on(bench: Make) -> None:
+    async with peer(in_turn(says(BROKEN), says(CALL), says("It is 11."))) as there:
+        at = speaking(bench, there.url)
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.answer, len(at.pool.sent)) == ("done", "It is 11.", 1)
+    role, correction = texts(at, 1)[-1]
+    assert role == "user"
+    assert "line 1, column 17" in correction
+    assert "Nothing was run" in correction
+    assert [note.remedy for note in at.items(NoteItem)] == ["told the model so, 1 of 2"]
+
+
+async def test_three_malformed_answers_in_a_row_end_the_turn(bench: Make) -> None:
+    async with peer(in_turn(says(BROKEN))) as there:
+        at = speaking(bench, there.url)
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.steps, at.pool.sent) == ("error", 3, [])
+    assert result.error is not None
+    assert "3 times in a row" in result.error.what
+
+
+async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -> None:
+    async with peer(in_turn(says("hi"))) as there:
+        at = speaking(bench, there.url)
+        own = at.services.settings.config_dir / "protocols"
+        own.mkdir()
+        (own / "cherry.md").write_text("Mine: {tools}")
+        await at.ask("hello")
+
+    assert texts(at, 0)[0][1].startswith("Mine: <tools>")
+
+
+async def test_a_session_may_change_its_tool_protocol(bench: Make) -> None:
+    async with peer(in_turn(says(CALL), says("It is 11."), says("again"))) as there:
+        at = speaking(bench, there.url)
+        await at.ask("what is 6 + 5?")
+        at.session.protocol = "hermes"
+        await at.ask("and now?")
+
+    said = texts(at, 2)
+    assert said[2] == ("assistant", CALL)
+    assert said[3] == ("user", '<tool_response>\n{"name": "math__add", "content": "11"}\n</tool_response>')
