@@ -69,8 +69,11 @@ class Anthropic:
         return BodyDecoder(Blocks(), content_type)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says."""
-        return refusal(status, headers, body)
+        """What a refusal says; one for a limit that somebody has set to the account's spending does not pass by itself."""
+        found = refusal(status, headers, body)
+        if b'"enforced_spend_limit_reached"' in body:
+            found.passes, found.remedy = False, "the account has reached a limit that was set to its spending"
+        return found
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""

@@ -22,6 +22,14 @@ _BESIDE = ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "to
 """What stands beside `options`; all else that has no neutral name (`num_ctx`) stands in it."""
 _YES_AND_NO: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False, "none": False}
 
+_REMEDIES: tuple[tuple[str, str], ...] = (
+    ("does not support tools", "choose another model, or a tool protocol that needs none of the model's own"),
+    ("does not support thinking", "choose another model, or take reasoning_effort out of its options"),
+    ("try pulling it", "pull it (ollama pull NAME), or choose another model"),
+    ("context length", "give it more room (options.num_ctx), or start a new session"),
+)
+"""What helps against some refusals, by words that stand in them."""
+
 
 class Ollama:
     """`/api/chat`."""
@@ -61,8 +69,10 @@ class Ollama:
         return BodyDecoder(Lines(), content_type, framing="lines")
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """What a refusal says."""
-        return refusal(status, headers, body)
+        """What a refusal says; what to do about some of them, only this server's own words tell."""
+        found = refusal(status, headers, body)
+        found.remedy = next((remedy for words, remedy in _REMEDIES if words in found.what), found.remedy)
+        return found
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """A request as a tree."""

@@ -1,0 +1,359 @@
+"""What only Anthropic's Messages have: a version, thinking that is signed, results in a user's message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from tests.llm.recorded.anthropic import STOP, began, call, closed, finished, more, named, opened, thought, words
+from tests.llm.recorded.asks import PIXEL, answered, user
+from tests.llm.recorded.case import TIME, WEATHER
+from tests.llm.recorded.reading import MODEL, events_of, fold_of
+from tui_host.errors import JSON
+from tui_host.llm.dialects.anthropic import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
+from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.fold import MOST_CALLS
+from tui_host.llm.messages import (
+    Ask,
+    CallsLeftOut,
+    Image,
+    Message,
+    Part,
+    PartEnded,
+    Stopped,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+)
+from tui_host.settings.options import Options
+from tui_host.settings.secrets import Secret
+
+VENDOR, OTHER = Target(provider="p", service="anthropic"), Target(provider="p")
+CALL = ToolCall(id="t1c0", wire_id="toolu_1", name="t", arguments='{"a":1}')
+
+
+def written(*messages: Message, target: Target = OTHER, **more: object) -> dict[str, JSON]:
+    ask = Ask(model=MODEL, messages=messages or (user("x"),), **more)  # pyright: ignore[reportArgumentType] - shorthand
+    value: dict[str, JSON] = json.loads(Anthropic().write(ask, target).body)
+    return value
+
+
+def blocks(*messages: Message) -> list[list[dict[str, JSON]]]:
+    found = written(*messages)["messages"]
+    assert isinstance(found, list)
+    return [message["content"] for message in found if isinstance(message, dict)]  # pyright: ignore[reportReturnType]
+
+
+def assistant(*parts: Part) -> Message:
+    return Message(role="assistant", parts=parts)
+
+
+@pytest.mark.parametrize(
+    ("target", "version"),
+    [
+        (VENDOR, "2026-10-21"),
+        (OTHER, "2023-06-01"),
+        (Target(provider="p", service="deepseek"), "2023-06-01"),
+        (Target(provider="p", service="anthropic", api_version="2023-06-01"), "2023-06-01"),
+        (Target(provider="p", api_version="2027-01-01"), "2027-01-01"),
+    ],
+)
+def test_every_request_says_its_version(target: Target, version: str) -> None:
+    assert Anthropic().headers(None, target) == (("anthropic-version", version),)
+    assert Anthropic().headers(Secret("KEY", "sk-1"), target) == (
+        ("x-api-key", "sk-1"),
+        ("anthropic-version", version),
+    )
+
+
+def test_what_chooses_among_words_is_never_sent_with_the_new_version() -> None:
+    options = Options(temperature=0.0, top_p=0.5, seed=3)
+
+    assert "temperature" not in written(target=VENDOR, options=options)
+    assert "top_p" not in written(target=VENDOR, options=options)
+    old = written(options=options)
+    assert (old["temperature"], old["top_p"]) == (0.0, 0.5)
+    assert "seed" not in old
+
+
+@pytest.mark.parametrize(
+    ("effort", "most", "thinking"),
+    [
+        (None, MOST_TOKENS, None),
+        ("none", MOST_TOKENS, {"type": "disabled"}),
+        ("max", MOST_TOKENS_THINKING, {"type": "adaptive", "display": "summarized"}),
+    ],
+)
+def test_an_effort_is_adaptive_thinking_and_more_room(
+    effort: str | None, most: int, thinking: Mapping[str, JSON] | None
+) -> None:
+    body = written(options=Options(reasoning_effort=effort))
+
+    assert (body["max_tokens"], body.get("thinking")) == (most, thinking)
+    assert body.get("output_config") == ({"effort": "max"} if effort == "max" else None)
+    assert written(options=Options(reasoning_effort=effort, max_tokens=5))["max_tokens"] == 5
+
+
+def test_stops_of_white_space_are_left_out_for_they_are_refused() -> None:
+    body = written(options=Options(stop=("\n\n", "END")), stop_sequences=("</use>", " "))
+
+    assert body["stop_sequences"] == ["</use>", "END"]
+    assert "stop_sequences" not in written(options=Options(stop=("\n",)))
+
+
+def test_what_others_say_about_the_body_wins() -> None:
+    body = written(
+        options=Options(max_tokens=5, others={"top_k": 3}), extra=(("max_tokens", 9), ("metadata", {"user_id": "u"}))
+    )
+
+    assert (body["max_tokens"], body["top_k"], body["metadata"]) == (9, 3, {"user_id": "u"})
+    assert list(body)[-1] == "messages"
+
+
+def test_system_messages_stand_beside_the_conversation() -> None:
+    first, second = (Message(role="system", parts=(Text(text=text),)) for text in ("One.", "Two."))
+
+    body = written(first, user("x"), second)
+
+    assert body["system"] == "One.\n\nTwo."
+    assert isinstance(body["messages"], list)
+    assert len(body["messages"]) == 1
+    assert "system" not in written()
+
+
+def test_texts_without_a_word_are_left_out_for_they_are_refused() -> None:
+    content = blocks(
+        user("x"),
+        assistant(Text(text=" \n"), CALL),
+        Message(role="tool", parts=(ToolResult(call=CALL, content=(Text(text=""),)),)),
+        assistant(Text(text="")),
+        user("y"),
+    )
+
+    assert [[block["type"] for block in message] for message in content] == [
+        ["text"],
+        ["tool_use"],
+        ["tool_result"],
+        ["text"],
+    ]
+    assert "content" not in content[2][0]
+
+
+def test_all_results_of_an_answer_are_one_message_with_what_went_wrong_marked() -> None:
+    calls = [ToolCall(id=f"c{number}", wire_id="", name="t", arguments="{}") for number in range(3)]
+    told = tuple(
+        ToolResult(call=one, content=(Text(text=one.id),), is_error=number == 1) for number, one in enumerate(calls)
+    )
+
+    content = blocks(user("x"), assistant(*calls), Message(role="tool", parts=told))[2]
+
+    assert [block["tool_use_id"] for block in content] == ["c0", "c1", "c2"]
+    assert [block.get("is_error") for block in content] == [None, True, None]
+
+
+def test_ids_of_other_vendors_are_made_fit() -> None:
+    odd = [
+        ToolCall(id="a", wire_id="call:1/2", name="t", arguments="{}"),
+        ToolCall(id="b", wire_id="same", name="t", arguments="{}"),
+        ToolCall(id="c", wire_id="same", name="t", arguments="{}"),
+        ToolCall(id="d", wire_id="x" * 100, name="t", arguments="{}"),
+    ]
+    told = Message(role="tool", parts=tuple(ToolResult(call=one, content=()) for one in odd))
+
+    _, asked, answers = blocks(user("x"), assistant(*odd), told)
+
+    ids = [str(block["id"]) for block in asked]
+    assert len(set(ids)) == 4
+    assert all(len(one) <= 64 and one.replace("_", "").replace("-", "").isalnum() for one in ids)
+    assert [block["tool_use_id"] for block in answers] == ids
+
+
+def test_images_that_this_api_does_not_take_are_told_of() -> None:
+    content = blocks(
+        Message(
+            role="user",
+            parts=(Image(media_type="image/svg+xml", data=PIXEL), Image(media_type="image/webp", data=PIXEL)),
+        )
+    )[0]
+
+    assert content[0] == {
+        "type": "text",
+        "text": "(an image of the type image/svg+xml, which this model's API does not take)",
+    }
+    assert content[1]["source"] == {"type": "base64", "media_type": "image/webp", "data": PIXEL}
+
+
+@pytest.mark.parametrize("root", ["oneOf", "allOf", "anyOf"])
+def test_schemas_are_sent_untouched_but_for_what_is_refused_at_the_root(root: str) -> None:
+    inner: JSON = {"type": "object", "properties": {"a": {root: [{"type": "string"}]}}}
+    odd: JSON = {"type": "object", "properties": {}, root: [{"required": ["a"]}], "$schema": "x"}
+    tools = tuple(
+        ToolSpec(name=f"t{number}", description="", schema=schema, server="s", tool="t")
+        for number, schema in enumerate((inner, odd, {"type": ["object", "null"]}))
+    )
+
+    sent = written(tools=tools)["tools"]
+
+    assert isinstance(sent, list)
+    assert [tool["input_schema"] for tool in sent if isinstance(tool, dict)] == [
+        inner,
+        {"type": "object", "properties": {}, "$schema": "x"},
+        {"type": "object", "properties": {}},
+    ]
+
+
+def test_an_unsigned_thought_is_shown_and_not_sent_back() -> None:
+    body = began() + thought(0, "hm", "") + words(1) + call(2, "a", WEATHER) + finished("tool_use") + STOP
+    answer = fold_of("anthropic", body).message(turn=1)
+
+    assert answer.parts[0] == Thinking(text="hm", provider="p", model="m")
+    assert [block["type"] for block in blocks(user("x"), answer, answered(answer))[1]] == ["text", "tool_use"]
+
+
+def test_a_signature_is_set_and_not_added_to() -> None:
+    twice = (
+        opened(0, {"type": "thinking", "thinking": "", "signature": ""})
+        + more(0, "thinking_delta", "thinking", "hm")
+        + more(0, "signature_delta", "signature", "Eq")
+        + more(0, "signature_delta", "signature", "EqQB")
+        + closed(0)
+    )
+
+    (ended,) = [event for event in events_of("anthropic", [twice]) if isinstance(event, PartEnded)]
+
+    assert ended.echo == {"type": "thinking", "signature": "EqQB"}
+
+
+def test_blocks_that_only_the_vendor_knows_go_back_whole() -> None:
+    search: dict[str, JSON] = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
+    found: dict[str, JSON] = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"url": "u"}]}
+    body = b"".join(
+        (
+            began(),
+            opened(0, search) + more(0, "input_json_delta", "partial_json", '{"query":"x"}') + closed(0),
+            opened(1, found) + closed(1),
+            words(2, "It is so."),
+            finished("end_turn") + STOP,
+        )
+    )
+    answer = fold_of("anthropic", body).message(turn=1)
+
+    assert fold_of("anthropic", body).calls == ()
+    assert blocks(user("x"), answer)[1] == [
+        search | {"input": {"query": "x"}},
+        found,
+        {"type": "text", "text": "It is so."},
+    ]
+
+
+def test_a_refusal_says_what_for() -> None:
+    details: JSON = {"category": "bio", "explanation": "no recipes"}
+    body = began() + words() + finished("refusal", stop_details=details) + STOP
+
+    fold = fold_of("anthropic", body)
+
+    assert (fold.stop, fold.vendor_stop) == ("refused", "refusal: bio, no recipes")
+
+
+def test_what_comes_after_the_end_is_not_read() -> None:
+    body = began() + words() + finished("end_turn") + STOP
+
+    assert events_of("anthropic", [body + words(1) + STOP]) == events_of("anthropic", [body])
+
+
+def test_counts_that_are_told_again_replace_and_those_that_are_not_stay() -> None:
+    body = b"".join(
+        (
+            began({"input_tokens": 10, "cache_read_input_tokens": 4, "output_tokens": 2}),
+            words(),
+            finished("end_turn", {"input_tokens": 12, "cache_read_input_tokens": None, "output_tokens": 7}),
+            STOP,
+        )
+    )
+
+    usage = fold_of("anthropic", body).usage
+
+    assert (usage.input_total, usage.input_cached, usage.output_total) == (16, 4, 7)
+    assert fold_of("anthropic", began({"input_tokens": 10, "output_tokens": 2})).usage.output_total is None
+
+
+def test_an_answer_that_is_cut_within_a_call_has_a_call_that_is_not_complete() -> None:
+    half = began() + call(0, "a", WEATHER) + call(1, "b", TIME, TIME[1][:9])
+    for body in (half + finished("max_tokens") + STOP, half):
+        first, second = fold_of("anthropic", body).calls
+        assert (first.complete, second.complete) == (True, False)
+
+
+def test_calls_beyond_the_limit_are_left_out_and_told_once() -> None:
+    body = b"".join(call(number, f"c{number}", WEATHER) for number in range(MOST_CALLS + 3))
+
+    found = events_of("anthropic", [body])
+
+    assert [type(event) for event in found].count(CallsLeftOut) == 1
+    fold = fold_of("anthropic", body)
+    assert (len(fold.calls), fold.has_calls_left_out) == (MOST_CALLS, True)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        named({"type": "content_block_delta", "index": 0}),
+        named({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": 7}}),
+        named({"type": "content_block_start", "index": "x", "content_block": None}),
+        named({"type": "content_block_stop", "index": 9}),
+        named({"type": "message_start"}),
+        named({"type": "message_delta", "delta": None, "usage": 7}),
+        named({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "x"}}),
+        b"data: 7\n\ndata: {\n\ndata: \xff\n\n",
+    ],
+)
+def test_what_is_odd_in_a_stream_does_not_end_it(odd: bytes) -> None:
+    body = began() + odd + words(5, "hello there") + finished("end_turn") + STOP
+
+    fold = fold_of("anthropic", body)
+
+    assert (fold.text, fold.stop) == ("hello there", "end")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "remedy"),
+    [
+        (529, "overloaded_error", "try again"),
+        (429, "rate_limit_error", "try again"),
+        (400, "invalid_request_error", "inspector"),
+        (402, "billing_error", "used up"),
+        (401, "authentication_error", "credential"),
+    ],
+)
+def test_refusals_say_what_to_do(status: int, kind: str, remedy: str) -> None:
+    body = json.dumps({"type": "error", "error": {"type": kind, "message": "Oh."}, "request_id": "r"}).encode()
+
+    error = Anthropic().error(status, (), body)
+
+    assert error.what == f"{status} {kind}: Oh."
+    assert remedy in error.remedy
+    assert error.passes is (status in {429, 529})
+
+
+def test_a_limit_to_the_spending_does_not_pass() -> None:
+    details: JSON = {"error_code": "enforced_spend_limit_reached"}
+    fault: JSON = {"type": "error", "error": {"type": "rate_limit_error", "message": "Oh.", "details": details}}
+
+    error = Anthropic().error(429, (), json.dumps(fault, separators=(",", ":")).encode())
+
+    assert not error.passes
+    assert "spending" in error.remedy
+
+
+def test_an_error_in_the_stream_keeps_what_came() -> None:
+    fault = named({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+
+    found = events_of("anthropic", [began() + words(0, "so far") + fault])
+
+    assert isinstance(found[-1], Stopped)
+    fold = fold_of("anthropic", began() + words(0, "so far") + fault)
+    assert (fold.text, fold.stop, fold.failure) == ("so far", "failed", "Overloaded")

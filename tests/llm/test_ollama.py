@@ -1,0 +1,220 @@
+"""What only Ollama's own API has: lines, arguments as objects, times, options of the model's runner, errors as texts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.llm.recorded.asks import PIXEL, TOOLS, answered, user
+from tests.llm.recorded.case import TIME, WEATHER
+from tests.llm.recorded.ollama import RECORDED, asked, done, said, words
+from tests.llm.recorded.reading import MODEL, events_of, fold_of
+from tui_host.errors import JSON
+from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.dialects.ollama import Ollama
+from tui_host.llm.fold import MOST_CALLS
+from tui_host.llm.messages import (
+    Ask,
+    CallArguments,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unreadable,
+)
+from tui_host.llm.request import join
+from tui_host.llm.writing import UNREADABLE
+from tui_host.settings.options import Options
+from tui_host.settings.secrets import Secret
+
+TARGET = Target(provider="p", service="ollama")
+
+
+def written(*messages: Message, **more: object) -> dict[str, JSON]:
+    ask = Ask(model=MODEL, messages=messages or (user("x"),), **more)  # pyright: ignore[reportArgumentType] - shorthand
+    value: dict[str, JSON] = json.loads(Ollama().write(ask, TARGET).body)
+    return value
+
+
+def sent(*messages: Message) -> list[dict[str, JSON]]:
+    found = written(*messages)["messages"]
+    assert isinstance(found, list)
+    return [message for message in found if isinstance(message, dict)]
+
+
+@pytest.mark.parametrize("base", ["http://127.0.0.1:11434", "http://127.0.0.1:11434/", "http://127.0.0.1:11434/api"])
+def test_the_address_may_bring_its_api_or_not(base: str) -> None:
+    path = Ollama().write(Ask(model="m", messages=(user("x"),)), TARGET).path
+
+    assert join(base, path, Ollama.versions) == "http://127.0.0.1:11434/api/chat"
+
+
+def test_whether_to_stream_is_always_said_and_so_is_that_nothing_is_cut_unsaid() -> None:
+    assert [written(stream=stream)["stream"] for stream in (True, False)] == [True, False]
+    assert (written()["truncate"], written()["shift"]) == (False, False)
+    assert written(options=Options(others={"truncate": True}))["truncate"] is True
+
+
+@pytest.mark.parametrize(
+    ("effort", "think"), [("none", False), ("off", False), ("on", True), ("true", True), ("high", "high")]
+)
+def test_an_effort_is_whether_or_how_much_it_thinks(effort: str, think: JSON) -> None:
+    assert written(options=Options(reasoning_effort=effort))["think"] == think
+    assert "think" not in written()
+
+
+def test_options_stand_among_the_options_and_what_stands_beside_them_beside_them() -> None:
+    options = Options(temperature=0.0, max_tokens=9, others={"num_ctx": 16384, "keep_alive": "5m", "format": "json"})
+
+    body = written(options=options, stop_sequences=("</use>",))
+
+    assert body["options"] == {"temperature": 0.0, "num_predict": 9, "stop": ["</use>"], "num_ctx": 16384}
+    assert (body["keep_alive"], body["format"]) == ("5m", "json")
+    assert "options" not in written()
+
+
+def test_the_key_is_a_bearer_token_where_there_is_one() -> None:
+    assert Ollama().headers(Secret("KEY", "k"), TARGET) == (("Authorization", "Bearer k"),)
+    assert Ollama().headers(None, TARGET) == ()
+
+
+def test_ids_go_back_where_they_came_and_are_not_made_up_where_none_came() -> None:
+    with_ids = fold_of("ollama", RECORDED.parallel.body).message(turn=1)
+    without = fold_of("ollama", RECORDED.odd["no ids"].body).message(turn=1)
+
+    for answer, ids in ((with_ids, ["call_abc", "call_def"]), (without, [None, None])):
+        _, asking, *told = sent(user("x"), answer, answered(answer))
+        calls = asking["tool_calls"]
+        assert isinstance(calls, list)
+        assert [call.get("id") for call in calls if isinstance(call, dict)] == ids
+        assert [message.get("tool_call_id") for message in told] == ids
+        assert [message["tool_name"] for message in told] == [WEATHER[0], TIME[0]]
+
+
+def test_arguments_that_are_no_object_go_back_as_one() -> None:
+    call = ToolCall(id="c", wire_id="", name="t", arguments='{"a":')
+
+    message = sent(user("x"), Message(role="assistant", parts=(call,)))[1]
+
+    assert message["tool_calls"] == [{"function": {"name": "t", "arguments": {UNREADABLE: '{"a":'}}}]
+
+
+def test_arguments_are_the_bytes_that_the_server_wrote() -> None:
+    spelt = '{ "b" : 1.50, "a": "\\u4e2d", "b": 2e3 }'
+    body = asked(("", ("t", spelt))) + done()
+
+    (arguments,) = [event for event in events_of("ollama", [body]) if isinstance(event, CallArguments)]
+
+    assert arguments.text == spelt
+    assert body[arguments.start : arguments.end].decode() == spelt
+
+
+def test_thinking_goes_back_within_the_turn_that_it_belongs_to_and_no_further() -> None:
+    hm = Thinking(text="hm", provider="p", model=MODEL)
+    call = ToolCall(id="c", wire_id="", name="t", arguments="{}")
+    told = Message(role="tool", parts=(ToolResult(call=call, content=(Text(text="1"),)),))
+    step = Message(role="assistant", parts=(hm, call))
+    note = Message(role="user", parts=(Text(text="[stopped]"),), source="host")
+
+    running = sent(user("x"), step, told, step, told, note)
+    after = sent(user("x"), step, told, Message(role="assistant", parts=(hm, Text(text="so"))), user("y"))
+
+    assert [message.get("thinking") for message in running] == [None, "hm", None, "hm", None, None]
+    assert [message.get("thinking") for message in after] == [None] * 5
+
+
+def test_images_of_results_follow_them_for_not_every_template_shows_them_there() -> None:
+    call = ToolCall(id="c", wire_id="", name="t", arguments="{}")
+    content = (Text(text="Look:"), Image(media_type="image/png", data=PIXEL))
+
+    messages = sent(
+        user("x"),
+        Message(role="assistant", parts=(call,)),
+        Message(role="tool", parts=(ToolResult(call=call, content=content), ToolResult(call=call, content=()))),
+    )
+
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "user"]
+    assert messages[2]["content"] == "Look:\n(image 1 of this step, image/png: see the next message)"
+    assert messages[4]["images"] == [PIXEL]
+
+
+def test_names_of_foreign_tools_are_made_fit_both_times() -> None:
+    call = ToolCall(id="c", wire_id="", name="math.add!", arguments="{}")
+
+    _, asking, told = sent(
+        user("x"),
+        Message(role="assistant", parts=(call,)),
+        Message(role="tool", parts=(ToolResult(call=call, content=(Text(text="1"),)),)),
+    )
+
+    assert asking["tool_calls"] == [{"function": {"name": "math_add_", "arguments": {}}}]
+    assert told["tool_name"] == "math_add_"
+
+
+def test_times_are_seconds_and_what_is_not_told_is_not_known() -> None:
+    usage = fold_of("ollama", done(more={"eval_count": 3, "eval_duration": 1_500_000_000})).usage
+
+    assert (usage.output_total, usage.writing) == (3, 1.5)
+    assert (usage.input_total, usage.reading, usage.loading) == (None, None, None)
+
+
+def test_calls_beyond_the_limit_are_left_out_and_told() -> None:
+    body = asked(*([("", WEATHER)] * (MOST_CALLS + 3))) + done()
+
+    fold = fold_of("ollama", body)
+
+    assert (len(fold.calls), fold.has_calls_left_out) == (MOST_CALLS, True)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"7\n",
+        b"{\n",
+        b"\xff\n",
+        b'{"message": null, "done": false}\n',
+        b'{"message": {"content": 7, "tool_calls": {}}, "done": false}\n',
+        said(b'"tool_calls": [7, {"function": 7}]'),
+        b'{"status": "pulling"}\n',
+    ],
+)
+def test_what_is_odd_in_a_stream_does_not_end_it(odd: bytes) -> None:
+    fold = fold_of("ollama", words("hello ") + odd + words("there") + done())
+
+    assert (fold.text, fold.stop, fold.calls) == ("hello there", "end", ())
+
+
+def test_a_line_that_was_cut_off_is_told() -> None:
+    found = events_of("ollama", [words("hello") + b'{"model": "m", "mess'])
+
+    assert [event.reason for event in found if isinstance(event, Unreadable)] == ["the last event is cut off"]
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "remedy"),
+    [
+        (400, '"m" does not support tools', "tool protocol"),
+        (400, '"m" does not support thinking', "reasoning_effort"),
+        (404, 'model "m" not found, try pulling it first', "ollama pull"),
+        (400, "the input length exceeds the context length", "num_ctx"),
+        (500, "llama runner process has terminated", "try again"),
+    ],
+)
+def test_refusals_say_what_to_do(status: int, words: str, remedy: str) -> None:
+    error = Ollama().error(status, (), json.dumps({"error": words}).encode())
+
+    assert error.what == f"{status}: {words}"
+    assert remedy in error.remedy
+
+
+def test_tools_are_the_servers_own_schemas() -> None:
+    tools = written(tools=TOOLS)["tools"]
+
+    assert isinstance(tools, list)
+    assert tools[0] == {
+        "type": "function",
+        "function": {"name": "get_weather", "description": "Weather of a city. 天气", "parameters": TOOLS[0].schema},
+    }
