@@ -1,0 +1,394 @@
+"""What Responses has of its own: items that go back whole, the truth at an item's end, what is asked for by what the model is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.llm.recorded.asks import TOOLS, answered, calls_of, loop, user
+from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER
+from tests.llm.recorded.openai_responses import (
+    BEGAN,
+    HIDDEN,
+    REASONING,
+    RECORDED,
+    call,
+    closed,
+    item,
+    named,
+    opened,
+    over,
+    pieces,
+    said,
+    words,
+)
+from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of
+from tests.llm.recorded.wire import text
+from tui_host.errors import JSON
+from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.dialects.openai_responses import OpenAIResponses
+from tui_host.llm.messages import (
+    Ask,
+    CallArguments,
+    CallsLeftOut,
+    CallStarted,
+    Failed,
+    Image,
+    Message,
+    Part,
+    Stopped,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from tui_host.settings.options import Options
+from tui_host.settings.secrets import Secret
+
+RESPONSES = OpenAIResponses()
+DIALECT = "openai-responses"
+TARGET = Target(provider=PROVIDER)
+FOREIGN = ToolCall(id="t1", wire_id="toolu_1", name="get_weather", arguments='{"city" : "Paris"}')
+
+
+def written(*messages: Message, model: str = MODEL, **more: object) -> dict[str, JSON]:
+    ask = Ask(model=model, messages=messages, **more)  # pyright: ignore[reportArgumentType] - shorthand
+    value: dict[str, JSON] = json.loads(RESPONSES.write(ask, TARGET).body)
+    return value
+
+
+def items(*messages: Message, model: str = MODEL) -> list[dict[str, JSON]]:
+    found = written(*messages, model=model)["input"]
+    assert isinstance(found, list)
+    return [one for one in found if isinstance(one, dict)]
+
+
+def answer(*events: bytes) -> Message:
+    return fold_of(DIALECT, BEGAN, *events, over()).message(turn=1)
+
+
+def assistant(*parts: Part) -> Message:
+    return Message(role="assistant", parts=parts)
+
+
+def kinds(found: Sequence[dict[str, JSON]]) -> list[JSON]:
+    return [one.get("type", one.get("role")) for one in found]
+
+
+# Requests.
+
+
+def test_nothing_is_kept_at_the_provider_and_tools_are_flat_and_not_strict() -> None:
+    body = written(Message(role="system", parts=(Text(text="Be brief."),)), user("x"), tools=TOOLS)
+
+    assert body["store"] is False
+    assert body["instructions"] == "Be brief."
+    assert list(body)[-1] == "input"
+    tools = body["tools"]
+    assert isinstance(tools, list)
+    for tool, told in zip(tools, TOOLS, strict=True):
+        assert isinstance(tool, dict)
+        assert (tool["type"], tool["name"], tool["strict"]) == ("function", told.name, False)
+        assert "function" not in tool
+    assert "previous_response_id" not in body
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "include", "reasoning"),
+    [
+        ("gpt-4.1-mini", None, False, None),
+        ("openai/gpt-4o", None, False, None),
+        ("gpt-5.2-chat-latest", None, False, None),
+        ("gpt-5.2", None, True, {"summary": "auto"}),
+        ("o4-mini", None, True, {"summary": "auto"}),
+        ("o4-mini", "low", True, {"effort": "low", "summary": "auto"}),
+        ("gpt-5", "off", True, {"effort": "none", "summary": "auto"}),
+        ("qwen3", None, True, None),
+        ("gpt-4.1", "high", True, {"effort": "high", "summary": "auto"}),
+    ],
+)
+def test_thoughts_are_asked_for_where_the_model_has_any(
+    model: str, effort: str | None, *, include: bool, reasoning: JSON
+) -> None:
+    body = written(user("x"), model=model, options=Options(reasoning_effort=effort))
+
+    assert body.get("include") == (["reasoning.encrypted_content"] if include else None)
+    assert body.get("reasoning") == reasoning
+
+
+def test_what_this_api_does_not_have_is_left_out_and_what_is_given_wins() -> None:
+    options = Options(seed=1, stop=("a",), max_tokens=9, top_p=0.5, others={"verbosity": "low"})
+    extra: tuple[tuple[str, JSON], ...] = (("store", True), ("include", []), ("reasoning", {"effort": "low"}))
+
+    body = written(user("x"), model="o3", options=options, stop_sequences=("b",), extra=extra)
+
+    assert not {"seed", "stop", "stop_sequences", "max_tokens"} & set(body)
+    assert (body["max_output_tokens"], body["top_p"], body["verbosity"]) == (9, 0.5, "low")
+    assert (body["store"], body["include"], body["reasoning"]) == (True, [], {"effort": "low"})
+
+
+def test_azure_has_its_own_header_and_its_version_in_the_query() -> None:
+    azure = Target(provider="p", service="azure", api_version="preview")
+
+    assert RESPONSES.headers(Secret("KEY", "k"), azure) == (("api-key", "k"),)
+    assert RESPONSES.headers(Secret("KEY", "k"), TARGET) == (("Authorization", "Bearer k"),)
+    assert RESPONSES.headers(None, azure) == ()
+    assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), azure).path == "responses?api-version=preview"
+    assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), TARGET).path == "responses"
+
+
+def test_items_go_back_in_order_and_complete() -> None:
+    found = items(*loop(RECORDED))
+
+    assert kinds(found) == ["user", "reasoning", "message", "reasoning", "function_call", "function_call_output"]
+    assert (found[1], found[3]) == (REASONING, HIDDEN)
+    content: JSON = [{"type": "output_text", "text": TEXT, "annotations": []}]
+    assert found[2] == said(1) | {"content": content}
+    assert found[4] == item(WEATHER, "call_1", "fc_call_1")
+    assert found[5]["call_id"] == "call_1"
+
+
+def test_to_another_model_only_what_everybody_understands_goes() -> None:
+    found = items(*loop(RECORDED), model="other")
+
+    assert kinds(found) == ["user", "assistant", "function_call", "function_call_output"]
+    assert found[1] == {"role": "assistant", "content": TEXT}
+    assert set(found[2]) == {"type", "call_id", "name", "arguments"}
+
+
+def test_a_thought_that_led_to_nothing_stays_behind() -> None:
+    told = loop(RECORDED)[1]
+    cut = replace(told, parts=tuple(part for part in told.parts if not isinstance(part, ToolCall)))
+
+    assert kinds(items(cut)) == ["reasoning", "message"]
+    assert kinds(items(assistant(*told.parts[:1]))) == []
+
+
+def test_where_a_thought_cannot_go_back_the_others_do_not_speak_of_it() -> None:
+    bare: dict[str, JSON] = {"type": "reasoning", "id": "rs_1", "summary": []}
+    told = answer(opened(0, bare), closed(0, bare), words(1), call(2, WEATHER, "a"))
+
+    found = items(told, answered(told))
+
+    assert kinds(found) == ["message", "function_call", "function_call_output"]
+    assert not any("id" in one for one in found)
+
+
+def test_thinking_of_open_models_goes_back_as_it_came() -> None:
+    raw: dict[str, JSON] = {"type": "reasoning", "id": "rs_1", "content": [{"type": "reasoning_text", "text": "hm"}]}
+    told = answer(closed(0, {**raw, "encrypted_content": None}), call(1, WEATHER, "a"))
+
+    assert [part.text for part in told.parts if isinstance(part, Thinking)] == ["hm"]
+    assert items(told)[0] == raw
+
+
+def test_items_of_kinds_that_we_do_not_know_go_back_whole_but_for_calls_that_nobody_answers() -> None:
+    search: dict[str, JSON] = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "x"}}
+    custom: dict[str, JSON] = {"type": "custom_tool_call", "id": "ct_1", "call_id": "c", "name": "n", "input": "i"}
+
+    told = answer(opened(0, search), closed(0, search), closed(1, custom), words(2))
+
+    assert kinds(items(told)) == ["web_search_call", "message"]
+    assert items(told)[0] == search
+
+
+def test_a_refusal_goes_back_as_one() -> None:
+    told = fold_of(DIALECT, RECORDED.ends["a refusal"].body).message(turn=1)
+
+    (found,) = items(told)
+
+    assert found["content"] == [{"type": "refusal", "refusal": "I cannot."}]
+
+
+def test_calls_of_other_vendors_keep_their_ids_and_their_arguments_to_the_byte() -> None:
+    odd = ToolCall(id="t2", wire_id="x" * 90, name="7 odd", arguments="")
+    results = tuple(ToolResult(call=each, content=(Text(text="1"), Text(text="2"))) for each in (FOREIGN, odd))
+
+    first, second, *told = items(assistant(FOREIGN, odd), Message(role="tool", parts=results))
+
+    assert first == {
+        "type": "function_call",
+        "call_id": "toolu_1",
+        "name": "get_weather",
+        "arguments": '{"city" : "Paris"}',
+    }
+    assert (second["name"], second["arguments"]) == ("7_odd", "{}")
+    assert [one["call_id"] for one in told] == ["toolu_1", second["call_id"]]
+    assert len(str(second["call_id"])) <= 64
+    assert [one["output"] for one in told] == ["1\n2", "1\n2"]
+
+
+def test_images_of_results_stand_in_the_result() -> None:
+    image = Image(media_type="image/png", data="QUJD")
+    told = Message(role="tool", parts=(ToolResult(call=FOREIGN, content=(Text(text="see"), image)),))
+
+    found = items(assistant(FOREIGN), told)[1]
+
+    assert found["output"] == [
+        {"type": "input_text", "text": "see"},
+        {"type": "input_image", "image_url": "data:image/png;base64,QUJD", "detail": "auto"},
+    ]
+
+
+# Answers.
+
+
+def test_the_whole_of_a_call_is_the_truth() -> None:
+    body = b"".join(
+        (
+            BEGAN,
+            opened(0, item(WEATHER, "a", "fc_1", is_done=False)),
+            *pieces(0, "fc_1", '{"city":', '"Rome"}'),
+            named("response.function_call_arguments.done", item_id="fc_1", output_index=0, arguments='{"city":"Bonn"}'),
+            closed(0, item(WEATHER, "a", "fc_1")),
+            over(),
+        )
+    )
+
+    (found,) = fold_of(DIALECT, body).calls
+    asked = [one for one in events_of(DIALECT, [body]) if isinstance(one, CallArguments)]
+
+    assert found.call.arguments == WEATHER[1]
+    assert [one.anew for one in asked] == [False, False, True, True]
+    assert json.loads(body[asked[-1].start : asked[-1].end].split(b"data: ")[1])["item"]["arguments"] == WEATHER[1]
+
+
+def test_text_that_was_not_streamed_to_its_end_is_told_at_its_end() -> None:
+    where: dict[str, JSON] = {"output_index": 0, "content_index": 0}
+    begun = opened(0, {"type": "message", "id": "msg_0", "content": []})
+    some = begun + named("response.output_text.delta", **where, delta=TEXT[:4])
+
+    assert fold_of(DIALECT, some, closed(0, said(0)), over()).text == TEXT
+    assert fold_of(DIALECT, some, over("completed", said(0))).text == TEXT
+    assert fold_of(DIALECT, begun, closed(0, said(0)), over()).text == TEXT
+
+
+def test_parts_of_a_summary_are_paragraphs() -> None:
+    where: dict[str, JSON] = {"item_id": "rs_1", "output_index": 0}
+    summary: JSON = [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}]
+    whole: dict[str, JSON] = {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "x"}
+    streamed = [
+        opened(0, {"type": "reasoning", "id": "rs_1", "summary": []}),
+        named("response.reasoning_summary_part.added", **where, summary_index=0),
+        named("response.reasoning_summary_text.delta", **where, delta="One."),
+        named("response.reasoning_summary_part.added", **where, summary_index=1),
+        named("response.reasoning_summary_text.delta", **where, delta="Two."),
+        closed(0, whole),
+    ]
+
+    assert fold_of(DIALECT, *streamed, over()).thinking == "One.\n\nTwo."
+    assert fold_of(DIALECT, closed(0, whole), over()).thinking == "One.\n\nTwo."
+
+
+def test_what_comes_after_the_end_is_not_read() -> None:
+    found = events_of(DIALECT, [RECORDED.text.body, words(3), named("error", message="late"), b"data: [DONE]\n\n"])
+
+    assert isinstance(found[-1], Stopped)
+    assert found[-1].stop == "end"
+    assert not any(isinstance(one, Failed) for one in found)
+
+
+def test_an_error_is_told_once() -> None:
+    found = events_of(DIALECT, [RECORDED.ends["an error within"].body])
+
+    assert [one.message for one in found if isinstance(one, Failed)] == ["it broke"]
+
+
+def test_a_call_cut_at_the_token_limit_is_not_complete() -> None:
+    told: JSON = {"reason": "max_output_tokens"}
+    begun = opened(0, item(WEATHER, "a", "fc_1", is_done=False)) + b"".join(pieces(0, "fc_1", WEATHER[1][:5]))
+
+    (found,) = fold_of(DIALECT, BEGAN, begun, over("incomplete", incomplete_details=told)).calls
+
+    assert (found.call.arguments, found.complete) == (WEATHER[1][:5], False)
+
+
+def test_more_calls_than_are_taken_in_are_told_of_once() -> None:
+    body = BEGAN + b"".join(call(number, WEATHER, f"c{number}") for number in range(131)) + over()
+
+    assert len([one for one in events_of(DIALECT, [body]) if isinstance(one, CallsLeftOut)]) == 1
+    assert len(fold_of(DIALECT, body).calls) == 128
+    assert len({one.index for one in events_of(DIALECT, [body]) if isinstance(one, CallStarted)}) == 128
+
+
+@pytest.mark.parametrize(
+    ("status", "stop"),
+    [("completed", "end"), ("queued", "cut"), ("in_progress", "cut"), ("failed", "failed"), ("cancelled", "failed")],
+)
+def test_a_whole_answer_ends_as_its_status_says(status: str, stop: str) -> None:
+    fold = fold_of(DIALECT, text({"object": "response", "status": status, "output": [said(0)], "error": None}))
+
+    assert (fold.text, fold.stop) == (TEXT, stop)
+    assert bool(fold.failure) == (stop == "failed")
+
+
+def test_a_whole_answer_points_at_its_items_and_gives_them_back() -> None:
+    body = text({"status": "completed", "output": [REASONING, said(1), item(WEATHER, "a", "fc_1"), 7]})
+
+    fold = fold_of(DIALECT, body)
+    ((start, end),) = fold.calls[0].spans
+
+    assert json.loads(body[start:end]) == item(WEATHER, "a", "fc_1")
+    assert kinds(items(fold.message(turn=1))) == ["reasoning", "message", "function_call"]
+
+
+# The tree of a request.
+
+
+def test_every_kind_of_item_has_its_place_in_the_tree() -> None:
+    body = text(
+        {
+            "instructions": "Be brief.",
+            "input": [
+                {"role": "user", "content": [{"type": "input_text", "text": "see"}, {"type": "input_image"}]},
+                {"role": "developer", "content": "note"},
+                REASONING,
+                {"type": "item_reference", "id": "x"},
+                {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
+                {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"a":1}'},
+                {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "21 C"}]},
+            ],
+        }
+    )
+
+    outline = RESPONSES.outline(body, {"f": ("s", "t")})
+
+    assert outline is not None
+    found = [(one.kind, one.origin, one.preview) for one in outline.walk() if one.kind != "messages"]
+    assert found == [
+        ("message", "host", "Be brief."),
+        ("message", "you", "see"),
+        ("text", "you", "see"),
+        ("image", "you", ""),
+        ("message", "host", "note"),
+        ("thinking", "model", " ".join(THOUGHT.split())),
+        ("message", "model", '{"type": "item_reference", "id": "x"}'),
+        ("message", "model", "no"),
+        ("call", "model", '{"a":1}'),
+        ("result", "s", "21 C"),
+    ]
+
+
+def test_an_input_that_is_a_text_is_a_question() -> None:
+    outline = RESPONSES.outline(b'{"model":"m","input":"hello"}')
+
+    assert outline is not None
+    assert [(one.kind, one.label, one.preview) for one in outline.parts] == [
+        ("option", "option", "m"),
+        ("message", "user", "hello"),
+    ]
+
+
+def test_each_result_is_found_in_the_request_that_tells_it() -> None:
+    told = fold_of(DIALECT, RECORDED.parallel.body).message(turn=1)
+    body = RESPONSES.write(Ask(model=MODEL, messages=(user("x"), told, answered(told))), TARGET).body
+
+    outline = RESPONSES.outline(body)
+
+    assert outline is not None
+    results = [one for one in outline.walk() if one.kind == "result"]
+    assert [one.name for one in results] == [one.name for one in calls_of(told)]
+    assert [json.loads(outline.bytes_of(one))["output"] for one in results] == ["20 C", "21 C"]
