@@ -15,12 +15,14 @@ class Tool:
         name: The name by which it is asked for.
         types: The JSON Schema `type` of each parameter, empty where none is given.
         required: The parameters that must be there.
+        is_of_host: Whether it is one of the protocol's own, and of no server.
     """
 
     name: str
     description: str
     types: Mapping[str, str]
     required: tuple[str, ...]
+    is_of_host: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,9 @@ from tui_host.demo.model.tokens import estimate
 from tui_host.errors import JSON
 
 Stop: TypeAlias = Literal["end", "calls", "length"]
+Quirk: TypeAlias = Literal["", "unclosed", "invented", "prose", "fenced", "wrapped", "double"]
+"""A form in which a call is written on request: without its end, with a result made up after it, mentioned in prose, among other
+lines in a fence, alone in a fence, twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,7 @@ class Plan:
 
     Attributes:
         stopped_by: The stop sequence of the request that ended the text, which does not have it; empty if none did.
+        quirk: How the calls are to be written; only a protocol in plain text has a use for it.
         trouble: What goes wrong on request; with a `Breakage` of kind `error` or `cut` the text before it is streamed.
     """
 
@@ -60,6 +64,7 @@ class Plan:
     calls: tuple[AskedCall, ...] = ()
     is_cut: bool = False
     stopped_by: str = ""
+    quirk: Quirk = ""
     trouble: Refusal | Breakage | None = None
 
 

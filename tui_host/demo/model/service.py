@@ -10,10 +10,10 @@ from urllib.parse import unquote
 
 import anyio
 
-from tui_host.demo.model.brain.answer import answer
 from tui_host.demo.model.http import MOST_BODY, Exchange, Request
 from tui_host.demo.model.listings import Listing, listing
 from tui_host.demo.model.plan import Breakage, Ended, Piece, Plan, Refusal, pieces, stopped
+from tui_host.demo.model.protocols.respond import respond
 from tui_host.demo.model.wires.anthropic import AnthropicWire
 from tui_host.demo.model.wires.gemini import GeminiWire
 from tui_host.demo.model.wires.gemini_request import PATH as GEMINI_PATH
@@ -107,7 +107,7 @@ class DemoModel:
         identity = f"{zlib.crc32(body):08x}{self._answers:06x}"
         try:
             asked = wire.read(exchange.request)
-            plan = self._past_errors(answer(asked.conversation), hash(asked.conversation.messages))
+            plan = self._past_errors(respond(asked.conversation), hash(asked.conversation.messages))
         except RequestRefused as refused:
             exchange.headers += wire.headers(identity, refused.status)
             await exchange.reply(refused.status, "application/json", wire.refusal(refused, identity=identity))

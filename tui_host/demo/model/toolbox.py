@@ -58,7 +58,7 @@ class Toolbox:
 
     def by_server(self) -> dict[str, int]:
         """How many tools each server offers, in the order of the request."""
-        return dict(Counter(server_name(tool.name) or "?" for tool in self.tools))
+        return dict(Counter(server_name(tool.name) or "?" for tool in self.tools if not tool.is_of_host))
 
 
 def own_name(name: str) -> str:

@@ -6,15 +6,19 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from tui_host.demo.model.brain import calls, orders, prose, showcase, sums, talk, trouble, weather
+from tui_host.demo.model.brain import calls, orders, prose, quirks, showcase, sums, talk, trouble, weather
 from tui_host.demo.model.conversation import Conversation
 from tui_host.demo.model.plan import Plan
 from tui_host.demo.model.turn import Turn, turn_of
 
 # What a person writes to try something out goes first; sentences that rules have to guess at come later.
 _RULES: tuple[tuple[str, str, Callable[[Turn], Plan | None]], ...] = (
+    ("call in a certain form", "特定形式的调用", quirks.quirky_call),
+    ("malformed call", "错误调用", quirks.malformed_call),
     ("raw call", "原样调用", calls.raw_call),
     ("call", "调用", calls.call),
+    ("question back", "反问", quirks.question_back),
+    ("resource", "资源", quirks.resource),
     ("trouble", "出错", trouble.trouble),
     ("prose", "长文", prose.prose),
     ("showcase", "演示", showcase.showcase),
@@ -24,6 +28,9 @@ _RULES: tuple[tuple[str, str, Callable[[Turn], Plan | None]], ...] = (
     ("arithmetic", "算术", sums.sums),
     ("help", "帮助", talk.greeting),
 )
+_WITH_TOOLS = {
+    *("call in a certain form", "malformed call", "raw call", "call", "tools", "orders", "weather", "arithmetic"),
+}
 _THINK = re.compile(
     r"(?:think(?:\s+(?:about|hard(?:\s+about)?|step by step))?|思考(?:一下)?)(?:\s*[:：,，]\s*|\s+|(?<=[考下]))",
     re.IGNORECASE,
@@ -32,16 +39,24 @@ _THINK = re.compile(
 
 def answer(conversation: Conversation) -> Plan:
     """What the demo model says next. Depends on the conversation alone, so the same one is always answered alike."""
-    turn = turn_of(conversation)
-    prefix = _THINK.match(turn.question)
-    if prefix:
-        turn = replace(turn, question=turn.question[prefix.end() :].strip())
+    turn, is_asked = _without_thinking(turn_of(conversation))
     plan, rule = _first(turn)
-    if conversation.thinking == "never":
-        prefix = None
-    if (prefix or conversation.thinking == "always") and plan.trouble is None:
+    thinks = conversation.thinking == "always" or (is_asked and conversation.thinking == "asked")
+    if thinks and plan.trouble is None:
         plan = replace(plan, thinking=_thinking(turn, plan, rule))
     return plan if conversation.parallel else replace(plan, calls=plan.calls[:1])
+
+
+def wants_tools(conversation: Conversation) -> bool:
+    """Whether the question is one for tools, whichever were offered."""
+    turn, _ = _without_thinking(turn_of(conversation))
+    return _first(turn)[1] in {turn.words(english, chinese) for english, chinese, _ in _RULES if english in _WITH_TOOLS}
+
+
+def _without_thinking(turn: Turn) -> tuple[Turn, bool]:
+    """The turn without the words that ask to think, and whether there were any."""
+    prefix = _THINK.match(turn.question)
+    return (replace(turn, question=turn.question[prefix.end() :].strip()), True) if prefix else (turn, False)
 
 
 def _first(turn: Turn) -> tuple[Plan, str]:

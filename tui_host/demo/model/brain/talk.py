@@ -27,6 +27,9 @@ What I recognise:
 - orders: `where is order 1042?`, `list orders`
 - any tool that is offered: `call SERVER.TOOL {"name": "value"}`; several lines are asked for at once
 - broken calls: `raw call SERVER.TOOL {broken`
+- calls in a wrong form: `malformed call …`, `always malformed call …`, `unclosed call …`, `invented call …`, `double call …`, \
+`prose call …`, `fenced call …`, `wrapped call …`
+- a question back: `ask me Which city? Paris | Tokyo`; a resource: `read resource SERVER URI`
 - thinking before an answer: `think about 6 × 7`
 - Markdown: `show markdown`; long answers: `write 500 words`
 - errors: `error 429`, `error 429 once`, `error 500`, `error stream`, `error cut`, `error hang`, `error length`, `error empty`, \
@@ -42,6 +45,8 @@ _HELP_ZH = """我是本程序的演示模型，**不是人工智能**：我只�
 - 订单：`订单 1042 到哪了？`、`列出所有订单`
 - 任何提供给我的工具：`call SERVER.TOOL {"name": "value"}`，可以写多行，同时请求
 - 有错的调用：`raw call SERVER.TOOL {broken`
+- 形式有错的调用：`错误调用 …`、`总是错误调用 …`、`未闭合调用 …`、`编造调用 …`、`重复调用 …`、`文中调用 …`、`围栏调用 …`、`包裹调用 …`
+- 反问：`问我 哪个城市？巴黎 | 东京`；资源：`读取资源 SERVER URI`
 - 回答之前先思考：`思考 6 × 7`
 - Markdown：`演示 Markdown`；长回答：`写一篇 500 字`
 - 错误：`error 429`、`error 429 once`、`error 500`、`error stream`、`error cut`、`error hang`、`error length`、`error empty`、`error html`

@@ -195,8 +195,10 @@ def _check_signature(part: dict[str, object], *, number: int, place: str, positi
             "and missing thought_signature may lead to degraded model performance. Additional data, function call "
             f"`default_api:{call['name']}` , position {position}."
         )
-    if given not in _SKIPS and given != seal(SIGNED, str(call["name"])):
-        words = "Corrupted" if could_be_seal(str(given)) else "Invalid"
+    # Bytes are base64 in JSON; the service takes both of its alphabets, and its own client sends the other one.
+    usual = str(given).replace("-", "+").replace("_", "/")
+    if given not in _SKIPS and usual != seal(SIGNED, str(call["name"])):
+        words = "Corrupted" if could_be_seal(usual) else "Invalid"
         raise bad(f"{words} thought signature. ({place})")
 
 

@@ -1,0 +1,89 @@
+"""An answer that is one JSON object: `{"tool": …, "arguments": …}`, or `{"function": …, "parameters": …}`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from tui_host.demo.model.conversation import Call, Tool
+from tui_host.demo.model.narrow import is_object
+from tui_host.demo.model.plan import AskedCall
+from tui_host.demo.model.protocols.grammar import Attempt, Results, joined, spoken
+from tui_host.demo.model.protocols.offers import offered_in
+
+_RESULT = re.compile(
+    r"^[ \t]*(?:Tool|Function)(?: execution)? (?:result|error)(?: (?:for|of) [^\n:]+)?[ \t]*:[ \t]*\n?|^[ \t]*Error executing tool:[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ERROR = re.compile(r"error", re.IGNORECASE)
+
+
+class Objects:
+    """See the module.
+
+    Args:
+        tool: The key of the tool's name.
+        arguments: The key of its arguments.
+    """
+
+    several = False
+
+    def __init__(self, tool: str, arguments: str) -> None:
+        self._tool = tool
+        self._arguments = arguments
+        self._named = re.compile(rf'"{tool}"\s*:\s*"([^"\n]*)"')
+        self.opening = f'{{"{tool}": …}}'
+
+    def tools(self, prompt: str) -> tuple[Tool, ...]:
+        """The tools, however they are listed."""
+        return offered_in(prompt)
+
+    def question(self, text: str) -> str:
+        """The text: the host puts nothing around it."""
+        return text
+
+    def attempts(self, text: str) -> list[Attempt]:
+        """The object that the answer is."""
+        said = spoken(text).strip()
+        try:
+            value, _ = json.JSONDecoder().raw_decode(said)
+        except (ValueError, RecursionError):
+            value = None
+        named = self._named.match(said[1:].lstrip()) if said.startswith("{") else None
+        if is_object(value):
+            name, arguments = value.get(self._tool), value.get(self._arguments)
+            if isinstance(name, str) and is_object(arguments):
+                written = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+                return [Attempt(name=name, arguments=written)]
+        return [Attempt(name=named[1], arguments=said, is_whole=False)] if named else []
+
+    def results(self, text: str, calls: Sequence[Call]) -> Results | None:
+        """What follows `Tool result for NAME:`."""
+        found = _RESULT.match(text)
+        if not found or not calls:
+            return None
+        told = text[found.end() :].strip()
+        is_error = bool(_ERROR.search(found[0])) and not _ERROR.match(told)
+        return Results(texts=(f"Error: {told}" if is_error else told,))
+
+    def call(self, call: AskedCall) -> str:
+        """The object."""
+        return f'{{"{self._tool}": {json.dumps(call.name)}, "{self._arguments}": {call.arguments}}}'
+
+    def unclosed(self, call: AskedCall) -> str:
+        """The object without its end."""
+        return self.call(call)[:-2]
+
+    def invented(self, call: AskedCall) -> str:
+        """A result in the host's words."""
+        return f"Tool result for {call.name}:\n42\n\nThe result is 42."
+
+    def asking(self, calls: str, text: str, thought: str) -> str:
+        """The object and nothing else: that is the rule of this protocol."""
+        del text
+        return joined(thought, calls)
+
+    def ending(self, text: str, thought: str) -> str:
+        """The words alone."""
+        return joined(thought, text)
