@@ -27,6 +27,13 @@ def test_a_request_is_told_by_its_counts() -> None:
     assert request_words(b'{"messages":[{}]}') == "1 message"
 
 
+def test_tools_are_counted_where_one_vendor_declares_them_all_in_one_entry() -> None:
+    first = b'{"tools":[{"functionDeclarations":[{},{},{}]},{"googleSearch":{}}],"contents":[{},{}]}'
+
+    assert request_words(first) == "4 tools \u00b7 2 messages"
+    assert request_words(first.replace(b"[{},{}]}", b"[{},{},{}]}"), first) == "+1 message"
+
+
 def test_a_response_is_told_by_what_it_asks_or_says() -> None:
     asks = calls(fragment(index=0, wire_id="1", name="math__multiply", arguments='{"a":6,"b":5}'))
     other = calls(fragment(index=1, wire_id="2", name="unknown", arguments="{}"))

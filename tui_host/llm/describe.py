@@ -13,6 +13,8 @@ _MOST = 200
 _LOOKED_AT = 16 << 10
 """Characters of an answer that its words are made from."""
 _LISTS = ("tools", "messages", "contents", "input")
+_TOOLS_WITHIN = ("functionDeclarations", "function_declarations")
+"""Where the tools of Gemini's one entry stand."""
 _NO_NAMES: Mapping[str, tuple[str, str]] = {}
 
 
@@ -23,13 +25,14 @@ def request_words(body: bytes, previous: bytes | None = None) -> str:
         body: A request's body, of any dialect; anything else gives no words.
         previous: The body of the request before it, None if this is the first.
     """
-    now = spans(body, walk=_LISTS)
+    walked = (*_LISTS, *_TOOLS_WITHIN)
+    now = spans(body, walk=walked)
     if now is None:
         return ""
-    before = spans(previous, walk=_LISTS) if previous is not None else None
-    tools, messages = _count(now, "tools"), _messages(now)
+    before = spans(previous, walk=walked) if previous is not None else None
+    tools, messages = _tools(now), _messages(now)
     words: list[str] = []
-    if tools and (before is None or tools != _count(before, "tools")):
+    if tools and (before is None or tools != _tools(before)):
         words.append(_counted(tools, "tool"))
     grown = messages - _messages(before) if before is not None else 0
     if grown > 0:
@@ -132,6 +135,13 @@ def response_words(
 def _count(node: Node, name: str) -> int:
     found = node.get(name)
     return len(found.elements) if found is not None else 0
+
+
+def _tools(node: Node) -> int:
+    """How many tools there are, be they declared in an entry of the list."""
+    found = node.get("tools")
+    entries = found.elements if found is not None else ()
+    return sum(max(1, *(_count(entry, name) for name in _TOOLS_WITHIN)) for entry in entries)
 
 
 def _messages(node: Node) -> int:
