@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.llm.recorded import anthropic, gemini, ollama, openai, openai_responses
 from tests.llm.recorded.asks import NAMES, PHOTO, PIXEL, TOOLS, answered, asks, calls_of, loop, pictures, user
 from tests.llm.recorded.case import TEXT, Case, Recorded
+from tests.llm.recorded.every import EVERY
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, forms, means, said
 from tui_host.llm.dialects import DIALECTS, dialect
 from tui_host.llm.dialects.dialect import Target
@@ -34,9 +34,6 @@ from tui_host.llm.messages import (
 from tui_host.llm.outline import Part, PartKind
 from tui_host.llm.writing import arguments_object
 
-EVERY: Mapping[str, Recorded] = {
-    each.RECORDED.dialect: each.RECORDED for each in (openai, openai_responses, anthropic, gemini, ollama)
-}
 TARGET = Target(provider=PROVIDER)
 GOLDEN = Path(__file__).parent.parent / "golden" / "requests"
 

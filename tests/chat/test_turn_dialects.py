@@ -1,0 +1,97 @@
+"""A turn with a tool in every dialect: over a socket, with a server's result, and each link at the bytes that it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.chat.bench import Bench, in_turn, made, text_output
+from tests.llm.peer import head, peer
+from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
+from tests.llm.recorded.every import EVERY
+from tui_host.capture.exchange import fold_exchanges
+from tui_host.chat.policy import Policy
+from tui_host.chat.stored import message_from_text, message_to_text
+from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.messages import Ask, Thinking
+from tui_host.settings.schema import ModelRef, Provider, Template
+
+each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
+
+
+def heard(recorded: Recorded, body: bytes) -> list[bytes]:
+    """An answer on the wire; the tool is one that is offered."""
+    kind = "application/x-ndjson" if recorded.framing == "lines" else "text/event-stream"
+    called = body.replace(WEATHER[0].encode(), b"math__add")
+    return [head(kind=kind), called[:50], called[50:]]
+
+
+async def asked(recorded: Recorded, tmp_path: Path, *answers: bytes) -> tuple[Bench, Sequence[bytes], str | None]:
+    async with peer(in_turn(*(heard(recorded, body) for body in answers))) as there:
+        provider = Provider(name="p", dialect=recorded.dialect, base_url=Template(text=there.url, literal=True))
+
+        async def found(_: str) -> Provider:
+            return provider
+
+        at = made(there.url, tmp_path, policy=Policy((), allow_all=True))
+        at.services.provider = found
+        at.session.model = ModelRef(provider="p", model="m")
+        at.pool.offered[0] = type(at.pool.offered[0])(
+            server="math", name="add", schema={"type": "object"}, fingerprint="add", description="Adds."
+        )
+        at.pool.gives = text_output("21 C")
+        result = await at.ask("weather?")
+        await at.services.client.aclose()
+    return at, there.bodies, result.answer
+
+
+@each_dialect
+async def test_a_tool_is_asked_for_run_and_told(recorded: Recorded, tmp_path: Path) -> None:
+    at, bodies, answer = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body)
+
+    assert answer == TEXT
+    assert at.pool.sent == [("math.add", WEATHER[1].encode())]
+    assert b"21 C" in bodies[1]
+    echoes = [echo.replace(WEATHER[0].encode(), b"math__add") for echo in recorded.thinking.echoes]
+    assert not [echo for echo in echoes if echo not in bodies[1]]
+    assert bodies[1].startswith(bodies[0].rstrip(b"]}"))
+
+
+@each_dialect
+async def test_links_name_the_bytes_that_ask_and_those_that_tell(recorded: Recorded, tmp_path: Path) -> None:
+    at, _, _ = await asked(recorded, tmp_path, recorded.tools.body, recorded.text.body)
+
+    exchanges = fold_exchanges(at.records)
+    found: dict[str, bytes] = {}
+    for link in at.links():
+        if link.relation in {"asked", "told"}:
+            held = exchanges["c1", link.span.exchange or ""].decoded(link.span.side).data
+            found[link.relation] = b"".join(link.span.pieces(held))
+    assert set(found) == {"asked", "told"}
+    assert b"math__add" in found["asked"]
+    assert TEXT[:7].encode() not in found["asked"]
+    assert isinstance(json.loads(found["told"]), dict)
+    assert b"21 C" in found["told"]
+    assert b"weather?" not in found["told"]
+
+
+@each_dialect
+async def test_what_is_kept_of_an_answer_is_sent_as_if_it_had_never_been_away(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    at, bodies, _ = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body)
+
+    kept = [message_from_text(message_to_text(message)) for message in at.session.messages]
+    messages = tuple(message for message in kept if message is not None)
+    spoken, target = dialect(recorded.dialect), Target(provider="p")
+    again, first = (
+        spoken.write(Ask(model="m", messages=each), target) for each in (messages, tuple(at.session.messages))
+    )
+    assert again == first
+    assert len(messages) == len(at.session.messages) == 4
+    assert THOUGHT in [part.text for part in messages[1].parts if isinstance(part, Thinking)]
+    assert len(bodies) == 2
