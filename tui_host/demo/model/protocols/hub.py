@@ -13,6 +13,7 @@ from tui_host.demo.model.narrow import is_object
 from tui_host.demo.model.plan import AskedCall, Plan, arguments_text
 from tui_host.demo.model.protocols.offers import objects_in, schema_in
 from tui_host.demo.model.toolbox import own_name, parameter
+from tui_host.demo.model.turn import turn_of
 from tui_host.demo.model.wires.reading import parameters
 
 _META = {
@@ -55,10 +56,11 @@ def through_hub(conversation: Conversation, answer: Callable[[Conversation], Pla
     messages = tuple(_messages(conversation, meta, seen))
     within = replace(conversation, messages=messages, tools=tuple(seen.listed.values()))
     plan = answer(within)
-    if not wants_tools(within) or (not plan.calls and seen.pages and len(seen.listed) >= seen.total):
+    if not wants_tools(within) or (not plan.calls and turn_of(within).rounds):
         return plan
-    unknown = [call.name for call in plan.calls if call.name not in seen.listed]
-    if (not seen.pages or ((unknown or not plan.calls) and len(seen.listed) < seen.total)) and seen.pages < _MOST_PAGES:
+    is_found = bool(plan.calls) and all(call.name in seen.listed for call in plan.calls)
+    has_more = not seen.pages or len(seen.listed) < seen.total
+    if not is_found and has_more and seen.pages < _MOST_PAGES:
         return _asked(plan, [_page(meta["list"], len(seen.listed))], conversation)
     untold = dict.fromkeys(call.name for call in plan.calls if call.name in seen.listed and call.name not in seen.told)
     if untold:
