@@ -256,6 +256,13 @@ def test_the_whole_of_a_call_is_the_truth() -> None:
     assert json.loads(body[asked[-1].start : asked[-1].end].split(b"data: ")[1])["item"]["arguments"] == WEATHER[1]
 
 
+def test_the_events_of_one_call_are_one_range() -> None:
+    (found,) = fold_of(DIALECT, RECORDED.tools.body).calls
+    ((start, end),) = found.spans
+
+    assert RECORDED.tools.body[start:end] == call(1, WEATHER, "call_1").rstrip()
+
+
 def test_text_that_was_not_streamed_to_its_end_is_told_at_its_end() -> None:
     where: dict[str, JSON] = {"output_index": 0, "content_index": 0}
     begun = opened(0, {"type": "message", "id": "msg_0", "content": []})

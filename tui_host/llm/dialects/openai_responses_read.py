@@ -149,8 +149,7 @@ class Items:
             case "response.function_call_arguments.delta":
                 return self._more(value, start, end)
             case "response.function_call_arguments.done":
-                there = self._at(value)
-                return self._arguments(there, arguments_in(value), start, end) if there is not None else []
+                return self._all(value, start, end)
             case "response.reasoning_summary_part.added":
                 there = self._at(value)
                 return self._words(there, "\n\n", start, end, thinking=True) if there and there.pieces else []
@@ -170,6 +169,14 @@ class Items:
             return []
         there.pieces.append(piece)
         return [CallArguments(index=there.call, text=piece, start=start, end=end)]
+
+    def _all(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+        """All of a call's arguments, told once more: news or not, these bytes are the call's too."""
+        there = self._at(value)
+        if there is None or there.call is None:
+            return []
+        told = CallStarted(index=there.call, wire_id="", name="", start=start, end=end)
+        return [told, *self._arguments(there, arguments_in(value), start, end)]
 
     def _closed(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         item = value.get("item")
