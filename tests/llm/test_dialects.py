@@ -35,6 +35,8 @@ from tui_host.llm.outline import Part, PartKind
 from tui_host.llm.writing import arguments_object
 
 TARGET = Target(provider=PROVIDER)
+CUTS_APART = 40
+"""Bytes: fewer than an event has."""
 GOLDEN = Path(__file__).parent.parent / "golden" / "requests"
 
 each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
@@ -64,12 +66,14 @@ def test_an_answer_says_what_it_says(recorded: Recorded, case: Case) -> None:
 
 
 @each_dialect
-@pytest.mark.parametrize("what", ["parallel", "thinking"])
+@pytest.mark.parametrize("what", ["text", "parallel", "thinking", "failing"])
 def test_a_stream_means_the_same_cut_at_every_byte(recorded: Recorded, what: str) -> None:
     body = recorded.cases()[what].body
     whole = events_of(recorded.dialect, [body])
 
-    assert all(events_of(recorded.dialect, [body[:cut], body[cut:]]) == whole for cut in range(len(body)))
+    for first in range(1, CUTS_APART + 1):  # each byte is a cut's place in one of the rounds
+        places = [0, *range(first, len(body), CUTS_APART), len(body)]
+        assert events_of(recorded.dialect, [body[start:end] for start, end in pairwise(places)]) == whole
 
 
 @each_stream
