@@ -14,14 +14,13 @@ from tui_host.errors import JSON
 
 Happened: TypeAlias = Literal["asked", "decided", "sent", "progress", "during", "answered", "told", "said"]
 
-_RELATIONS: dict[str, Relation] = {
+_OF_CALLS: dict[str, Literal["asked", "sent", "answered", "told"]] = {
     "asked": "asked",
     "sent": "sent",
     "answered": "answered",
     "told": "told",
-    "injected": "injected",
-    "cut": "cut",
 }
+_RELATIONS: dict[str, Relation] = {**_OF_CALLS, "injected": "injected", "cut": "cut"}
 _LAYERS: dict[str, Layer] = {"wire": "wire", "decoded": "decoded", "folded": "folded"}
 _KNOWN: dict[str, Known] = {"id": "id", "value": "value", "time": "time"}
 
@@ -80,13 +79,14 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
         draft = record.draft
         if draft.kind == "link":
             link = read_link(draft.data)
-            if link is None or link.call != call or link.relation == "injected" or link.relation == "cut":
+            relation = _OF_CALLS.get(link.relation) if link is not None and link.call == call else None
+            if link is None or relation is None:
                 continue
             server, tool = link.server or server, link.tool or tool
             if link.relation == "told":
                 told.add((record.capture, link.span.exchange))
             if not _is_repeated(link, steps):
-                steps.append(_step(record, link.relation, link.span, known=link.known, words=link.words))
+                steps.append(_step(record, relation, link.span, known=link.known, words=link.words))
         elif draft.kind == "response" and draft.wire == "llm" and (record.capture, draft.exchange) in told:
             steps.append(_step(record, "said", Span(exchange=draft.exchange)))
         elif draft.place.call == call and draft.kind == "decision":

@@ -174,7 +174,7 @@ class Fold:
 
     def _end_words(self, event: PartEnded) -> None:
         block = self._words(thinking=event.kind == "thinking")
-        block.has_ended, block.echo = True, event.echo
+        block.has_ended, block.echo, block.written = True, event.echo, event.written
 
     def _text_was_thinking(self) -> None:
         for block in self._blocks:

@@ -230,12 +230,14 @@ class PartEnded:
         echo: What the vendor demands back with it, None for nothing.
         start: First byte of where that is said.
         end: One past its last.
+        written: The model's own words where a tool protocol read the text out of them.
     """
 
     kind: Literal["text", "thinking"]
     start: int
     end: int
     echo: JSON = None
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,18 @@ from types import MappingProxyType
 from tui_host.errors import SettingsError
 from tui_host.llm.protocols.cherry import Cherry
 from tui_host.llm.protocols.hermes import Hermes
+from tui_host.llm.protocols.json_calls import FunctionCalls, JsonCalls
 from tui_host.llm.protocols.native import Native
 from tui_host.llm.protocols.protocol import ToolProtocol
+from tui_host.llm.protocols.react import React
 
 PROTOCOLS: Mapping[str, Callable[[str], ToolProtocol]] = MappingProxyType(
     {
         "native": Native,
         "cherry": Cherry,
+        "json": JsonCalls,
+        "function": FunctionCalls,
+        "react": React,
         "hermes": Hermes,
     }
 )

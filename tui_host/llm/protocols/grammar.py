@@ -15,10 +15,11 @@ _AROUND = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCall:
-    """A call: the name by which the model was told of the tool, the arguments as it wrote them."""
+    """A call: the name by which the model was told of the tool, the arguments as it wrote them, and its own words if known."""
 
     name: str
     arguments: str
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,261 @@
+"""`react`: Thought, Action, Action Input, Observation, Final Answer, line by line. Source: tool-protocols.md, section 5."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from typing_extensions import override
+
+from tui_host.errors import JSON
+from tui_host.llm.messages import (
+    CallArguments,
+    CallMalformed,
+    CallStarted,
+    CutOff,
+    ModelEvent,
+    PartEnded,
+    Stop,
+    Stopped,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+)
+from tui_host.llm.protocols.grammar import Broken, ReadCall, read_arguments
+from tui_host.llm.protocols.held import Held
+from tui_host.llm.protocols.plain import Plain, Words, result_text
+
+_COLON = r"\**[ \t]*[:：][ \t]*\**[ \t]?"
+_LABEL = re.compile(
+    rf"[ \t]*\**(?P<label>Thought|Action Input|Action|Observation|Final ?Answer|Question|最终答案|思考){_COLON}",
+    re.IGNORECASE,
+)
+_BEGINNING = re.compile(r"[ \t]*\**[A-Za-z最终答案思考 ]{0,14}\**[ \t]*")
+_NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
+_CALLED = re.compile(r"(?P<name>[^\s(]+)\((?P<inside>.*)\)\s*", re.DOTALL)
+
+Part = Literal["text", "thought", "action", "final", "over"]
+
+
+class ReactReader:
+    """One answer's reader: a line's label says what it and the lines behind it are.
+
+    Args:
+        tools: What the answer may ask for; arguments without names are given to their parameters in order.
+    """
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._held = Held()
+        self._part: Part = "text"
+        self._written = ""  # since the last thing that was told, for the history
+        self._action = ""
+        self._start = -1
+        self._end = 0
+        self._is_line_start = True
+        self._stop: Stop | None = None
+
+    def feed(self, event: ModelEvent) -> list[ModelEvent]:
+        """What an event becomes."""
+        if isinstance(event, Stopped):
+            self._stop = event.stop
+            return [*self.finish(), event]
+        if not isinstance(event, TextDelta):
+            return [event]
+        self._held.add(event)
+        return self._scan(is_final=False)
+
+    def finish(self) -> list[ModelEvent]:
+        """What was still held back."""
+        found = self._scan(is_final=True)
+        return found + self._end_part()
+
+    def _scan(self, *, is_final: bool) -> list[ModelEvent]:
+        found: list[ModelEvent] = []
+        while text := self._held.text:
+            if self._is_line_start and self._part not in {"final", "over"}:
+                label = _LABEL.match(text)
+                if label is not None and label.end() == len(text) and not is_final:
+                    break  # it may go on
+                if label is not None:
+                    found += self._label(label)
+                    continue
+                if not is_final and "\n" not in text and _BEGINNING.fullmatch(text):
+                    break
+            newline = text.find("\n")
+            found += self._more(len(text) if newline < 0 else newline + 1)
+        return found
+
+    def _label(self, label: re.Match[str]) -> list[ModelEvent]:
+        name = label.group("label").lower().replace(" ", "")
+        if name == "actioninput" and self._part == "action":
+            self._written += self._take(label.end())[0]
+            self._action += "\n\0"  # between the name and its input
+            self._is_line_start = False
+            return []
+        found = self._end_part()
+        if self._part == "over":
+            return found
+        written, start, end = self._take(label.end())
+        self._start, self._written, self._action = start, written, ""
+        self._is_line_start = False
+        match name:
+            case "thought" | "思考" | "question":
+                self._part = "thought"
+            case "action" | "actioninput":
+                self._part = "action"
+            case "finalanswer" | "最终答案":
+                self._part = "final"
+                found.append(PartEnded(kind="text", start=start, end=start))  # what was said before is not the answer
+            case _:
+                self._part = "over"  # an observation is the host's to make
+                found.append(CutOff(text=written, start=start, end=end))
+        return found
+
+    def _take(self, size: int) -> tuple[str, int, int]:
+        found = self._held.cut(size)
+        self._end = found[2]
+        return found
+
+    def _more(self, size: int) -> list[ModelEvent]:
+        """More of the part that is being read."""
+        if self._part in {"text", "thought", "over"}:
+            pieces = self._held.take(size)
+            self._is_line_start = pieces[-1].text.endswith("\n")
+            kind = {"text": TextDelta, "thought": ThinkingDelta, "over": CutOff}[self._part]
+            return [kind(text=piece.text, start=piece.start, end=piece.end) for piece in pieces]
+        if self._part == "final":
+            pieces = self._held.take(size)
+            self._written += "".join(piece.text for piece in pieces)
+            self._end = pieces[-1].end
+            return list(pieces)
+        text, *_ = self._take(size)
+        self._is_line_start = text.endswith("\n")
+        self._written += text
+        self._action += text
+        return self._end_part() if self._is_whole() and self._is_line_start else []
+
+    def _is_whole(self) -> bool:
+        """Whether the action's input is a whole JSON object: then what follows is made up."""
+        _, between, given = self._action.partition("\n\0")
+        return bool(between and given.strip()) and not isinstance(read_arguments(given), Broken)
+
+    def _end_part(self) -> list[ModelEvent]:
+        """Tell the action, or the answer, that has been read."""
+        part, self._part = self._part, "text"
+        start, end = self._start, self._end
+        if part == "final":
+            return [PartEnded(kind="text", written=self._written.rstrip(), start=start, end=end)]
+        if part != "action":
+            self._part = part if part == "over" else "text"
+            return []
+        read = self._read(self._action)
+        if read is None:
+            return []
+        self._part = "over"
+        if isinstance(read, Broken):
+            words = TextDelta(text=self._written, start=start, end=end)
+            return [words, CallMalformed(reason=read.reason, start=start, end=end)]
+        return [
+            CallStarted(index=0, wire_id="", name=read.name, start=start, end=end, written=self._written.rstrip()),
+            CallArguments(index=0, text=read.arguments, start=start, end=end),
+        ]
+
+    def _read(self, action: str) -> ReadCall | Broken | None:
+        """The call of an action; None for one that is no action."""
+        name, between, given = action.partition("\n\0")
+        name = name.strip().strip("`*").strip()
+        if name.lower() in _NOTHING:
+            return None
+        if not between:
+            called = _CALLED.fullmatch(name)
+            if called is not None:
+                return self._called(called.group("name"), called.group("inside"))
+            if self._stop == "length":
+                return Broken(reason="the action was cut at the token limit")
+            return Broken(reason=f"there is no Action Input behind the Action {name[:60]!r}")
+        given = given.strip().strip("`").removeprefix("json").strip()
+        read = read_arguments(given)
+        return (
+            Broken(reason=f"{name}: {read.reason}") if isinstance(read, Broken) else ReadCall(name=name, arguments=read)
+        )
+
+    def _called(self, name: str, inside: str) -> ReadCall | Broken:
+        """An action written as `NAME(…)`: its values are read as literals, nothing is run."""
+        wrong = Broken(reason=f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
+        try:
+            tree = ast.parse(f"f({inside})", mode="eval").body
+            if not isinstance(tree, ast.Call):
+                return wrong
+            values: list[JSON] = [ast.literal_eval(each) for each in tree.args]
+            named: dict[str, JSON] = {
+                each.arg: ast.literal_eval(_constants(each.value)) for each in tree.keywords if each.arg is not None
+            }
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return wrong
+        names = self._parameters(name)
+        if len(values) > len(names):
+            return wrong
+        arguments = {**dict(zip(names, values, strict=False)), **named}
+        try:
+            return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+        except (TypeError, ValueError):
+            return wrong
+
+    def _parameters(self, name: str) -> list[str]:
+        tool = self._tools.get(name)
+        schema: Mapping[str, JSON] = tool.schema if tool is not None and isinstance(tool.schema, dict) else {}
+        properties = schema.get("properties")
+        return list(properties) if isinstance(properties, dict) else []
+
+
+def _constants(node: ast.expr) -> ast.expr:
+    """JSON's own words for Python's."""
+    words = {"true": True, "false": False, "null": None}
+    return ast.Constant(words[node.id]) if isinstance(node, ast.Name) and node.id in words else node
+
+
+class React(Plain):
+    """One action an answer, and an observation for each."""
+
+    name: str = "react"
+    stops: tuple[str, ...] = ("\nObservation:",)
+
+    @override
+    def reader(self, tools: Sequence[ToolSpec]) -> ReactReader:
+        """A reader for one answer."""
+        return ReactReader(tools)
+
+    @override
+    def tool_list(self, tools: Sequence[ToolSpec]) -> str:
+        """A line for each: name, description, schema."""
+        return "\n".join(
+            f"- {tool.name}: {tool.description} Input schema: {json.dumps(tool.schema, ensure_ascii=False)}"
+            for tool in tools
+        )
+
+    @override
+    def call_words(self, call: ToolCall) -> str:
+        """The call as an action."""
+        return f"Action: {call.name}\nAction Input: {call.arguments.strip() or '{}'}"
+
+    @override
+    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+        """An observation for each."""
+        for number, result in enumerate(results):
+            words.add("\n" if number else "")
+            words.add("Observation: ", "frames a result")
+            text = result_text(result)
+            words.tell(result.call.id, f"Error: {text}" if result.is_error and not text.startswith("Error") else text)
+
+    @override
+    def form(self, tool: ToolSpec | None) -> str:
+        """An action, and the schema of its input."""
+        name = tool.name if tool is not None else "NAME"
+        schema = f"\n\nwith input by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
+        return f'Action: {name}\nAction Input: {{"key": "value"}}{schema}'
