@@ -21,7 +21,7 @@ Action = Literal["allow", "ask", "deny"]
 DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 """The dialects that this version speaks."""
 
-PROTOCOLS: tuple[str, ...] = ("native", "cherry", "json", "function", "react", "hermes")
+PROTOCOLS: tuple[str, ...] = ("native", "cline", "cherry", "json", "function", "react", "hermes")
 """The tool protocols that this version has."""
 
 TRANSPORTS: tuple[Transport, ...] = ("stdio", "http", "sse")

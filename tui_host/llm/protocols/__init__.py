@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from tui_host.errors import SettingsError
 from tui_host.llm.protocols.cherry import Cherry
+from tui_host.llm.protocols.cline import Cline
 from tui_host.llm.protocols.hermes import Hermes
 from tui_host.llm.protocols.json_calls import FunctionCalls, JsonCalls
 from tui_host.llm.protocols.native import Native
@@ -16,6 +17,7 @@ from tui_host.llm.protocols.react import React
 PROTOCOLS: Mapping[str, Callable[[str], ToolProtocol]] = MappingProxyType(
     {
         "native": Native,
+        "cline": Cline,
         "cherry": Cherry,
         "json": JsonCalls,
         "function": FunctionCalls,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from typing_extensions import override
 
@@ -20,6 +21,7 @@ class CherryGrammar:
 
     tags: Mapping[str, Sequence[str]] = {TAG: ("<name>", "<arguments>")}
     several: bool = True
+    streamed: Mapping[str, str] = MappingProxyType({})
 
     def closes(self, tag: str, inside: str) -> bool:
         """Whether the arguments have ended, if they have begun."""
@@ -66,13 +68,15 @@ class Cherry(Plain):
         return "<tools>\n\n" + "\n\n".join(found) + "\n\n</tools>"
 
     @override
-    def call_words(self, call: ToolCall) -> str:
+    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         """The call between its tags."""
+        del tools
         return f"<{TAG}>\n  <name>{call.name}</name>\n  <arguments>{call.arguments}</arguments>\n</{TAG}>"
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
         """An element for each, in the order of the calls: what Cherry's prompt promises (its program has sent other forms)."""
+        del tools
         for number, result in enumerate(results):
             words.add("\n" if number else "")
             words.add(f"<tool_use_result>\n  <name>{result.call.name}</name>\n  <result>", "frames a result")

@@ -60,6 +60,11 @@ class TagGrammar(Protocol):
         """Whether an answer may hold more than one."""
         ...
 
+    @property
+    def streamed(self) -> Mapping[str, str]:
+        """The tags that hold the answer, each with the element it stands in: shown as it comes."""
+        ...
+
     def closes(self, tag: str, inside: str) -> bool:
         """Whether the closing tag behind this text is the block's own, not a part of a value."""
         ...

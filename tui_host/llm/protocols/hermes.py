@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from typing_extensions import override
 
@@ -22,6 +23,7 @@ class HermesGrammar:
 
     tags: Mapping[str, Sequence[str]] = {TAG: ("{", "<function=")}
     several: bool = True
+    streamed: Mapping[str, str] = MappingProxyType({})
 
     def closes(self, tag: str, inside: str) -> bool:
         """Whether the tag stands outside the object's strings."""
@@ -73,13 +75,15 @@ class Hermes(Plain):
         return "<tools>\n" + "\n".join(_json(_function(tool)) for tool in tools) + "\n</tools>"
 
     @override
-    def call_words(self, call: ToolCall) -> str:
+    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         """The call between its tags."""
+        del tools
         return f'<{TAG}>\n{{"name": {_json(call.name)}, "arguments": {call.arguments.strip() or "{}"}}}\n</{TAG}>'
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
         """An object for each, in the order of the calls, with the name: nothing else tells parallel ones apart."""
+        del tools
         for number, result in enumerate(results):
             words.add("\n" if number else "")
             words.add(f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": ', "frames a result")

@@ -188,14 +188,16 @@ class JsonCalls(Plain):
         return "\n".join(lines)
 
     @override
-    def call_words(self, call: ToolCall) -> str:
+    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         """The call as an object."""
+        del tools
         name, arguments = self.keys
         return f'{{"{name}": {json.dumps(call.name)}, "{arguments}": {call.arguments.strip() or "{}"}}}'
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
         """A paragraph for each, in the order of the calls."""
+        del tools
         for number, result in enumerate(results):
             words.add("\n\n" if number else "")
             kind = "error" if result.is_error else "result"

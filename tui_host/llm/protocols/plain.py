@@ -62,11 +62,11 @@ class Plain(ABC):
         """The tools as the prompt lists them."""
 
     @abstractmethod
-    def call_words(self, call: ToolCall) -> str:
+    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         """A call in the protocol's grammar, for one that was asked for in another."""
 
     @abstractmethod
-    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
         """The results of one step, as the model is told them."""
 
     @abstractmethod
@@ -79,13 +79,14 @@ class Plain(ABC):
         for message in answered(messages):
             if message.role == "assistant":
                 written.append(_Written("assistant", Words(), message))
-                self._assistant(message, written[-1])
+                self._assistant(message, written[-1], tools)
             elif message.role != "system":
+                before = written[-1].of
                 if written[-1].role == "user":  # some providers want user and model to take turns
                     written[-1].words.add("\n\n")
                 else:
                     written.append(_Written("user", Words(), message))
-                self._from_user(message, written[-1], is_first=len(written) == 2)
+                self._from_user(message, written[-1], tools, before)
         return Prepared(
             messages=tuple(each.message() for each in written),
             stop_sequences=self.stops,
@@ -117,9 +118,9 @@ class Plain(ABC):
         wrong = "; ".join(dict.fromkeys(reasons))
         return f"Your call could not be read: {wrong}. Nothing was run. The exact form is:\n\n{self.form(named)}"
 
-    def user_words(self, words: Words, text: str, *, is_first: bool) -> None:
-        """What the person said; some protocols put it into a frame."""
-        del is_first
+    def user_words(self, words: Words, text: str, before: Message | None) -> None:
+        """What the person said, behind this message of the conversation (None: as the first); some put it into a frame."""
+        del before
         words.add(text)
 
     def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Words:
@@ -140,16 +141,20 @@ class Plain(ABC):
                 words.add(own)
         return words
 
-    def _from_user(self, message: Message, written: _Written, *, is_first: bool) -> None:
+    def _from_user(
+        self, message: Message, written: _Written, tools: Sequence[ToolSpec], before: Message | None
+    ) -> None:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         if results:
-            self.result_words(written.words, results)
+            self.result_words(written.words, results, tools)
+        elif message.source == "host":
+            written.words.add(_text(message.parts), "a word of the host")
         else:
-            self.user_words(written.words, _text(message.parts), is_first=is_first)
+            self.user_words(written.words, _text(message.parts), before)
         parts = [*message.parts, *(part for result in results for part in result.content)]
         written.more += [part for part in parts if isinstance(part, Image)]
 
-    def _assistant(self, message: Message, written: _Written) -> None:
+    def _assistant(self, message: Message, written: _Written, tools: Sequence[ToolSpec]) -> None:
         """The model's own words, up to the end of its last call."""
         words = written.words
         for part in message.parts:
@@ -159,7 +164,7 @@ class Plain(ABC):
                 words.add(part.written or part.text)
             elif isinstance(part, ToolCall):
                 before = "" if not words.text or words.text.endswith("\n") else "\n"
-                words.add(before + (part.written or self.call_words(part)))
+                words.add(before + (part.written or self.call_words(part, tools)))
 
 
 @dataclass(slots=True)

@@ -240,13 +240,15 @@ class React(Plain):
         )
 
     @override
-    def call_words(self, call: ToolCall) -> str:
+    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         """The call as an action."""
+        del tools
         return f"Action: {call.name}\nAction Input: {call.arguments.strip() or '{}'}"
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult]) -> None:
+    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
         """An observation for each."""
+        del tools
         for number, result in enumerate(results):
             words.add("\n" if number else "")
             words.add("Observation: ", "frames a result")

@@ -16,6 +16,7 @@ from tui_host.llm.messages import (
     CallStarted,
     CutOff,
     ModelEvent,
+    PartEnded,
     QuestionAsked,
     Stop,
     Stopped,
@@ -50,9 +51,10 @@ class TagReader:
         self._tools = tools
         self._openings = tuple(f"<{tag}>" for tag in grammar.tags)
         self._held = Held()
-        self._mode: Literal["text", "fence", "thinking", "over"] = "text"
+        self._mode: Literal["text", "fence", "thinking", "answer", "over"] = "text"
         self._thinking = ""  # the tag that will close it
         self._line = ""  # what was given out of the present line
+        self._tag = self._written = ""  # of the answer that is being read
         self._calls = 0
         self._awaited = ""  # nothing can be told before this has come
         self._window = ""  # the end of what came since, for looking for it
@@ -73,7 +75,10 @@ class TagReader:
     def finish(self) -> list[ModelEvent]:
         """What was still held back."""
         self._is_final, self._awaited = True, ""
-        return self._scan()
+        found = self._scan()
+        if self._mode == "answer":  # all of it was shown before its end did not come
+            found += self._end_answer(0, f"</{self._grammar.streamed[self._tag]}></{self._tag}>")
+        return found
 
     def _has_come(self, text: str) -> bool:
         """Whether what is waited for may be there: looked for in what is new, not in all that is held."""
@@ -97,6 +102,8 @@ class TagReader:
                     step = self._in_fence()
                 case "thinking":
                     step = self._in_thinking()
+                case "answer":
+                    step = self._in_answer()
                 case "over":
                     step = self._over()
             if step is None:
@@ -185,6 +192,8 @@ class TagReader:
         begun, demanded = inside.lstrip(), self._grammar.tags[tag]
         if begun and demanded and not any(begun.startswith(each) or each.startswith(begun) for each in demanded):
             return self._say(len(tag) + 2)
+        if tag in self._grammar.streamed and (element := f"<{self._grammar.streamed[tag]}>") in inside:
+            return self._begin_answer(tag, len(tag) + 2 + inside.index(element) + len(element))
         end = self._end_of(inside, tag)
         if end >= 0:
             read = self._grammar.read(tag, inside[: end - len(tag) - 3], self._tools)
@@ -240,6 +249,42 @@ class TagReader:
             CallStarted(index=index, wire_id="", name=read.name, start=start, end=end, written=written),
             CallArguments(index=index, text=read.arguments, start=start, end=end),
         ]
+
+    def _begin_answer(self, tag: str, size: int) -> list[ModelEvent]:
+        written, _, end = self._held.cut(size)
+        self._mode, self._tag, self._written = "answer", tag, written
+        return [PartEnded(kind="text", start=end, end=end)]  # what was said before it is not the answer
+
+    def _in_answer(self) -> _Step:
+        """The answer's own text, up to the closing tag that is followed by the end: others may stand in it."""
+        if self._written.endswith(">"):  # its first line may be empty
+            text = self._held.text
+            if not text.strip() and not self._is_final:
+                return None
+            self._written += self._held.cut(len(text) - len(text.lstrip()))[0]
+        text = self._held.text
+        closing = f"</{self._grammar.streamed[self._tag]}>"
+        last = re.compile(rf"\s*{re.escape(closing)}(?=\s*<(?:command|/{self._tag})>)").search(text)
+        if last is None and not self._is_final:
+            place = text.rfind(closing)
+            place = place if place >= 0 else len(text) - _beginning_of(closing, text)
+            found = self._say(len(text[:place].rstrip()))
+            self._written += "".join(piece.text for piece in found if isinstance(piece, TextDelta))
+            return found or None
+        if last is None:
+            return self._end_answer(len(text.removesuffix(closing).rstrip()), f"{closing}</{self._tag}>")
+        if f"</{self._tag}>" in text[last.end() :] or self._is_final:
+            return self._end_answer(last.start(), f"</{self._tag}>")
+        return None
+
+    def _end_answer(self, size: int, ending: str) -> list[ModelEvent]:
+        said: list[ModelEvent] = list(self._held.take(size))
+        text = self._held.text
+        end = text.find(f"</{self._tag}>")
+        rest, start, stop = self._held.cut(end + len(self._tag) + 3 if end >= 0 else len(text))
+        whole = "".join(piece.text for piece in said if isinstance(piece, TextDelta)) + (rest if end >= 0 else ending)
+        self._mode = "over"
+        return [*said, PartEnded(kind="text", start=start, end=stop, written=self._written + whole)]
 
     # Fences, thinking, and what comes behind a call.
 

@@ -1,0 +1,177 @@
+"""`cline`: Cline's XML, one tool an answer, a question to the person, an explicit end. Source: tool-protocols.md, section 2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from typing_extensions import override
+
+from tui_host.errors import JSON
+from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.protocols.grammar import (
+    Broken,
+    Read,
+    ReadCall,
+    ReadQuestion,
+    ReadText,
+    element,
+    outside_strings,
+    read_arguments,
+)
+from tui_host.llm.protocols.plain import Plain, Words, result_text
+from tui_host.llm.protocols.tags import TagReader
+
+USE, RESOURCE, ASK, END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
+_OTHERS = (
+    "execute_command",
+    "read_file",
+    "write_to_file",
+    "replace_in_file",
+    "search_files",
+    "list_files",
+    "list_code_definition_names",
+    "browser_action",
+    "load_mcp_documentation",
+    "new_task",
+    "plan_mode_respond",
+)
+"""Tools of Cline's own that are not offered: a model that is used to Cline may call them."""
+
+
+class ClineGrammar:
+    """The outer tag is the tool, the inner ones its parameters, in any order."""
+
+    tags: Mapping[str, Sequence[str]] = {
+        USE: ("<server_name>", "<tool_name>", "<arguments>"),
+        RESOURCE: ("<server_name>", "<uri>"),
+        ASK: ("<question>", "<options>"),
+        END: ("<result>", "<command>"),
+        **dict.fromkeys(_OTHERS, ("<",)),
+    }
+    several: bool = False
+    streamed: Mapping[str, str] = {END: "result"}
+
+    def closes(self, tag: str, inside: str) -> bool:
+        """Whether the arguments have ended, if they have begun."""
+        start = inside.find("<arguments>") if tag == USE else -1
+        return start < 0 or outside_strings(inside, "</arguments>", start) >= 0
+
+    def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
+        """A call, a question, the end, or what is wrong."""
+        match tag:
+            case "use_mcp_tool":
+                return _use(inside, tools)
+            case "ask_followup_question":
+                return _question(inside)
+            case "attempt_completion":
+                result = element(inside, "result", is_last=True)
+                return ReadText(text=result[0]) if result is not None else Broken(reason=f"{END} has no <result>")
+            case "access_mcp_resource":
+                return Broken(reason=f"no server offers resources here; use {USE}")
+            case _:
+                return Broken(reason=f"there is no tool {tag} here; there are {USE}, {ASK} and {END}")
+
+
+def _use(inside: str, tools: Sequence[ToolSpec]) -> Read:
+    found: dict[str, str] = {}
+    for name in ("server_name", "tool_name", "arguments"):
+        value = element(inside, name, holds_json=name == "arguments")
+        if value is None and name != "arguments":
+            return Broken(reason=f"missing value for the required parameter {name}")
+        found[name] = value[0] if value is not None else ""
+    server, tool = found["server_name"], found["tool_name"]
+    read = read_arguments(found["arguments"])
+    if isinstance(read, Broken):
+        return Broken(reason=f"{server} {tool}: {read.reason}")
+    known = next((spec.name for spec in tools if (spec.server, spec.tool) == (server, tool)), f"{server}__{tool}")
+    return ReadCall(name=known, arguments=read)
+
+
+def _question(inside: str) -> Read:
+    question = element(inside, "question")
+    if question is None or not question[0]:
+        return Broken(reason=f"{ASK} has no <question>")
+    options = element(inside, "options")
+    try:
+        value: JSON = json.loads(options[0]) if options is not None else []
+    except ValueError:
+        value = None
+    if not isinstance(value, list):  # malformed, so shown as what they are
+        return ReadQuestion(text=f"{question[0]}\n\n{options[0] if options is not None else ''}".strip())
+    return ReadQuestion(text=question[0], options=tuple(each for each in value if isinstance(each, str) and each)[:9])
+
+
+class Cline(Plain):
+    """Cline's way, without its file and terminal tools."""
+
+    name: str = "cline"
+
+    @override
+    def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
+        """A reader for one answer."""
+        return TagReader(ClineGrammar(), tools)
+
+    @override
+    def tool_list(self, tools: Sequence[ToolSpec]) -> str:
+        """The connected servers, each with its tools. Their command lines stay out of it: they may hold secrets."""
+        return "\n\n".join(_server(name, own) for name, own in _by_server(tools))
+
+    @override
+    def user_words(self, words: Words, text: str, before: Message | None) -> None:
+        """The person's words: the task, the answer to a question, or as they are."""
+        tag = "task" if before is None else "answer" if _asks(before) else ""
+        if tag:
+            words.add(f"<{tag}>\n", "frames what you said")
+        words.add(text)
+        if tag:
+            words.add(f"\n</{tag}>", "frames what you said")
+
+    @override
+    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
+        """The call between its tags."""
+        server, tool = _place_of(call, tools)
+        return (
+            f"<{USE}>\n<server_name>{server}</server_name>\n<tool_name>{tool}</tool_name>\n"
+            f"<arguments>\n{call.arguments.strip() or '{}'}\n</arguments>\n</{USE}>"
+        )
+
+    @override
+    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
+        """What Cline says before each result."""
+        for number, result in enumerate(results):
+            words.add("\n\n" if number else "")
+            words.add(f"[{USE} for '{_place_of(result.call, tools)[0]}'] Result:\n", "frames a result")
+            words.tell(result.call.id, result_text(result))
+
+    @override
+    def form(self, tool: ToolSpec | None) -> str:
+        """A call, and the schema of its arguments."""
+        server, name = (tool.server, tool.tool) if tool is not None else ("SERVER", "TOOL")
+        schema = f"\n\nwith arguments by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
+        return (
+            f"<{USE}>\n<server_name>{server}</server_name>\n<tool_name>{name}</tool_name>\n"
+            f'<arguments>\n{{"key": "value"}}\n</arguments>\n</{USE}>{schema}'
+        )
+
+
+def _place_of(call: ToolCall, tools: Sequence[ToolSpec]) -> tuple[str, str]:
+    """Server and tool of a call; of one that is not offered any more, the name that it was asked by."""
+    return next(((tool.server, tool.tool) for tool in tools if tool.name == call.name), ("", call.name))
+
+
+def _asks(message: Message) -> bool:
+    return any(isinstance(part, Text) and f"<{ASK}>" in part.written for part in message.parts)
+
+
+def _by_server(tools: Sequence[ToolSpec]) -> Iterator[tuple[str, list[ToolSpec]]]:
+    for name in dict.fromkeys(tool.server for tool in tools):
+        yield name, [tool for tool in tools if tool.server == name]
+
+
+def _server(name: str, tools: Sequence[ToolSpec]) -> str:
+    lines = [f"## {name}", "", "### Available Tools"]
+    for tool in tools:
+        schema = json.dumps(tool.schema, ensure_ascii=False, indent=2).replace("\n", "\n    ")
+        lines.append(f"- {tool.tool}: {tool.description}\n    Input Schema:\n    {schema}")
+    return "\n".join(lines)
