@@ -332,6 +332,15 @@ def test_a_call_cut_at_the_token_limit_is_not_complete() -> None:
     assert not found.complete
 
 
+def test_a_call_that_the_provider_could_not_read_is_told_in_its_words() -> None:
+    told = fold_of("gemini", chunk(finish="MALFORMED_FUNCTION_CALL", finishMessage="print(now("))
+    silent = fold_of("gemini", chunk(finish="UNEXPECTED_TOOL_CALL"))
+
+    assert [one.reason for one in told.malformed] == ["print(now("]
+    assert [one.reason for one in silent.malformed] == ["the provider could not read it (UNEXPECTED_TOOL_CALL)"]
+    assert (told.stop, silent.stop) == ("bad call", "bad call")
+
+
 def test_nothing_is_read_after_an_error() -> None:
     fold = fold_of("gemini", SAID + b'{"error":{"message":"it broke"}}\n\n' + chunk(part("more"), finish="STOP"))
 

@@ -14,6 +14,7 @@ from tui_host.llm.framing import read_object
 from tui_host.llm.jsonspans import Node, elements_in, read_json, spans
 from tui_host.llm.messages import (
     CallArguments,
+    CallMalformed,
     CallsLeftOut,
     CallStarted,
     Failed,
@@ -182,10 +183,21 @@ class Contents:
         if usage is not None and usage != self._usage:
             self._usage = usage
             found.append(UsageReported(usage=usage, start=start, end=end))
-        if self._finish and stop_of(self._finish, has_calls=False) == "failed":
-            words = self._finish_message or f"the provider ended the answer with {self._finish!r}"
-            found.append(self._fail(words, self._finish, start, end))
-        return found
+        return found + self._faults(start, end)
+
+    def _faults(self, start: int, end: int) -> list[ModelEvent]:
+        """What the reason for the end tells of: a call that the model wrote wrongly, or a fault of the provider."""
+        if self._finish_span != (start, end):
+            return []
+        match stop_of(self._finish, has_calls=False):
+            case "bad call":
+                words = self._finish_message or f"the provider could not read it ({self._finish})"
+                return [CallMalformed(reason=words, start=start, end=end)]
+            case "failed":
+                words = self._finish_message or f"the provider ended the answer with {self._finish!r}"
+                return [self._fail(words, self._finish, start, end)]
+            case _:
+                return []
 
     def _finished(self, word: JSON, message: JSON, start: int, end: int) -> None:
         if isinstance(word, str) and word and not word.endswith("_UNSPECIFIED"):
