@@ -228,7 +228,23 @@ RECORDED = Recorded(
         "content_filter": ended(
             "incomplete", "refused", vendor="content_filter", incomplete_details={"reason": "content_filter"}
         ),
-        "incomplete without a reason": ended("incomplete", "cut"),
+        "incomplete without a reason": ended("incomplete", "length"),
+        "incomplete for a reason of tomorrow": ended(
+            "incomplete", "length", vendor="steered", incomplete_details={"reason": "steered"}
+        ),
+        "incomplete, and called completed": Case(
+            body=BEGAN + words() + named("response.completed", response={"status": "incomplete"}),
+            text=TEXT,
+            stop="length",
+            vendor="incomplete",
+        ),
+        "failed, and called completed": Case(
+            body=BEGAN + words() + named("response.completed", response={"status": "failed"}),
+            text=TEXT,
+            stop="failed",
+            vendor="failed",
+            failure="the provider ended the answer with 'failed'",
+        ),
         "failed": ended("failed", "failed", failure="it broke", error={"code": "server_error", "message": "it broke"}),
         "failed without a word": ended("failed", "failed", failure="the provider ended the answer with 'failed'"),
         "cancelled": ended("cancelled", "failed", failure="the provider ended the answer with 'cancelled'"),

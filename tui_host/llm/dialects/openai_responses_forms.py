@@ -10,6 +10,7 @@ from tui_host.llm.messages import Stop, Usage
 
 _ANSWERED = ("custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call")
 """Calls of kinds that are never offered: they would have to be answered before they could go back."""
+_OVER = ("completed", "incomplete", "failed", "cancelled")
 _OWN: Mapping[str, tuple[str, ...]] = {
     "message": ("role", "content"),
     "function_call": ("call_id", "name", "arguments"),
@@ -65,23 +66,30 @@ def usage_of(response: Mapping[str, JSON]) -> Usage | None:
     return found if found != Usage() else None
 
 
-def word_of(response: Mapping[str, JSON], status: str) -> str:
-    """Why a response ended: its status, or the reason for which it is incomplete."""
+def word_of(response: Mapping[str, JSON], told: str) -> str:
+    """Why a response ended: the reason for which it is incomplete, or its status.
+
+    Args:
+        response: The response; not all services say in the event's name what they say in here.
+        told: What the event's name says.
+    """
+    status = response.get("status")
+    word = status if isinstance(status, str) and status in _OVER else told
     details = response.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else None
-    return reason if status == "incomplete" and isinstance(reason, str) and reason else status
+    return reason if word == "incomplete" and isinstance(reason, str) and reason else word
 
 
 def stop_of(word: str, *, has_calls: bool, refused: bool) -> Stop:
     """The same as ours."""
+    if word in {"", "queued", "in_progress"}:
+        return "cut"
     if word in {"failed", "cancelled"}:
         return "failed"
     if word == "content_filter":
         return "refused"
-    if word.startswith("max_"):
-        return "length"
     if word not in {"completed", "[DONE]"}:
-        return "cut"  # queued, in progress, incomplete without a word
+        return "length"  # incomplete, for the reason that is given, or for none
     if has_calls:
         return "tools"
     return "refused" if refused else "end"

@@ -275,8 +275,8 @@ class Items:
             self._usage = usage
             found.append(UsageReported(usage=usage, start=start, end=end))
         fault = fault_in({"error": response.get("error")}) if response.get("error") else None
-        if fault is None and status in {"failed", "cancelled"}:
-            fault = f"the provider ended the answer with {status!r}", status
+        if fault is None and self._word in {"failed", "cancelled"}:
+            fault = f"the provider ended the answer with {self._word!r}", self._word
         if fault is not None and not self.has_failed:
             found.append(self._fail(*fault, start, end))
         return found
