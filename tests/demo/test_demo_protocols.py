@@ -9,7 +9,7 @@ import pytest
 from tests.demo.hosts import CHERRY, CLINE, ENVIRONMENT, HERMES, HOSTS, REACT, Host, inner, run, speak
 from tests.demo.played import BUNDLED
 from tui_host.demo.model.conversation import AssistantSaid, Conversation, SystemSaid, Tool, UserSaid
-from tui_host.demo.model.plan import Plan
+from tui_host.demo.model.plan import Plan, stopped
 from tui_host.demo.model.protocols.offers import offered_in
 from tui_host.demo.model.protocols.respond import grammar_of, respond
 
@@ -208,3 +208,22 @@ def test_errors_and_long_answers_come_as_they_are_in_any_protocol() -> None:
         assert _answer(host, host.around("error empty")).text == ""
         assert len(host.final(_answer(host, host.around("write 300 words")).text)) > 1_000
     assert run("math__add", '{"a": 1, "b": 2}') == "3"
+
+
+@_EACH
+def test_a_question_in_the_message_that_tells_of_a_stopped_turn_is_found(host: Host) -> None:
+    question = host.around("what is 2 + 3?")
+    first = _answer(host, question).text
+    stopped = "No result: the turn was stopped before this call had ended."
+    told = host.results([(name, stopped) for name, _ in host.calls(first)]).replace(ENVIRONMENT, "").rstrip()
+    text = _answer(host, question, first, f"{told}\n\nweather in Paris").text
+    assert host.calls(text)[0][0] == "weather__get_forecast"
+
+
+def test_stop_sequences_end_the_text_but_not_what_was_asked_to_go_on_after_them() -> None:
+    plan = _answer(REACT, "what is 2 + 3?")
+    assert stopped(plan, ["\nAction Input:"]).text.endswith("Action: math__add")
+    assert stopped(plan, ["\nAction Input:"]).stopped_by == "\nAction Input:"
+    assert stopped(plan, ["nowhere", ""]) == plan
+    invented = _answer(REACT, 'invented call math.add {"a": 1, "b": 2}')
+    assert stopped(invented, ["\nObservation:"]) == invented

@@ -55,6 +55,7 @@ class Plan:
 
     Attributes:
         stopped_by: The stop sequence of the request that ended the text, which does not have it; empty if none did.
+        heeds_stops: Whether stop sequences end it: not where what comes after them was asked for.
         quirk: How the calls are to be written; only a protocol in plain text has a use for it.
         trouble: What goes wrong on request; with a `Breakage` of kind `error` or `cut` the text before it is streamed.
     """
@@ -65,6 +66,7 @@ class Plan:
     is_cut: bool = False
     stopped_by: str = ""
     quirk: Quirk = ""
+    heeds_stops: bool = True
     trouble: Refusal | Breakage | None = None
 
 
@@ -135,7 +137,7 @@ def arguments_text(values: Mapping[str, JSON]) -> str:
 def stopped(plan: Plan, sequences: Sequence[str]) -> Plan:
     """The plan up to the first of these sequences in its text; calls come after the text, so none is left then."""
     found = [(place, sequence) for sequence in sequences if sequence and (place := plan.text.find(sequence)) >= 0]
-    if not found:
+    if not found or not plan.heeds_stops:
         return plan
     place, sequence = min(found)
     return replace(plan, text=plan.text[:place], calls=(), stopped_by=sequence)

@@ -33,6 +33,9 @@ _CORRECTED = re.compile(
 """What a host says of a call that it could not run."""
 
 
+_STOPPED = re.compile(r"[^\n]{0,80}\b(?:stopped the turn|the turn was stopped)\b", re.IGNORECASE)
+
+
 def respond(conversation: Conversation) -> Plan:
     """What the demo model says next: with the API's own tools if there are any, else as the system prompt wants it."""
     grammar = None if conversation.tools else grammar_of(conversation)
@@ -92,10 +95,14 @@ def _from_user(
 ) -> Iterator[Message]:
     results = grammar.results(message.text, asked) if asked else None
     if results is not None:
+        rest = results.rest
         for call, text in zip(asked, results.texts, strict=False):
-            yield ToolSaid(call_id=call.id, text=text, images=message.images)
-        if results.rest:
-            yield UserSaid(text=grammar.question(results.rest))
+            # A host puts two messages of the user into one: the next question stands after what it says of a stopped turn.
+            told, _, more = text.partition("\n\n") if _STOPPED.match(text) else (text, "", "")
+            rest = joined(more, rest)
+            yield ToolSaid(call_id=call.id, text=told, images=message.images)
+        if rest:
+            yield UserSaid(text=grammar.question(rest))
         return
     is_broken = any(not attempt.is_whole for attempt in attempts)
     if asked and (is_broken or _CORRECTED.search(message.text)):
@@ -128,7 +135,7 @@ def _written(plan: Plan, grammar: Grammar, *, in_text: bool) -> Plan:
         return bare
     if not plan.calls:
         return replace(bare, text=grammar.ending(plan.text, thought))
-    return replace(bare, text=_asking(plan, grammar, thought))
+    return replace(bare, text=_asking(plan, grammar, thought), heeds_stops=plan.quirk != "invented")
 
 
 def _asking(plan: Plan, grammar: Grammar, thought: str) -> str:
