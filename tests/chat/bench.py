@@ -201,7 +201,7 @@ def made(url: str, tmp_path: Path, *, approver: Approver | None = None, policy: 
     pool = Sums()
     provider = Provider(name="demo", base_url=Template(text=url, literal=True))
 
-    async def find(name: str) -> Provider:
+    async def find(_: ModelRef) -> Provider:
         return provider
 
     services = Services(

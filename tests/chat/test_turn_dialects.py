@@ -34,7 +34,7 @@ async def asked(recorded: Recorded, tmp_path: Path, *answers: bytes) -> tuple[Be
     async with peer(in_turn(*(heard(recorded, body) for body in answers))) as there:
         provider = Provider(name="p", dialect=recorded.dialect, base_url=Template(text=there.url, literal=True))
 
-        async def found(_: str) -> Provider:
+        async def found(_: ModelRef) -> Provider:
             return provider
 
         at = made(there.url, tmp_path, policy=Policy((), allow_all=True))

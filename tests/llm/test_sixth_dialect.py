@@ -31,7 +31,7 @@ from tui_host.llm.messages import (
 )
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
-from tui_host.settings.schema import Provider, Template
+from tui_host.settings.schema import ModelRef, Provider, Template
 from tui_host.settings.secrets import Secret
 
 
@@ -40,6 +40,7 @@ class Telegram:
 
     name: str = "telegram"
     versions: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ("/wire",)
     models_path: str = "models"
     name_rule: NameRule = OPENAI_NAMES
 
@@ -158,7 +159,7 @@ async def _asked(tmp_path: Path, script: Script) -> tuple[tuple[str, str | None,
     async with peer(script) as there:
         provider = Provider(name="mine", dialect="telegram", base_url=Template(text=there.url, literal=True))
 
-        async def found(_: str) -> Provider:
+        async def found(_: ModelRef) -> Provider:
             return provider
 
         at = made(there.url, tmp_path, policy=Policy((), allow_all=True))

@@ -12,7 +12,7 @@ from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.options import Options
-from tui_host.settings.schema import THEMES, Limits, ModelRef, Rule, ServerSpec, Store, Template, Ui
+from tui_host.settings.schema import DIALECTS, THEMES, Limits, ModelRef, Rule, ServerSpec, Store, Template, Ui
 
 CONTRACT = """
 model = "deepseek/deepseek-chat"
@@ -88,7 +88,7 @@ def test_without_any_file_the_demo_model_and_the_bundled_servers_are_there(no_ho
     assert settings.default_servers
     assert [spec.bundled for spec in settings.servers.values()] == ["math", "weather", "orders"]
     assert settings.providers["demo"].embedded
-    assert settings.providers["demo"].models == ("openai",)
+    assert settings.providers["demo"].models == DIALECTS
     assert settings.limits == Limits(steps=25, connect_wait=10)
     assert settings.config_dir.is_relative_to(no_home)
     assert settings.data_dir.is_relative_to(no_home)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tui_host.chat.policy import Approver
     from tui_host.llm.model import ModelClient
     from tui_host.servers.pool import Pool
-    from tui_host.settings.schema import Provider, Settings
+    from tui_host.settings.schema import ModelRef, Provider, Settings
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Services:
     """The parts of the host that a turn uses.
 
     Attributes:
-        provider: Gives the provider of a name, its embedded process started; raises ModelError.
+        provider: Gives a model's provider, its embedded process started; raises ModelError.
         approver: How the person is asked.
     """
 
@@ -29,6 +29,6 @@ class Services:
     recorder: Recorder
     pool: Pool
     client: ModelClient
-    provider: Callable[[str], Awaitable[Provider]]
+    provider: Callable[[ModelRef], Awaitable[Provider]]
     approver: Approver
     clock: Callable[[], float]

@@ -286,9 +286,9 @@ class Turn:
             )
 
     async def _provider(self) -> Provider:
-        name = self._session.model.provider
-        self._session.wait_for("model", str(self._session.model))
-        return await self._services.provider(name)
+        model = self._session.model
+        self._session.wait_for("model", str(model))
+        return await self._services.provider(model)
 
     def _fail(self, error: TuiHostError) -> None:
         self.result.stop = "error"

@@ -33,7 +33,7 @@ class DemoModel:
         self._recorder = recorder
         self._environment = environment
         self._lock = anyio.Lock()
-        self._url = ""
+        self._urls: Mapping[str, str] = {}
         self._alive = False
 
     @property
@@ -41,18 +41,20 @@ class DemoModel:
         """Whether its process runs and can be asked."""
         return self._alive
 
-    async def url(self, group: TaskGroup) -> str:
-        """The base URL of its OpenAI dialect; starts the process in `group` if it does not run.
+    async def url(self, group: TaskGroup, dialect: str) -> str:
+        """The base URL at which it speaks a dialect; starts the process in `group` if it does not run.
 
         Raises:
-            ModelError: It did not start.
+            ModelError: It did not start, or does not speak it.
         """
         async with self._lock:
             if not self._alive:
-                self._url = await group.start(self._live)
-        return self._url
+                self._urls = await group.start(self._live)
+        if dialect not in self._urls:
+            raise ModelError(f"the demo model does not speak {dialect}", remedy=f"choose {' or '.join(self._urls)}")
+        return self._urls[dialect]
 
-    async def _live(self, *, task_status: TaskStatus[str]) -> None:
+    async def _live(self, *, task_status: TaskStatus[Mapping[str, str]]) -> None:
         """Own the process from start to end. It ends by itself when the pipe to its standard input is closed."""
         # -P: nothing of our modules' names where we happen to stand is run in their place.
         command = [sys.executable, "-P", "-m", "tui_host", "demo-model", "--lifeline"]
@@ -67,25 +69,25 @@ class DemoModel:
             )
         except OSError as error:
             raise _not_started(f": {error.strerror}") from error
-        url = ""
+        urls: Mapping[str, str] = {}
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._record_stderr, process)
-                url = await self._address(process)
-                if url:
+                urls = await self._addresses(process)
+                if urls:
                     self._alive = True
-                    task_status.started(url)
+                    task_status.started(urls)
                     await process.wait()
                 group.cancel_scope.cancel()
-            if not url:
+            if not urls:
                 raise _not_started()
         finally:
             self._alive = False
             with anyio.CancelScope(shield=True):
                 await _end(process)
 
-    async def _address(self, process: Process) -> str:
-        """What the first line that it prints says, empty if it says nothing of the kind."""
+    async def _addresses(self, process: Process) -> Mapping[str, str]:
+        """The base URL of each dialect, as the first line that it prints says; none if it says nothing of the kind."""
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
         line = b""
         with anyio.move_on_after(START_SECONDS), suppress(anyio.EndOfStream):
@@ -96,8 +98,9 @@ class DemoModel:
         except ValueError:
             value = None
         dialects = value.get("dialects") if isinstance(value, Mapping) else None
-        url = dialects.get("openai") if isinstance(dialects, Mapping) else None
-        return url if isinstance(url, str) else ""
+        if not isinstance(dialects, Mapping):
+            return {}
+        return {name: url for name, url in dialects.items() if isinstance(url, str)}
 
     async def _record_stderr(self, process: Process) -> None:
         assert process.stderr is not None  # noqa: S101 - a pipe was asked for

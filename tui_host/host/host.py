@@ -207,21 +207,22 @@ class Host:
                     self.store.sessions.release(session)
                 await asyncio.to_thread(self.store.close)
 
-    async def _provider(self, name: str) -> Provider:
-        """The provider of a name; the demo's process is started with its first use."""
-        provider = self.settings.providers.get(name)
+    async def _provider(self, model: ModelRef) -> Provider:
+        """A model's provider; the demo's process is started with its first use, and each of its models is a dialect."""
+        provider = self.settings.providers.get(model.provider)
         if provider is None:
             raise ModelError(
-                f"there is no provider {name}", remedy="choose a model with f4 or --model, or configure it"
+                f"there is no provider {model.provider}", remedy="choose a model with f4 or --model, or configure it"
             )
         if not provider.embedded:
             return provider
         assert self._demo is not None  # noqa: S101 - turns run only while the host is open
         assert self._group is not None  # noqa: S101
         for session in map(self.sessions.__getitem__, () if self._demo.is_alive else self._turns):
-            if session.model.provider == name and session.activity.waits == "model":
+            if session.model.provider == model.provider and session.activity.waits == "model":
                 session.wait_for("demo model")
-        return replace(provider, base_url=Template(text=await self._demo.url(self._group), literal=True))
+        url = await self._demo.url(self._group, model.model)
+        return replace(provider, dialect=model.model, base_url=Template(text=url, literal=True))
 
     # Sessions and turns.
 
@@ -295,7 +296,7 @@ class Host:
         await self.ready()
         if self._client is None or self.pool is None or self.recorder is None or self._group is None:
             raise ModelError("the program is ending", remedy="start it again")
-        provider = await self._provider(session.model.provider)
+        provider = await self._provider(session.model)
         rule = dialect(provider.dialect).name_rule
         asked = asking(session, self.pool.tools(), rule, spoken(session, self.settings), unsent=text)
         place = Place(session=session.id, turn=session.turn + 1, step=1)

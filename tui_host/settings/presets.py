@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from tui_host.settings.schema import DEMO, Dialect, Provider, Template
+from tui_host.settings.schema import DEMO, DIALECTS, Dialect, Provider, Template
 
 # name, label, dialect, base URL, the variable that holds the key, and a model to start with where one is obvious.
 _TABLE: tuple[tuple[str, str, Dialect, str, str | None, str | None], ...] = (
@@ -90,14 +90,12 @@ def service_at(address: str) -> str:
     return next((name for name, preset in PRESETS.items() if urlsplit(preset.base_url.text).netloc == place), "")
 
 
-_SPOKEN: tuple[Dialect, ...] = ("openai",)
-
 DEMO_PROVIDER = Provider(
     name=DEMO,
     label="demo model",
     base_url=Template(text=""),
-    models=_SPOKEN,
-    default_model=_SPOKEN[0],
+    models=DIALECTS,
+    default_model=DIALECTS[0],
     preset=True,
     embedded=True,
 )

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tui_host.capture.ladder import Ladder
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects import DIALECTS, dialect_at
 from tui_host.tui.masks import mask_of
 
 if TYPE_CHECKING:
@@ -130,7 +130,10 @@ class SessionSource:
         return self._begun.get((row.capture, row.turn), row.mono_ns)
 
     def dialect(self, row: Row) -> Dialect | None:
-        """The dialect that the row's provider speaks."""
+        """What the row's exchange is written in: its address tells, else what its provider speaks now."""
+        spoken = dialect_at(row.url)
+        if spoken is not None:
+            return spoken
         provider = self._host.settings.providers.get(row.peer)
         return None if provider is None else DIALECTS.get(provider.dialect)
 

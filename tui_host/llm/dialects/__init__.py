@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from tui_host.errors import SettingsError
 from tui_host.llm.dialects.anthropic import Anthropic
@@ -34,3 +35,12 @@ def dialect(name: str) -> Dialect:
     if found is None:
         raise SettingsError(f"no dialect {name!r}", "dialect", f"one of: {', '.join(DIALECTS)}")
     return found
+
+
+def dialect_at(url: str) -> Dialect | None:
+    """The dialect in which a request to an address is written, as its path tells; None if it is none that is known."""
+    try:
+        path = urlsplit(url).path.rstrip("/")
+    except ValueError:
+        return None
+    return next((spoken for spoken in DIALECTS.values() if path.endswith(spoken.paths)), None)

@@ -36,6 +36,7 @@ class Anthropic:
 
     name: str = "anthropic"
     versions: tuple[str, ...] = ("v1",)
+    paths: tuple[str, ...] = ("/messages",)
     models_path: str = "models?limit=1000"
     name_rule: NameRule = OPENAI_NAMES
 

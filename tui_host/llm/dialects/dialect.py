@@ -69,6 +69,11 @@ class Dialect(Protocol):
         ...
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """How the paths of its requests end: by these a request is known that was made by others, or long ago."""
+        ...
+
+    @property
     def models_path(self) -> str:
         """What follows the base URL to list models; may bring a query."""
         ...

@@ -42,6 +42,7 @@ class Gemini:
 
     name: str = "gemini"
     versions: tuple[str, ...] = ("v1beta", "v1")
+    paths: tuple[str, ...] = (":streamGenerateContent", ":generateContent")
     models_path: str = "models?pageSize=1000"
     name_rule: NameRule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
 

@@ -36,6 +36,7 @@ class Ollama:
 
     name: str = "ollama"
     versions: tuple[str, ...] = ("api",)
+    paths: tuple[str, ...] = ("/api/chat",)
     models_path: str = "tags"
     name_rule: NameRule = OPENAI_NAMES
 

@@ -28,6 +28,7 @@ class OpenAI:
     """Chat Completions."""
 
     name: str = "openai"
+    paths: tuple[str, ...] = ("/chat/completions",)
     models_path: str = "models"
     name_rule: NameRule = OPENAI_NAMES
 

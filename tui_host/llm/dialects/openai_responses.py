@@ -30,6 +30,7 @@ class OpenAIResponses:
 
     name: str = "openai-responses"
     versions: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ("/responses",)
     models_path: str = "models"
     name_rule: NameRule = OPENAI_NAMES
 
