@@ -125,3 +125,24 @@ async def test_a_session_may_change_its_tool_protocol(bench: Make) -> None:
     said = texts(at, 2)
     assert said[2] == ("assistant", CALL)
     assert said[3] == ("user", '<tool_response>\n{"name": "math__add", "content": "11"}\n</tool_response>')
+
+
+async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(bench: Make) -> None:
+    question = (
+        '<ask_followup_question><question>Which one?</question><options>["a", "b"]</options></ask_followup_question>'
+    )
+    ending = "<attempt_completion><result>\nIt is a.\n</result></attempt_completion>"
+    async with peer(in_turn(says(question), says(f"So.\n{ending}"))) as there:
+        at = speaking(bench, there.url, "cline")
+        first = await at.ask("choose")
+        proposed = at.session.conversation.proposed()
+        second = await at.ask("a")
+
+    assert (first.stop, first.answer, proposed) == ("done", "Which one?", ["a", "b"])
+    assert (second.stop, second.answer) == ("done", "It is a.")
+    assert at.session.conversation.proposed() == []
+    assert texts(at, 1)[1:] == [
+        ("user", "<task>\nchoose\n</task>"),
+        ("assistant", question),
+        ("user", "<answer>\na\n</answer>"),
+    ]

@@ -31,6 +31,7 @@ class AnswerItem:
         text: The answer so far, Markdown.
         thinking: The thinking so far, folded on screen.
         seconds: From the request to the last byte.
+        options: Answers that the model proposes to the question it asks, one a line.
     """
 
     turn: int
@@ -39,6 +40,7 @@ class AnswerItem:
     thinking: str = ""
     state: AnswerState = "streaming"
     seconds: float = 0.0
+    options: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +267,11 @@ class Conversation:
                 return
             last = max(last, item.turn)
             yield number, item
+
+    def proposed(self) -> Sequence[str]:
+        """The answers that the model's last question proposes; none once the person has gone on."""
+        answer = next((item for _, item in self.last_turn() if isinstance(item, AnswerItem)), None)
+        return answer.options.splitlines() if answer is not None else ()
 
     def changed_since(self, revision: int) -> list[int]:
         """Numbers of the items that changed after `revision`, in order. Costs what has changed, not what there is."""

@@ -161,6 +161,7 @@ class Step:
             thinking=fold.thinking,
             state=state,
             seconds=self._services.clock() - self._began,
+            options="\n".join(" ".join(each.split()) for each in fold.question.options) if fold.question else "",
         )
 
     def _grow(self) -> None:

@@ -227,7 +227,7 @@ class MainScreen(Screen[None]):
             self._source.look()
         inspector.sync()
         transcript.sync()
-        self._prompt.quick = {} if self._session.turn else transcript.questions
+        self._prompt.quick = transcript.quick
         self._look_at_questions()
         self._keep_the_end_in_view(transcript)
         if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:

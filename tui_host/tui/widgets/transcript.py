@@ -25,6 +25,7 @@ from tui_host.tui.widgets.transcript_column import Column
 from tui_host.tui.widgets.transcript_empty import Empty
 from tui_host.tui.widgets.transcript_items import Look, opens
 from tui_host.tui.widgets.transcript_selection import TranscriptSelection
+from tui_host.tui.widgets.transcript_words import MOST_OPTIONS
 
 
 class Transcript(SelectingView):
@@ -366,13 +367,16 @@ class Transcript(SelectingView):
             self.post_message(self.CopyAsked(found.what, found.text))
 
     @property
-    def questions(self) -> Mapping[str, str]:
-        """What is offered to be sent, by its key; nothing once the chat has begun."""
-        return {} if len(self._column) else dict(self._empty.questions)
+    def quick(self) -> Mapping[str, str]:
+        """What one key sends: a question to try where there is nothing yet, else an answer that the model proposes."""
+        if not len(self._column):
+            return dict(self._empty.questions)
+        proposed = self._column.conversation.proposed()
+        return {str(number): text for number, text in enumerate(proposed[:MOST_OPTIONS], 1)}
 
     def on_key(self, event: events.Key) -> None:
-        """The keys of the questions."""
-        text = self.questions.get(event.key)
+        """The keys of what may be sent at once."""
+        text = self.quick.get(event.key)
         if text is not None:
             event.stop()
             self.post_message(self.Picked(text))

@@ -24,6 +24,7 @@ from tui_host.tui.widgets.transcript_words import (
     card_rows,
     end_rows,
     note_rows,
+    option_rows,
     summary_rows,
     thinking_rows,
 )
@@ -56,7 +57,8 @@ class Rank(IntEnum):
     THINKING = 1
     GAP = 2
     TEXT = 3
-    ENDING = 4
+    OPTIONS = 4
+    ENDING = 5
 
 
 class Shown:
@@ -228,6 +230,8 @@ class _Builder:
                 parts.append(Fixed([[]], Rank.GAP))
         if item.text:
             parts.append(self._flow("text", item.text, Segment(" ", Style.null()), final=final, rank=Rank.TEXT))
+        if item.options:
+            parts.append(Fixed(option_rows(item.options.splitlines(), look.width, look.inks), Rank.OPTIONS))
         ending = end_rows(item, look.width, look.inks)
         if ending:
             parts.append(Fixed(ending, Rank.ENDING))

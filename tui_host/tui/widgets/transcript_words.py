@@ -82,6 +82,8 @@ def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) ->
     return [[Segment(clip(words, width, inks.glyphs.more), inks["dim"])]]
 
 
+MOST_OPTIONS = 9
+"""Answers that a digit can give."""
 ENDS = {
     "cut": "cut off here",
     "failed": "failed here",
@@ -94,6 +96,18 @@ def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
     if words is None:
         return []
     return [[Segment(clip(f" {inks.glyphs.failed} {words}", width, inks.glyphs.more), inks["wrong"])]]
+
+
+def option_rows(options: Sequence[str], width: int, inks: Inks) -> list[Row]:
+    """The answers that a model proposes, each with the key that gives it while the prompt is empty."""
+    rows: list[Row] = [[]]
+    for number, text in enumerate(options[:MOST_OPTIONS], 1):
+        page = Page(max(1, width - 1), inks)
+        mark = Segment(f" {number}  ", inks["accent"])
+        with page.inside(mark, Segment(" " * len(mark.text), PLAIN)):
+            page.text([Segment(text, PLAIN)])
+        rows += [list(line.strip) for line in page.lines]
+    return rows
 
 
 def card_rows(item: NoteItem, width: int, inks: Inks, again_key: str) -> list[Row]:
