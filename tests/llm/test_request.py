@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_host.llm.dialects import DIALECTS, dialect_at
+from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask
 from tui_host.llm.proxy import proxy_for
 from tui_host.llm.request import credential_place, join, model_request, models_request
@@ -153,3 +155,29 @@ def test_the_proxy_is_chosen_as_the_environment_says(url: str, environment: dict
 def test_no_environment_brings_a_proxy_before_this_machine(environment: dict[str, str]) -> None:
     assert proxy_for("http://127.0.0.1:11434/v1", environment) is None
     proxy_for("http://a.example/v1", environment)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://api.openai.com/v1/chat/completions", "openai"),
+        ("https://r.openai.azure.com/openai/v1/responses?api-version=1", "openai-responses"),
+        ("https://api.deepseek.com/anthropic/v1/messages", "anthropic"),
+        ("http://127.0.0.1:11434/api/chat", "ollama"),
+        ("https://g.example/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "gemini"),
+        ("https://g.example/v1/models/x:generateContent", "gemini"),
+        ("https://api.openai.com/v1/models", None),
+        ("", None),
+        ("http://[", None),
+    ],
+)
+def test_a_request_s_dialect_is_known_by_its_address(url: str, name: str | None) -> None:
+    found = dialect_at(url)
+
+    assert (None if found is None else found.name) == name
+
+
+def test_every_dialect_s_requests_are_known_by_their_address() -> None:
+    for name, spoken in DIALECTS.items():
+        path = spoken.write(ASK, Target(provider="p")).path
+        assert dialect_at(join("https://e.example", path, spoken.versions)) is spoken
