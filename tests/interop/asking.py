@@ -99,10 +99,10 @@ def http_server(name: str, port: int, path: str = "/mcp", **more: JSON) -> str:
     return _table(name, {"url": f"http://127.0.0.1:{port}{path}", **more})
 
 
-def provider(name: str, port: int, model: str, **more: JSON) -> str:
+def provider(name: str, port: int, model: str, *, dialect: str = "openai", path: str = "/v1", **more: JSON) -> str:
     """What makes this provider's model the one that is asked."""
-    base = json.dumps(f"http://127.0.0.1:{port}/v1")
-    return f'model = "{name}/{model}"\n[providers.{name}]\ndialect = "openai"\nbase_url = {base}\n{_values(more)}'
+    base = json.dumps(f"http://127.0.0.1:{port}{path}")
+    return f'model = "{name}/{model}"\n[providers.{name}]\ndialect = "{dialect}"\nbase_url = {base}\n{_values(more)}'
 
 
 def _table(name: str, values: Mapping[str, JSON]) -> str:

@@ -1,0 +1,191 @@
+"""The dialects against a mock of others, aimock: thinking, text, two calls and their results, errors, in each vendor's form.
+
+It deviates from its models: for Gemini it ends with `FUNCTION_CALL` where there are calls, gives no signatures, and takes calls'
+arguments apart; for Responses its events have no `sequence_number`, and one that is incomplete is called completed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.interop.asking import Answer, Program, provider, stdio_server
+from tests.interop.comparison import Figures, compare_exchanges
+from tests.interop.exported import Line, array_of, chosen, object_of
+from tests.interop.others import AIMOCK, EVERYTHING, Node, free_port, serving
+from tests.interop.relay import Relay
+from tui_host.errors import JSON
+from tui_host.llm.dialects import dialect
+from tui_host.llm.fold import Fold
+
+pytestmark = pytest.mark.timeout(300)
+
+KEY = "sk-interop-0123456789abcdef"
+THOUGHT = "The person wants \u2028 both. 两个"
+TEXT = "Let me ask both: ✓ 你好. "
+CALLS = ('{"message": "h\\u00e9llo ✓",  "unasked": 1e2}', '{"a": 1.50, "b": -2}')
+FIXTURES: JSON = {
+    "fixtures": [
+        {
+            "match": {"userMessage": "compare", "hasToolResult": False},
+            "response": {
+                "reasoning": THOUGHT,
+                "content": TEXT,
+                "toolCalls": [
+                    {"name": "everything__echo", "arguments": CALLS[0]},
+                    {"name": "everything__get-sum", "arguments": CALLS[1]},
+                ],
+                "usage": {"input_tokens": 120, "output_tokens": 48},
+            },
+        },
+        {"match": {"userMessage": "compare", "hasToolResult": True}, "response": {"content": "Both have answered."}},
+        {"match": {"userMessage": "stop short"}, "response": {"content": "It is", "finishReason": "length"}},
+        {
+            "match": {"userMessage": "refuse"},
+            "response": {"error": {"message": "no such luck", "type": "invalid_request_error"}, "status": 400},
+        },
+        {
+            "match": {"userMessage": "break off"},
+            "response": {"content": TEXT * 40},
+            "chunkSize": 8,
+            "latency": 20,
+            "truncateAfterChunks": 9,
+        },
+    ]
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One dialect as the mock has it.
+
+    Attributes:
+        dialect: Its name.
+        path: What follows the mock's address in a base URL.
+        model: A name that the mock takes for one that thinks.
+        header: The credential as it is sent.
+    """
+
+    dialect: str
+    path: str
+    model: str
+    header: bytes
+
+
+EVERY = (
+    Spoken("gemini", "", "gemini-2.5-pro", f"x-goog-api-key: {KEY}".encode()),
+    Spoken("openai-responses", "/v1", "gpt-5", f"authorization: Bearer {KEY}".encode()),
+)
+each_dialect = pytest.mark.parametrize("spoken", EVERY, ids=lambda spoken: spoken.dialect)
+
+
+@pytest.fixture
+def mock(node: Node, tmp_path: Path) -> Iterator[Relay]:
+    (tmp_path / "fixtures.json").write_text(json.dumps(FIXTURES, ensure_ascii=False))
+    port = free_port()
+    command = node.command(AIMOCK, "-p", str(port), "-f", str(tmp_path / "fixtures.json"), program="llmock")
+    with serving(command, port), Relay(port) as relay:
+        yield relay
+
+
+def program(spoken: Spoken, tmp_path: Path, relay: Relay, *servers: str) -> Program:
+    asked = provider(
+        "other",
+        relay.port,
+        spoken.model,
+        dialect=spoken.dialect,
+        path=spoken.path,
+        api_key="${INTEROP_KEY}",
+        options={"reasoning_effort": "low"},
+    )
+    return Program(tmp_path, asked, *servers, INTEROP_KEY=KEY)
+
+
+@each_dialect
+def test_a_turn_with_calls_is_asked_answered_and_exported_to_the_byte(
+    spoken: Spoken, node: Node, mock: Relay, tmp_path: Path, tell: Callable[[str, Figures], None]
+) -> None:
+    at = program(spoken, tmp_path, mock, stdio_server("everything", node.command(EVERYTHING)))
+
+    answer = at.ask("compare them")
+    lines = at.export()
+
+    assert (answer.code, answer.whole["stop"], answer.whole["steps"]) == (0, "done", 2), answer.said
+    assert answer.whole["answer"] == "Both have answered."
+    assert [(call["tool"], call["sent"], call["is_error"]) for call in answer.calls] == [
+        ("echo", {"message": "héllo ✓", "unasked": 100.0}, False),
+        ("get-sum", {"a": 1.5, "b": -2}, False),
+    ]
+    tell(f"{spoken.dialect} of {AIMOCK}", compare_exchanges(lines, "other", mock))
+    sent = b"".join(bytes(kept.sent) for kept in mock.connections)
+    assert sent.lower().count(spoken.header.lower()) == 2
+    told = _told_back(spoken, lines)
+    assert told["calls"] == ["everything__echo", "everything__get-sum"]
+    assert [text.startswith(("Echo: héllo ✓", "The sum of 1.5 and -2 is -0.5")) for text in told["results"]] == [
+        True
+    ] * 2
+    assert told["text"] == TEXT
+
+
+def _told_back(spoken: Spoken, lines: list[Line]) -> Mapping[str, str | list[str]]:
+    """What the second request says of the first answer."""
+    body = object_of(json.loads(chosen(lines, peer="other", kind="request")[1].data))
+    if spoken.dialect == "gemini":
+        asked, told = (array_of(object_of(one)["parts"]) for one in array_of(body["contents"])[-2:])
+        parts = [object_of(one) for one in asked]
+        results = [object_of(object_of(object_of(one)["functionResponse"])["response"]) for one in told]
+        return {
+            "text": "".join(str(part["text"]) for part in parts if "text" in part),
+            "calls": [str(object_of(part["functionCall"])["name"]) for part in parts if "functionCall" in part],
+            "results": [str(one["output"]) for one in results],
+        }
+    items = [object_of(one) for one in array_of(body["input"])][1:]
+    kinds = ["reasoning", "message", *["function_call"] * 2, *["function_call_output"] * 2]
+    assert [one["type"] for one in items] == kinds
+    assert object_of(array_of(items[0]["summary"])[0])["text"] == THOUGHT
+    assert items[0]["encrypted_content"]
+    assert [one["arguments"] for one in items[2:4]] == list(CALLS)
+    return {
+        "text": str(object_of(array_of(items[1]["content"])[0])["text"]),
+        "calls": [str(one["name"]) for one in items[2:4]],
+        "results": [str(one["output"]) for one in items[4:]],
+    }
+
+
+@each_dialect
+def test_what_it_thought_and_used_is_read(spoken: Spoken, mock: Relay, tmp_path: Path) -> None:
+    at = program(spoken, tmp_path, mock)
+
+    at.ask("compare them", "--max-steps", "1")
+    body = b"".join(line.data for line in chosen(at.export(), peer="other", kind="chunk"))
+    decoder = dialect(spoken.dialect).decoder("")
+    fold = Fold(provider="other", model=spoken.model, call_id=str)
+    for event in [*decoder.feed(body), *decoder.finish()]:
+        fold.add(event)
+
+    assert (fold.thinking, fold.text, fold.stop, fold.unreadable) == (THOUGHT, TEXT, "tools", 0)
+    assert [json.loads(found.call.arguments) for found in fold.calls] == [json.loads(text) for text in CALLS]
+    assert (fold.usage.input_total, fold.usage.output_total) == (120, 48)
+    for found in fold.calls:
+        assert all(found.call.name.encode() in body[start:end] or found.call.wire_id for start, end in found.spans)
+
+
+@each_dialect
+def test_ends_and_errors_are_told_in_our_words_and_theirs(spoken: Spoken, mock: Relay, tmp_path: Path) -> None:
+    at = program(spoken, tmp_path, mock)
+
+    short, refused, broken = at.ask("stop short"), at.ask("refuse"), at.ask("break off")
+
+    assert (short.whole["stop"], short.whole["answer"]) == ("length", "It is")
+    assert refused.whole["stop"] == "error"
+    assert "no such luck" in _error(refused)
+    assert broken.whole["stop"] == "error"
+    assert "broke off" in _error(broken)
+
+
+def _error(answer: Answer) -> str:
+    return json.dumps(answer.whole["error"], ensure_ascii=False)
