@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.wires import events, object_of, objects, refused, request, schema, streamed, whole
@@ -237,6 +237,7 @@ def test_arguments_that_are_no_object_go_out_under_the_vendors_name_for_them() -
     )
 
 
+@settings(max_examples=25)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

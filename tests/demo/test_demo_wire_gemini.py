@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.wires import events, object_of, objects, refused, request, schema, streamed, whole
@@ -220,6 +220,7 @@ def test_errors_have_the_vendors_form_and_say_when_to_come_again() -> None:
     assert refused(GeminiWire(), request("/v1beta/models/other:generateContent", {"contents": [_USER]}))[0] == 404
 
 
+@settings(max_examples=25)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

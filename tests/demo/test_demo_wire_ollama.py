@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.wires import lines, object_of, objects, refused, request, schema, streamed, whole
@@ -146,6 +146,7 @@ def test_errors_are_a_text() -> None:
     assert refused(OllamaWire(), _request(model="ollama:latest")) == (0, "")
 
 
+@settings(max_examples=25)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.wires import events, object_of, objects, refused, request, schema, streamed, whole
@@ -166,6 +166,7 @@ def test_a_limit_makes_the_response_incomplete() -> None:
     assert events(streamed(ResponsesWire(), asked))[-1]["type"] == "response.incomplete"
 
 
+@settings(max_examples=25)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
