@@ -225,6 +225,17 @@ def test_what_is_demanded_back_goes_to_nobody_else(recorded: Recorded, provider:
 
 
 @each_dialect
+def test_what_one_dialect_demands_back_another_does_not_take_for_its_own(recorded: Recorded) -> None:
+    ask = Ask(model=MODEL, messages=loop(recorded), tools=TOOLS)
+
+    for other in EVERY.values():
+        if other is not recorded:  # the same provider and model, asked in another dialect from now on
+            body = written(other, ask)
+            assert not [echo for echo in recorded.thinking.echoes if echo in body]
+            assert not [name for name in (b"c2ln", b"gAAA", b"EqQB", b"EmwK", b"rs_1") if name in body]
+
+
+@each_dialect
 @pytest.mark.parametrize("what", ["parallel", "no ids", "one id for both"])
 def test_results_go_back_in_the_order_of_the_calls_and_one_for_each(recorded: Recorded, what: str) -> None:
     case = recorded.cases().get(what)

@@ -175,7 +175,7 @@ class _Writer:
 
     def _echo(self, part: Part) -> Mapping[str, JSON]:
         echo = echo_of(part, provider=self._provider, model=self._ask.model)
-        return echo if isinstance(echo, Mapping) else {}
+        return echo if isinstance(echo, Mapping) and "type" not in echo else {}  # by which other dialects name theirs
 
     def _call(self, call: ToolCall) -> JSON:
         return {**self._named(call), "args": arguments_object(call.arguments)}

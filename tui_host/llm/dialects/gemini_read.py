@@ -107,7 +107,7 @@ class Contents:
             return []
         if data.strip() == b"[DONE]":  # no word of this API, but of services that speak several
             self._is_done = True
-            return []
+            return self.end(end)
         if data.lstrip().startswith(b"["):
             return self._list(data, end - len(data))
         value, found = read_object(data, start, end)

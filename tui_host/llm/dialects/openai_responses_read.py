@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai_responses_forms import (
@@ -16,6 +15,7 @@ from tui_host.llm.dialects.openai_responses_forms import (
     usage_of,
     word_of,
 )
+from tui_host.llm.dialects.openai_responses_open import OpenItem, OpenItems
 from tui_host.llm.faults import fault_in
 from tui_host.llm.fold import MOST_CALLS
 from tui_host.llm.framing import read_object
@@ -42,23 +42,6 @@ _THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.de
 _CALL = "function_call"
 
 
-@dataclass(slots=True)
-class _Item:
-    """An item of the output that is being streamed.
-
-    Attributes:
-        kind: The vendor's word for what it is; empty while that has not been said.
-        call: The number of the call it is; None if it is none, or one too many.
-        pieces: What was streamed of what it says.
-        is_done: Its whole has come.
-    """
-
-    kind: str = ""
-    call: int | None = None
-    pieces: list[str] = field(default_factory=list[str])
-    is_done: bool = False
-
-
 class Items:
     """Folds the events of a stream, or the one whole answer, into ours. The whole of an item is the truth; pieces are for drawing."""
 
@@ -66,9 +49,7 @@ class Items:
         self.has_failed = False
         self.has_other = False
         self._has_read = False
-        self._by_index: dict[int, _Item] = {}
-        self._by_id: dict[str, _Item] = {}
-        self._last: _Item | None = None
+        self._open = OpenItems()
         self._calls = 0
         self._refuses = False
         self._usage: Usage | None = None
@@ -127,7 +108,7 @@ class Items:
         for number, item in enumerate(output if isinstance(output, list) else []):
             place = (nodes[number].start, nodes[number].end) if number < len(nodes) else (0, end)
             if isinstance(item, Mapping):
-                found += self._done(_Item(), item, *place)
+                found += self._done(OpenItem(), item, *place)
         status = value.get("status")
         return found + self._over(value, status if isinstance(status, str) else "completed", 0, end)
 
@@ -151,12 +132,12 @@ class Items:
             case "response.function_call_arguments.done":
                 return self._all(value, start, end)
             case "response.reasoning_summary_part.added":
-                there = self._at(value)
+                there = self._open.find(value)
                 return self._words(there, "\n\n", start, end, thinking=True) if there and there.pieces else []
             case _ if kind in _TEXT or kind in _THOUGHT:
                 piece = value.get("delta")
                 self._refuses = self._refuses or "refusal" in kind
-                there = self._at(value) or self._new(value, {})
+                there = self._open.find(value) or self._open.add(value, {})
                 is_piece = isinstance(piece, str) and piece
                 return self._words(there, str(piece), start, end, thinking=kind in _THOUGHT) if is_piece else []
             case _:
@@ -164,7 +145,7 @@ class Items:
 
     def _more(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         """More of a call's arguments."""
-        there, piece = self._at(value), value.get("delta")
+        there, piece = self._open.find(value), value.get("delta")
         if there is None or there.call is None or not isinstance(piece, str) or not piece:
             return []
         there.pieces.append(piece)
@@ -172,7 +153,7 @@ class Items:
 
     def _all(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         """All of a call's arguments, told once more: news or not, these bytes are the call's too."""
-        there = self._at(value)
+        there = self._open.find(value)
         if there is None or there.call is None:
             return []
         told = CallStarted(index=there.call, wire_id="", name="", start=start, end=end)
@@ -182,23 +163,23 @@ class Items:
         item = value.get("item")
         if not isinstance(item, Mapping):
             return []
-        there = self._at(value, item)
-        if there is not None and there.is_done and there is self._by_id.get(str(item.get("id"))):
+        there = self._open.find(value, item)
+        if there is not None and there.is_done and self._open.is_named(item, there):
             return []  # told twice
         if there is None or there.is_done:
-            there = self._new(value, item)
+            there = self._open.add(value, item)
         return self._done(there, item, start, end)
 
     def _opened(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         item = value.get("item")
         told: Mapping[str, JSON] = item if isinstance(item, Mapping) else {}
-        there = self._new(value, told)
+        there = self._open.add(value, told)
         if there.kind != _CALL:
             return []
         return [*self._called(there, told, start, end), *self._arguments(there, arguments_in(told), start, end)]
 
     def _called(
-        self, there: _Item, item: Mapping[str, JSON], start: int, end: int, echo: JSON = None
+        self, there: OpenItem, item: Mapping[str, JSON], start: int, end: int, echo: JSON = None
     ) -> list[ModelEvent]:
         """A call, or more of what is known of it."""
         if there.call is None:
@@ -218,7 +199,7 @@ class Items:
             )
         ]
 
-    def _arguments(self, there: _Item, whole: str, start: int, end: int) -> list[ModelEvent]:
+    def _arguments(self, there: OpenItem, whole: str, start: int, end: int) -> list[ModelEvent]:
         """All of a call's arguments, where they are not what was streamed of them."""
         if there.call is None or not whole or whole == "".join(there.pieces):
             return []
@@ -226,12 +207,12 @@ class Items:
         there.pieces = [whole]
         return [CallArguments(index=there.call, text=whole, anew=anew, start=start, end=end)]
 
-    def _words(self, there: _Item, piece: str, start: int, end: int, *, thinking: bool) -> list[ModelEvent]:
+    def _words(self, there: OpenItem, piece: str, start: int, end: int, *, thinking: bool) -> list[ModelEvent]:
         there.pieces.append(piece)
         said = ThinkingDelta if thinking else TextDelta
         return [said(text=piece, start=start, end=end)]
 
-    def _done(self, there: _Item, item: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+    def _done(self, there: OpenItem, item: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         """The whole of an item: what was not streamed of it, and what goes back with it."""
         there.is_done = True
         echo = echo_of_item(item)
@@ -249,7 +230,7 @@ class Items:
             case _:
                 return [PartEnded(kind="text", echo=echo, start=start, end=end)] if echo else []
 
-    def _rest(self, there: _Item, whole: str, start: int, end: int, *, thinking: bool) -> list[ModelEvent]:
+    def _rest(self, there: OpenItem, whole: str, start: int, end: int, *, thinking: bool) -> list[ModelEvent]:
         streamed = "".join(there.pieces)
         if not whole.startswith(streamed) or whole == streamed:
             return []
@@ -258,10 +239,10 @@ class Items:
     def _missed(self, output: JSON, start: int, end: int) -> list[ModelEvent]:
         """Items whose whole comes at the end alone, or that were not streamed at all."""
         found: list[ModelEvent] = []
-        is_news = self._last is None
+        is_news = self._open.is_empty
         for number, item in enumerate(output if isinstance(output, list) else []):
             if isinstance(item, Mapping):
-                there = _Item() if is_news else self._at({"output_index": number}, item)
+                there = OpenItem() if is_news else self._open.find({"output_index": number}, item)
                 if there is not None and not there.is_done:
                     found += self._done(there, item, start, end)
         return found
@@ -284,27 +265,3 @@ class Items:
     def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
         self.has_failed = True
         return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
-
-    def _new(self, value: Mapping[str, JSON], item: Mapping[str, JSON]) -> _Item:
-        kind, index = item.get("type"), _index_in(value)
-        there = self._last = _Item(kind=kind if isinstance(kind, str) else "")
-        if index is not None:
-            self._by_index[index] = there
-        for name in (item.get("id"), value.get("item_id")):
-            if isinstance(name, str) and name:
-                self._by_id[name] = there
-        return there
-
-    def _at(self, value: Mapping[str, JSON], item: Mapping[str, JSON] | None = None) -> _Item | None:
-        """The item that an event is about: by its id, which some services write anew each time, by its place, or the last."""
-        name = value.get("item_id") if item is None else item.get("id")
-        there = self._by_id.get(name) if isinstance(name, str) else None
-        if there is not None:
-            return there
-        index = _index_in(value)
-        return self._last if index is None else self._by_index.get(index)
-
-
-def _index_in(value: Mapping[str, JSON]) -> int | None:
-    index = value.get("output_index")
-    return index if isinstance(index, int) and not isinstance(index, bool) else None
