@@ -1,14 +1,16 @@
 """The dialects against a mock of others, aimock: thinking, text, two calls and their results, errors, in each vendor's form.
 
 It deviates from its models: for Gemini it ends with `FUNCTION_CALL` where there are calls, gives no signatures, and takes calls'
-arguments apart; for Responses its events have no `sequence_number`, and one that is incomplete is called completed.
+arguments apart; for Responses its events have no `sequence_number`, and one that is incomplete is called completed; for Anthropic
+redacted thinking leads, and it refuses a step whose first block is not what it gave; for Ollama thinking is `reasoning_content`,
+calls have no ids, counts and times are 0, and every answer ends with `stop`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,7 @@ pytestmark = pytest.mark.timeout(300)
 
 KEY = "sk-interop-0123456789abcdef"
 THOUGHT = "The person wants \u2028 both. 两个"
+SIGNATURE, REDACTED = "EqQBCkYIBxgC+/==", "EmwKAhgB"
 TEXT = "Let me ask both: ✓ 你好. "
 CALLS = ('{"message": "h\\u00e9llo ✓",  "unasked": 1e2}', '{"a": 1.50, "b": -2}')
 FIXTURES: JSON = {
@@ -34,6 +37,8 @@ FIXTURES: JSON = {
             "match": {"userMessage": "compare", "hasToolResult": False},
             "response": {
                 "reasoning": THOUGHT,
+                "reasoningSignature": SIGNATURE,
+                "redactedThinking": [REDACTED],
                 "content": TEXT,
                 "toolCalls": [
                     {"name": "everything__echo", "arguments": CALLS[0]},
@@ -68,17 +73,31 @@ class Spoken:
         path: What follows the mock's address in a base URL.
         model: A name that the mock takes for one that thinks.
         header: The credential as it is sent.
+        more: What else the provider is configured with.
+        counts: The tokens that it tells of.
+        short: How a turn ends whose answer was to end at the token limit.
     """
 
     dialect: str
     path: str
     model: str
     header: bytes
+    more: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    counts: tuple[int, int] = (120, 48)
+    short: str = "length"
 
 
 EVERY = (
     Spoken("gemini", "", "gemini-2.5-pro", f"x-goog-api-key: {KEY}".encode()),
     Spoken("openai-responses", "/v1", "gpt-5", f"authorization: Bearer {KEY}".encode()),
+    Spoken(
+        "anthropic",
+        "",
+        "claude-opus-4-6",
+        f"x-api-key: {KEY}".encode(),
+        more={"extra_body": {"thinking": {"type": "enabled", "budget_tokens": 2048}}},  # so that the mock looks at it
+    ),
+    Spoken("ollama", "", "qwen3", f"authorization: Bearer {KEY}".encode(), counts=(0, 0), short="done"),
 )
 each_dialect = pytest.mark.parametrize("spoken", EVERY, ids=lambda spoken: spoken.dialect)
 
@@ -101,6 +120,7 @@ def program(spoken: Spoken, tmp_path: Path, relay: Relay, *servers: str) -> Prog
         path=spoken.path,
         api_key="${INTEROP_KEY}",
         options={"reasoning_effort": "low"},
+        **spoken.more,
     )
     return Program(tmp_path, asked, *servers, INTEROP_KEY=KEY)
 
@@ -134,6 +154,10 @@ def test_a_turn_with_calls_is_asked_answered_and_exported_to_the_byte(
 def _told_back(spoken: Spoken, lines: list[Line]) -> Mapping[str, str | list[str]]:
     """What the second request says of the first answer."""
     body = object_of(json.loads(chosen(lines, peer="other", kind="request")[1].data))
+    if spoken.dialect == "anthropic":
+        return _told_to_anthropic(body)
+    if spoken.dialect == "ollama":
+        return _told_to_ollama(body)
     if spoken.dialect == "gemini":
         asked, told = (array_of(object_of(one)["parts"]) for one in array_of(body["contents"])[-2:])
         parts = [object_of(one) for one in asked]
@@ -156,6 +180,30 @@ def _told_back(spoken: Spoken, lines: list[Line]) -> Mapping[str, str | list[str
     }
 
 
+def _told_to_anthropic(body: Mapping[str, JSON]) -> Mapping[str, str | list[str]]:
+    asked, told = (array_of(object_of(one)["content"]) for one in array_of(body["messages"])[-2:])
+    redacted, thinking, text, *calls = (object_of(block) for block in asked)
+    assert redacted == {"type": "redacted_thinking", "data": REDACTED}
+    assert thinking == {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE}
+    results = [object_of(block) for block in told]
+    assert [block["tool_use_id"] for block in results] == [block["id"] for block in calls]
+    return {
+        "text": str(text["text"]),
+        "calls": [str(block["name"]) for block in calls],
+        "results": [str(object_of(array_of(block["content"])[0])["text"]) for block in results],
+    }
+
+
+def _told_to_ollama(body: Mapping[str, JSON]) -> Mapping[str, str | list[str]]:
+    asked, *told = (object_of(one) for one in array_of(body["messages"])[-3:])
+    assert asked["thinking"] == THOUGHT
+    return {
+        "text": str(asked["content"]),
+        "calls": [str(object_of(object_of(call)["function"])["name"]) for call in array_of(asked["tool_calls"])],
+        "results": [str(one["content"]) for one in told],
+    }
+
+
 @each_dialect
 def test_what_it_thought_and_used_is_read(spoken: Spoken, mock: Relay, tmp_path: Path) -> None:
     at = program(spoken, tmp_path, mock)
@@ -169,7 +217,7 @@ def test_what_it_thought_and_used_is_read(spoken: Spoken, mock: Relay, tmp_path:
 
     assert (fold.thinking, fold.text, fold.stop, fold.unreadable) == (THOUGHT, TEXT, "tools", 0)
     assert [json.loads(found.call.arguments) for found in fold.calls] == [json.loads(text) for text in CALLS]
-    assert (fold.usage.input_total, fold.usage.output_total) == (120, 48)
+    assert (fold.usage.input_total, fold.usage.output_total) == spoken.counts
     for found in fold.calls:
         assert all(found.call.name.encode() in body[start:end] or found.call.wire_id for start, end in found.spans)
 
@@ -180,7 +228,7 @@ def test_ends_and_errors_are_told_in_our_words_and_theirs(spoken: Spoken, mock: 
 
     short, refused, broken = at.ask("stop short"), at.ask("refuse"), at.ask("break off")
 
-    assert (short.whole["stop"], short.whole["answer"]) == ("length", "It is")
+    assert (short.whole["stop"], short.whole["answer"]) == (spoken.short, "It is")
     assert refused.whole["stop"] == "error"
     assert "no such luck" in _error(refused)
     assert broken.whole["stop"] == "error"

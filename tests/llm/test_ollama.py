@@ -161,6 +161,12 @@ def test_times_are_seconds_and_what_is_not_told_is_not_known() -> None:
     assert (usage.input_total, usage.reading, usage.loading) == (None, None, None)
 
 
+def test_thinking_by_another_name_is_thinking_all_the_same() -> None:
+    fold = fold_of("ollama", said(b'"content": "", "reasoning_content": "hm"') + words("so") + done())
+
+    assert (fold.thinking, fold.text) == ("hm", "so")
+
+
 def test_calls_beyond_the_limit_are_left_out_and_told() -> None:
     body = asked(*([("", WEATHER)] * (MOST_CALLS + 3))) + done()
 

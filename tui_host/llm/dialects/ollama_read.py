@@ -90,7 +90,8 @@ class Lines:
 
     def _said(self, message: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         found: list[ModelEvent] = []
-        thought, text, calls = message.get("thinking"), message.get("content"), message.get("tool_calls")
+        thought = message.get("thinking") or message.get("reasoning_content")  # which servers beside Ollama call it
+        text, calls = message.get("content"), message.get("tool_calls")
         if isinstance(thought, str) and thought:
             found += self._tags.off()
             found.append(ThinkingDelta(text=thought, start=start, end=end))
