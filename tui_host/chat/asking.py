@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.chat.history import mended
+from tui_host.chat.hub import HUB, Hub
 from tui_host.llm.messages import Ask, Message, Text, ToolSpec
 from tui_host.llm.names import NameRule, NameTable
 from tui_host.llm.protocols import protocol
@@ -27,6 +28,7 @@ class Asking:
         ask: The request, for any dialect.
         table: Leads from the names in it back to servers and tools.
         tools: What is offered.
+        hub: What stands for all tools, None where they are offered themselves.
         history: The messages it tells, as every provider takes them.
         prepared: The same as the tool protocol has them.
     """
@@ -36,6 +38,7 @@ class Asking:
     table: NameTable
     tools: tuple[ToolSpec, ...]
     history: Sequence[Message]
+    hub: Hub | None = None
 
 
 def spoken(session: Session, settings: Settings) -> ToolProtocol:
@@ -44,7 +47,8 @@ def spoken(session: Session, settings: Settings) -> ToolProtocol:
     Raises:
         SettingsError: There is none of that name, or a person's own prompt cannot be read.
     """
-    return protocol(session.protocol, template_of(session.protocol, settings.config_dir))
+    name = session.protocol.removeprefix(f"{HUB}+") if session.protocol != HUB else "native"
+    return protocol(name, template_of(name, settings.config_dir))
 
 
 def asking(
@@ -70,6 +74,9 @@ def asking(
         )
         for tool in tools
     )
+    hub = Hub(specs) if session.protocol.partition("+")[0] == HUB else None
+    if hub is not None:
+        specs = hub.specs
     more = [Message(role="user", parts=(Text(text=unsent),), turn=session.turn + 1)] if unsent else []
     history = mended([*session.messages, *more])
     prepared = speaks.prepare(history, specs)
@@ -79,4 +86,4 @@ def asking(
         tools=prepared.tools,
         stop_sequences=prepared.stop_sequences,
     )
-    return Asking(ask=ask, prepared=prepared, table=table, tools=specs, history=history)
+    return Asking(ask=ask, prepared=prepared, table=table, tools=specs, history=history, hub=hub)

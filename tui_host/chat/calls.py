@@ -16,19 +16,20 @@ from tui_host.capture.record import Draft
 from tui_host.chat import wording
 from tui_host.chat.arguments import canonical, read_arguments
 from tui_host.chat.conversation import CallItem
+from tui_host.chat.hub import HUB, Answer, Inner
 from tui_host.chat.outcome import Outcome
 from tui_host.chat.policy import CallRequest, Decision, Question, refused
 from tui_host.errors import ServerError, TuiHostError
-from tui_host.llm.messages import ToolCall, ToolResult
+from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.servers.definitions import changes
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
+    from tui_host.chat.asking import Asking
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
     from tui_host.llm.fold import FoldedCall
-    from tui_host.llm.names import NameTable
     from tui_host.servers.catalog import Progress, Tool
 
 
@@ -44,12 +45,13 @@ class Calls:
     """
 
     def __init__(
-        self, services: Services, session: Session, *, step: int, table: NameTable, stop: Callable[[], None]
+        self, services: Services, session: Session, *, step: int, asked: Asking, stop: Callable[[], None]
     ) -> None:
         self._services = services
         self._session = session
         self._step = step
-        self._table = table
+        self._table = asked.table
+        self._hub = asked.hub
         self._stop = stop
         self._tools: dict[tuple[str, str], Tool] = {(tool.server, tool.name): tool for tool in services.pool.tools()}
         self.outcomes: list[Outcome] = []
@@ -102,17 +104,21 @@ class Calls:
 
     def _read(self, call: ToolCall, *, cut: str) -> Outcome:
         """Find the tool and read the arguments; what cannot be run gets its result here."""
-        found = self._table.find(call.name)
-        server, name = found or ("", call.name)
-        item = CallItem(
-            turn=self._session.turn, step=self._step, call=call.id, server=server, tool=name, asked=call.arguments
-        )
-        outcome = Outcome(
-            call=call, number=self._session.conversation.add(item), server=server, tool=name, asked=call.arguments
-        )
         try:
-            tool = self._runnable(call, self._tools.get((server, name)) if found else None, cut=cut)
-            value = read_arguments(call.arguments)
+            meant = self._hub.meant(call) if self._hub is not None and not cut else None
+        except TuiHostError as error:
+            outcome = self._open(call, HUB, call.name, call.arguments)
+            self._invalid(outcome, error)
+            return outcome
+        if isinstance(meant, Answer):
+            return self._answered(call, meant)
+        written = Inner(name=call.name, arguments=call.arguments) if meant is None else meant
+        found = self._table.find(written.name)
+        server, name = found or ("", written.name)
+        outcome = self._open(call, server, name, written.arguments)
+        try:
+            tool = self._runnable(written.name, self._tools.get((server, name)) if found else None, cut=cut)
+            value = read_arguments(written.arguments)
         except TuiHostError as error:
             self._invalid(outcome, error)
             return outcome
@@ -121,12 +127,28 @@ class Calls:
         outcome.request = CallRequest(call=call.id, tool=tool, arguments=canonical(value), changed=changed)
         return outcome
 
-    def _runnable(self, call: ToolCall, tool: Tool | None, *, cut: str) -> Tool:
+    def _open(self, call: ToolCall, server: str, tool: str, arguments: str) -> Outcome:
+        """Show a call in the chat."""
+        item = CallItem(
+            turn=self._session.turn, step=self._step, call=call.id, server=server, tool=tool, asked=arguments
+        )
+        number = self._session.conversation.add(item)
+        return Outcome(call=call, number=number, server=server, tool=tool, asked=arguments)
+
+    def _answered(self, call: ToolCall, answer: Answer) -> Outcome:
+        """What the host answers by itself: nothing of it is decided, and nothing goes to a server."""
+        outcome = self._open(call, HUB, call.name, call.arguments)
+        outcome.by_host = True
+        outcome.result = ToolResult(call=call, content=(Text(text=answer.text),))
+        self._show(outcome, state="done", words="answered by the host", result=answer.text)
+        return outcome
+
+    def _runnable(self, name: str, tool: Tool | None, *, cut: str) -> Tool:
         if cut:
             raise TuiHostError(f"the arguments were cut {cut}")
         if tool is None:
-            near = self._table.nearest(call.name)
-            raise TuiHostError(f"there is no tool {call.name}", remedy=f"there is {', '.join(near)}" if near else "")
+            near = self._table.nearest(name)
+            raise TuiHostError(f"there is no tool {name}", remedy=f"there is {', '.join(near)}" if near else "")
         return tool
 
     def _invalid(self, outcome: Outcome, error: TuiHostError) -> None:
@@ -307,6 +329,4 @@ def difference(before: Tool | None, now: Tool) -> str:
 
 def text_of(result: ToolResult | None) -> str:
     """The texts of a result."""
-    from tui_host.llm.messages import Text
-
     return "" if result is None else "\n".join(block.text for block in result.content if isinstance(block, Text))

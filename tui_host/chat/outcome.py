@@ -22,6 +22,7 @@ class Outcome:
         request: What there is to decide, None for a call that cannot be made.
         sent: Whether its arguments may have gone to the server.
         began: Whether sending has begun.
+        by_host: The host answers it by itself; nothing of it goes to a server, and nobody is asked.
         fault: Why an approved call has no result, empty if it has one.
     """
 
@@ -38,6 +39,7 @@ class Outcome:
     output: JSON = None
     is_error: bool | None = None
     milliseconds: float | None = None
+    by_host: bool = False
     fault: str = ""
 
     @property

@@ -24,11 +24,11 @@ from tui_host.llm.protocols.native import Native
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tui_host.chat.asking import Asking
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
     from tui_host.llm.fold import Fold
     from tui_host.llm.messages import ToolSpec
-    from tui_host.llm.names import NameTable
     from tui_host.llm.protocols.protocol import ToolProtocol
     from tui_host.settings.schema import Provider
 
@@ -147,7 +147,7 @@ class Turn:
             if self._ended(step):
                 return
             if answered.fold.calls:
-                await self._run_calls(step, asked.table)
+                await self._run_calls(step, asked)
             if not self._corrected(answered.fold, asked.tools):
                 return
         self.result.stop = "limit"
@@ -224,8 +224,8 @@ class Turn:
             self._session.say(cut_note(self._session, stopped=False))
         self._error_card(self.result.error)
 
-    async def _run_calls(self, step: Step, table: NameTable) -> None:
-        self._calls = Calls(self._services, self._session, step=step.number, table=table, stop=self.stop)
+    async def _run_calls(self, step: Step, asked: Asking) -> None:
+        self._calls = Calls(self._services, self._session, step=step.number, asked=asked, stop=self.stop)
         fold = step.answered.fold
         await self._calls.run(fold.calls, cut="at the token limit" if fold.stop == "length" else "before their end")
         self._close_calls()
@@ -237,7 +237,7 @@ class Turn:
         if self._calls is None:
             return
         results = self._calls.results(running, waiting)
-        self.result.outcomes.extend(self._calls.outcomes)
+        self.result.outcomes.extend(each for each in self._calls.outcomes if not each.by_host)
         self._calls = None
         for message in self._protocol.results(results, turn=self._session.turn):
             self._session.say(message)

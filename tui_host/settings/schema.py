@@ -21,8 +21,9 @@ Action = Literal["allow", "ask", "deny"]
 DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 """The dialects that this version speaks."""
 
-PROTOCOLS: tuple[str, ...] = ("native", "cline", "cherry", "json", "function", "react", "hermes")
-"""The tool protocols that this version has."""
+_SPOKEN = ("native", "cline", "cherry", "json", "function", "react", "hermes")
+PROTOCOLS: tuple[str, ...] = (*_SPOKEN, "hub", *(f"hub+{name}" for name in _SPOKEN[1:]))
+"""The tool protocols that this version has; `hub` is over `native`, `hub+NAME` over another."""
 
 TRANSPORTS: tuple[Transport, ...] = ("stdio", "http", "sse")
 MODES: tuple[Mode, ...] = ("auto", "legacy", "2026-07-28")

@@ -1,0 +1,80 @@
+"""Three tools stand for all: what is listed the host answers, what is invoked is decided on and sent as the call that it is."""
+
+from __future__ import annotations
+
+import json
+
+from tests.chat.bench import asks, in_turn, says
+from tests.chat.conftest import Make
+from tests.llm.peer import peer
+from tui_host.chat.conversation import CallItem
+from tui_host.chat.hub import INSPECT, INVOKE, LIST
+
+SUM = '{"name": "math__add", "params": {"a": 6, "b": 5}}'
+
+
+async def test_the_inner_call_is_the_one_that_is_decided_and_sent(bench: Make) -> None:
+    answers = (
+        asks((LIST, "{}")),
+        asks((INSPECT, '{"name": "math__add"}')),
+        asks((INVOKE, SUM)),
+        says("It is 11."),
+    )
+    async with peer(in_turn(*answers)) as there:
+        at = bench(url=there.url, yes=True)
+        at.session.protocol = "hub"
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.answer, at.pool.sent) == ("done", "It is 11.", [("math.add", b'{"a":6,"b":5}')])
+    assert [(outcome.server, outcome.tool, outcome.asked) for outcome in result.outcomes] == [
+        ("math", "add", {"a": 6, "b": 5})
+    ]
+    assert [(item.server, item.tool, item.state) for item in at.items(CallItem)] == [
+        ("hub", LIST, "done"),
+        ("hub", INSPECT, "done"),
+        ("math", "add", "done"),
+    ]
+    first, *_, last = [json.loads(body) for body in at.requests()]
+    assert [tool["function"]["name"] for tool in first["tools"]] == [LIST, INSPECT, INVOKE]
+    told = [message["content"] for message in last["messages"] if message["role"] == "tool"]
+    assert told[0].startswith("Total: 3 tools, offset 0, returned 3\n\n- math__add: add two numbers")
+    assert '"required": ["a", "b"]' in told[1]
+    assert told[2] == "11"
+
+
+async def test_a_tool_that_there_is_not_is_told_and_nothing_is_sent(bench: Make) -> None:
+    wrong = asks(
+        (INVOKE, '{"name": "math__power", "params": {}}'),
+        (INSPECT, "{}"),
+        (INVOKE, '{"name": "math__add", "params": 3}'),
+    )
+    async with peer(in_turn(wrong, says("sorry"))) as there:
+        at = bench(url=there.url, yes=True)
+        at.session.protocol = "hub"
+        await at.ask("what is 6 ^ 5?")
+
+    assert at.pool.sent == []
+    assert [item.state for item in at.items(CallItem)] == ["invalid", "invalid", "invalid"]
+
+
+async def test_it_stands_over_any_other_tool_protocol(bench: Make) -> None:
+    call = f'<tool_call>\n{{"name": "{INVOKE}", "arguments": {SUM}}}\n</tool_call>'
+    async with peer(in_turn(says(call), says("It is 11."))) as there:
+        at = bench(url=there.url, yes=True)
+        at.session.protocol = "hub+hermes"
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.answer, at.pool.sent) == ("It is 11.", [("math.add", b'{"a":6,"b":5}')])
+    body = json.loads(at.requests()[0])
+    assert "tools" not in body
+    assert f'"name": "{LIST}"' in body["messages"][0]["content"]
+
+
+async def test_what_a_rule_denies_it_denies_inside_too(bench: Make) -> None:
+    async with peer(in_turn(asks((INVOKE, SUM)), says("no"))) as there:
+        at = bench(url=there.url)
+        at.session.protocol = "hub"
+        result = await at.ask("what is 6 + 5?")
+
+    assert at.pool.sent == []
+    assert [outcome.decision.verdict for outcome in result.outcomes if outcome.decision is not None] == ["rejected"]
