@@ -225,7 +225,7 @@ def test_a_signature_is_set_and_not_added_to() -> None:
 
     (ended,) = [event for event in events_of("anthropic", [twice]) if isinstance(event, PartEnded)]
 
-    assert ended.echo == {"type": "thinking", "signature": "EqQB"}
+    assert ended.echo == {"anthropic": {"type": "thinking", "signature": "EqQB"}}
 
 
 def test_blocks_that_only_the_vendor_knows_go_back_whole() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tui_host.errors import JSON
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import (
@@ -18,7 +20,7 @@ from tui_host.llm.messages import (
     ThinkingDelta,
     ToolCall,
 )
-from tui_host.llm.writing import echo_of
+from tui_host.llm.writing import echo_for, echo_of
 
 
 def text(words: str) -> TextDelta:
@@ -85,13 +87,19 @@ def test_thoughts_that_follow_each_other_stay_apart_and_in_order() -> None:
 
 
 def test_what_is_wanted_back_goes_to_nobody_else() -> None:
+    kept = echo_for("d", {"sig": 1})
     parts = (
-        Text(text="", echo=echo(1)),
-        Thinking(text="", provider="p", model="m", echo=1),
-        ToolCall(id="c", wire_id="", name="t", arguments="", echo=echo(1)),
+        Text(text="", echo=echo(kept)),
+        Thinking(text="", provider="p", model="m", echo=kept),
+        ToolCall(id="c", wire_id="", name="t", arguments="", echo=echo(kept)),
     )
 
-    assert [echo_of(part, provider="p", model="m") for part in parts] == [1, 1, 1]
-    assert [echo_of(part, provider="p", model="n") for part in parts] == [None] * 3
-    assert [echo_of(part, provider="q", model="m") for part in parts] == [None] * 3
-    assert echo_of(Text(text="a"), provider="p", model="m") is None
+    def back(part: Part, *, provider: str = "p", model: str = "m", dialect: str = "d") -> Mapping[str, JSON]:
+        return echo_of(part, provider=provider, model=model, dialect=dialect)
+
+    assert [back(part) for part in parts] == [{"sig": 1}] * 3
+    assert [back(part, model="n") for part in parts] == [{}] * 3
+    assert [back(part, provider="q") for part in parts] == [{}] * 3
+    assert [back(part, dialect="e") for part in parts] == [{}] * 3
+    assert back(Text(text="a")) == back(Thinking(text="", provider="p", model="m", echo="old")) == {}
+    assert echo_for("d", None) is None

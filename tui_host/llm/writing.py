@@ -119,12 +119,21 @@ class CallIds:
         return found
 
 
-def echo_of(part: object, *, provider: str, model: str) -> JSON:
-    """What goes back with a part to this provider and model; None if nothing does, or if others gave it."""
+def echo_for(dialect: str, value: Mapping[str, JSON] | None) -> JSON:
+    """What a vendor wants back, under the name of the dialect that wants it: one model may be asked in several; None for nothing."""
+    return {dialect: value} if value else None
+
+
+def echo_of(part: object, *, provider: str, model: str, dialect: str) -> Mapping[str, JSON]:
+    """What goes back with a part to this provider and model in this dialect; empty if nothing does, or if others gave it."""
     if isinstance(part, Thinking):
-        return part.echo if (part.provider, part.model) == (provider, model) else None
-    echo = part.echo if isinstance(part, Text | ToolCall) else None
-    return echo.value if echo is not None and (echo.provider, echo.model) == (provider, model) else None
+        giver, kept = (part.provider, part.model), part.echo
+    elif isinstance(part, Text | ToolCall) and part.echo is not None:
+        giver, kept = (part.echo.provider, part.echo.model), part.echo.value
+    else:
+        return {}
+    value = kept.get(dialect) if isinstance(kept, Mapping) and giver == (provider, model) else None
+    return value if isinstance(value, Mapping) else {}
 
 
 def text_of(parts: Sequence[object]) -> str:

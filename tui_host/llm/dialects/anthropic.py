@@ -28,8 +28,6 @@ _OLD_VERSION = "2023-06-01"
 _LONGEST_ID = 64
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NO_THINKING = ("none", "off")
-_FOREIGN = "reasoning"
-"""The type of a thought that the same provider and model gave when they were asked by Responses."""
 _NOT_AT_THE_ROOT = ("oneOf", "allOf", "anyOf")
 
 
@@ -157,8 +155,8 @@ class _Writer:
             elif isinstance(part, ToolCall):
                 yield self._call(part)
             elif isinstance(part, Thinking):
-                echo = echo_of(part, provider=self._provider, model=self._ask.model)
-                if isinstance(echo, Mapping) and echo.get("type", _FOREIGN) != _FOREIGN:
+                echo = echo_of(part, provider=self._provider, model=self._ask.model, dialect="anthropic")
+                if echo:
                     yield _thinking(echo, part.text)
 
     def _call(self, call: ToolCall) -> JSON:

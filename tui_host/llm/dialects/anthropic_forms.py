@@ -47,13 +47,13 @@ def usage_of(usage: JSON) -> Usage:
     )
 
 
-def echo_of_block(block: Mapping[str, JSON]) -> JSON:
+def echo_of_block(block: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     """What goes back of a block beside its text; None where nothing does.
 
     Of thinking the signature, without which a block is refused; of redacted thinking, and of blocks that only the vendor
     knows, all of it.
     """
     if block.get("type") != "thinking":
-        return dict(block)
+        return block
     signature = block.get("signature")
     return {"type": "thinking", "signature": signature} if isinstance(signature, str) and signature else None

@@ -26,6 +26,7 @@ from tui_host.llm.messages import (
     Usage,
     UsageReported,
 )
+from tui_host.llm.writing import echo_for
 
 _SHOWN = 500
 
@@ -243,7 +244,8 @@ class Blocks:
             return [PartEnded(kind="text", start=start, end=end)]
         if block.pieces:
             block.value["input"] = _read("".join(block.pieces))
-        return [PartEnded(kind="thinking", echo=echo_of_block(block.value), start=start, end=end)]
+        echo = echo_for("anthropic", echo_of_block(block.value))
+        return [PartEnded(kind="thinking", echo=echo, start=start, end=end)]
 
     def _finishes(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         delta = value.get("delta")

@@ -174,8 +174,7 @@ class _Writer:
                 return {}  # thoughts need not go back
 
     def _echo(self, part: Part) -> Mapping[str, JSON]:
-        echo = echo_of(part, provider=self._provider, model=self._ask.model)
-        return echo if isinstance(echo, Mapping) and "type" not in echo else {}  # by which other dialects name theirs
+        return echo_of(part, provider=self._provider, model=self._ask.model, dialect="gemini")
 
     def _call(self, call: ToolCall) -> JSON:
         return {**self._named(call), "args": arguments_object(call.arguments)}

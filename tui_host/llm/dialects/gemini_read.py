@@ -27,6 +27,7 @@ from tui_host.llm.messages import (
     Usage,
     UsageReported,
 )
+from tui_host.llm.writing import echo_for
 
 _SHOWN = 500
 _BOM = b"\xef\xbb\xbf"
@@ -229,7 +230,7 @@ class Contents:
             said = TextDelta if kind == "text" else ThinkingDelta
             found.append(said(text=text, start=start, end=end))
         if echo:
-            found.append(PartEnded(kind=kind, echo=echo, start=start, end=end))
+            found.append(PartEnded(kind=kind, echo=echo_for("gemini", echo), start=start, end=end))
         self._words = None if echo else kind
         return found
 
@@ -244,7 +245,7 @@ class Contents:
             index=index,
             wire_id=wire_id if isinstance(wire_id, str) else "",
             name=name[:1000] if isinstance(name, str) else "",
-            echo=echo or None,
+            echo=echo_for("gemini", echo),
             start=start,
             end=end,
         )

@@ -165,8 +165,7 @@ class _Writer:
                 return {}
 
     def _echo(self, part: Part) -> Mapping[str, JSON]:
-        echo = echo_of(part, provider=self._provider, model=self._ask.model)
-        return echo if isinstance(echo, Mapping) and "type" in echo else {}  # without it, another dialect left it there
+        return echo_of(part, provider=self._provider, model=self._ask.model, dialect="openai-responses")
 
     def _result(self, result: ToolResult) -> JSON:
         output = _content(result.content, newline="\n")

@@ -34,6 +34,7 @@ from tui_host.llm.messages import (
     Usage,
     UsageReported,
 )
+from tui_host.llm.writing import echo_for
 
 _SHOWN = 500
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
@@ -215,7 +216,7 @@ class Items:
     def _done(self, there: OpenItem, item: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         """The whole of an item: what was not streamed of it, and what goes back with it."""
         there.is_done = True
-        echo = echo_of_item(item)
+        echo = echo_for("openai-responses", echo_of_item(item))
         match item.get("type"):
             case "function_call":
                 found = self._called(there, item, start, end, echo)
