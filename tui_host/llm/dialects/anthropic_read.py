@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from tui_host.errors import JSON
+from tui_host.llm.dialects.anthropic_blocks import Block, OpenBlocks
 from tui_host.llm.dialects.anthropic_forms import echo_of_block, stop_of, stop_word, usage_of
 from tui_host.llm.faults import fault_in
 from tui_host.llm.fold import MOST_CALLS
@@ -31,33 +31,6 @@ from tui_host.llm.writing import echo_for
 _SHOWN = 500
 
 
-@dataclass(slots=True)
-class _Block:
-    """A content block that is being streamed.
-
-    Attributes:
-        value: As it began.
-        call: The number of the call it is; None if it is none, or one too many.
-        pieces: What came of its input, as JSON text.
-        start: First byte of the event in which it began.
-        end: One past its last.
-        input: The input's text in that event.
-    """
-
-    value: dict[str, JSON]
-    start: int
-    end: int
-    call: int | None = None
-    pieces: list[str] = field(default_factory=list[str])
-    input: str = ""
-    has_ended: bool = False
-
-    @property
-    def kind(self) -> str:
-        kind = self.value.get("type")
-        return kind if isinstance(kind, str) else ""
-
-
 class Blocks:
     """Folds the events of a stream, or the one whole answer, into ours."""
 
@@ -65,8 +38,7 @@ class Blocks:
         self.has_failed = False
         self.has_other = False
         self._has_read = False
-        self._blocks: dict[int, _Block] = {}
-        self._last: _Block | None = None
+        self._open = OpenBlocks()
         self._calls = 0
         self._counts: dict[str, JSON] = {}
         self._usage: Usage | None = None
@@ -99,7 +71,7 @@ class Blocks:
             case "content_block_delta":
                 found += self._more(value, start, end)
             case "content_block_stop":
-                found += self._closed(self._at(value), start, end)
+                found += self._closed(self._open.at(value), start, end)
             case "message_delta":
                 found += self._finishes(value, start, end)
             case "message_stop":
@@ -159,8 +131,8 @@ class Blocks:
 
     def _opened(self, value: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         given = value.get("content_block")
-        block = _Block(dict(given) if isinstance(given, Mapping) else {}, start, end)
-        self._keep(block, value)
+        block = Block(dict(given) if isinstance(given, Mapping) else {}, start, end)
+        self._open.add(block, value)
         match block.kind:
             case "text" | "thinking":
                 return self._words(block, block.value.get(block.kind), start, end)
@@ -177,7 +149,7 @@ class Blocks:
         if not isinstance(delta, Mapping):
             return [Unreadable(reason="a piece of nothing", start=start, end=end)]
         kind = delta.get("type")
-        block = self._at(value) or self._missed(value, kind, start, end)
+        block = self._open.at(value) or self._missed(value, kind, start, end)
         match kind:
             case "text_delta":
                 return self._words(block, delta.get("text"), start, end)
@@ -197,25 +169,21 @@ class Blocks:
                 return []  # citations, and what may come: in the record, and in no answer
         return []
 
-    def _missed(self, value: Mapping[str, JSON], delta: JSON, start: int, end: int) -> _Block:
+    def _missed(self, value: Mapping[str, JSON], delta: JSON, start: int, end: int) -> Block:
         """A block whose beginning did not come."""
         kind = "thinking" if delta in {"thinking_delta", "signature_delta"} else "text"
-        block = _Block({"type": kind}, start, end)
-        self._keep(block, value)
+        block = Block({"type": kind}, start, end)
+        self._open.add(block, value)
         return block
 
-    def _keep(self, block: _Block, value: Mapping[str, JSON]) -> None:
-        index = _index_in(value)
-        self._blocks[len(self._blocks) if index is None else index] = self._last = block
-
-    def _words(self, block: _Block, text: JSON, start: int, end: int) -> list[ModelEvent]:
+    def _words(self, block: Block, text: JSON, start: int, end: int) -> list[ModelEvent]:
         if not isinstance(text, str) or not text:
             return []
         if block.kind == "thinking":
             return [ThinkingDelta(text=text, start=start, end=end)]
         return [TextDelta(text=text, start=start, end=end)]
 
-    def _called(self, block: _Block, start: int, end: int) -> list[ModelEvent]:
+    def _called(self, block: Block, start: int, end: int) -> list[ModelEvent]:
         if self._calls >= MOST_CALLS:
             self._calls += 1
             return [CallsLeftOut(start=start, end=end)] if self._calls == MOST_CALLS + 1 else []
@@ -232,7 +200,7 @@ class Blocks:
             )
         ]
 
-    def _closed(self, block: _Block | None, start: int, end: int) -> list[ModelEvent]:
+    def _closed(self, block: Block | None, start: int, end: int) -> list[ModelEvent]:
         if block is None or block.has_ended:
             return []
         block.has_ended = True
@@ -264,7 +232,7 @@ class Blocks:
     def _block(self, value: dict[str, JSON], node: Node | None, body: bytes) -> list[ModelEvent]:
         """A block of a whole answer."""
         start, end = (node.start, node.end) if node is not None else (0, len(body))
-        block = _Block(value, start, end)
+        block = Block(value, start, end)
         if block.kind in {"text", "thinking"}:
             inner = _place(node, block.kind, len(body))
             return [*self._words(block, value.get(block.kind), *inner), *self._closed(block, start, end)]
@@ -294,17 +262,6 @@ class Blocks:
     def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
         self.has_failed = True
         return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
-
-    def _at(self, value: Mapping[str, JSON]) -> _Block | None:
-        """The block that an event is about: the last one where it does not say."""
-        index = _index_in(value)
-        return self._last if index is None else self._blocks.get(index)
-
-
-def _index_in(value: Mapping[str, JSON]) -> int | None:
-    """The block that an event names, None if it names none."""
-    index = value.get("index")
-    return index if isinstance(index, int) and not isinstance(index, bool) else None
 
 
 def _elements(node: Node | None) -> tuple[Node, ...]:
