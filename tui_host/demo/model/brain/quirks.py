@@ -41,8 +41,11 @@ def quirky_call(turn: Turn) -> Plan | None:
     found = _QUIRKY.match(turn.question)
     if not found:
         return None
+    kind = _KINDS[found[1].lower()]
+    if kind == "unclosed":
+        return _until_mended(turn, found.end()) or replace(_call(replace(turn, rounds=()), found.end()), quirk=kind)
     plan = _call(turn, found.end())
-    return replace(plan, quirk=_KINDS[found[1].lower()]) if plan.calls else plan
+    return replace(plan, quirk=kind) if plan.calls else plan
 
 
 def malformed_call(turn: Turn) -> Plan | None:
@@ -50,15 +53,20 @@ def malformed_call(turn: Turn) -> Plan | None:
     found = _MALFORMED.match(turn.question)
     if not found:
         return None
-    done = turn.done
-    again = replace(turn, rounds=())
-    plan = _call(again, found.end())
-    if not plan.calls or not done or (found[1] and len(done) < _MOST_MALFORMED):
-        broken = tuple(AskedCall(name=one.name, arguments=f"{one.arguments[:-1]},}}") for one in plan.calls)
-        return replace(plan, calls=broken)
-    if len(turn.rounds) == 1 and all(one.fate == "failed" for one in done):
-        return plan
-    return turn.answer("\n\n".join(what_went_wrong(turn, one) for one in done))
+    stays = bool(found[1]) and len(turn.rounds) < _MOST_MALFORMED
+    plan = _call(replace(turn, rounds=()), found.end())
+    mended = None if stays or not plan.calls else _until_mended(turn, found.end())
+    broken = tuple(AskedCall(name=one.name, arguments=f"{one.arguments[:-1]},}}") for one in plan.calls)
+    return mended or replace(plan, calls=broken)
+
+
+def _until_mended(turn: Turn, end: int) -> Plan | None:
+    """The same call in its right form once the wrong one was refused, then its result; None before that."""
+    if not turn.rounds:
+        return None
+    if len(turn.rounds) == 1 and all(one.fate == "failed" for one in turn.done):
+        return _call(replace(turn, rounds=()), end)
+    return turn.answer("\n\n".join(what_went_wrong(turn, one) for one in turn.rounds[-1]))
 
 
 def _call(turn: Turn, end: int) -> Plan:
