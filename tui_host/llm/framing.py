@@ -5,6 +5,7 @@ What a body is, its first byte says: services do not always send what was asked 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
@@ -19,6 +20,10 @@ Framing: TypeAlias = Literal["sse", "lines"]
 
 _SHOWN = 500
 _BOM = b"\xef\xbb\xbf"
+_STRUCTURE = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
+"""What a JSON text is built of, as far as it matters for where its elements end; escapes in strings are stepped over."""
+_ELEMENT = 2
+"""How deep the elements of a list are."""
 
 
 class Reading(Protocol):
@@ -64,7 +69,7 @@ class BodyDecoder:
         self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
         self._kept = bytearray()  # the body, of forms that are read at the end; else its beginning
         self._size = 0
-        self._splitter = SseDecoder() if framing == "sse" else LineDecoder()
+        self._splitter: SseDecoder | LineDecoder | ListDecoder = SseDecoder() if framing == "sse" else LineDecoder()
 
     def feed(self, data: bytes) -> list[ModelEvent]:
         """What these bytes add."""
@@ -103,7 +108,10 @@ class BodyDecoder:
             return "page"
         if self._framing == "lines":
             return "stream"
-        return "whole" if head[:1] in {b"{", b"["} else "stream"
+        if head[:1] == b"[":
+            self._splitter = ListDecoder()
+            return "stream"
+        return "whole" if head[:1] == b"{" else "stream"
 
     def _head(self) -> str:
         return bytes(self._kept[:_SHOWN]).decode("utf-8", "replace").strip()
@@ -176,6 +184,70 @@ def _is_half(line: bytes) -> bool:
     except ValueError:
         return True
     return False
+
+
+class ListDecoder:
+    """Splits a body that is one JSON list into its elements, each given out as an event as soon as it is complete.
+
+    Only elements that are objects or lists count: nothing else is ever streamed.
+    """
+
+    def __init__(self) -> None:
+        self._held = bytearray()  # from the element that has begun
+        self._offset = 0  # of the first byte held
+        self._seen = 0  # how much of what is held was looked at
+        self._start = 0  # of the element among what is held
+        self._depth = 0
+        self._in_string = False
+        self._is_over = False
+        self._count = 0
+
+    def feed(self, data: bytes) -> list[SseEvent]:
+        """What these bytes completed."""
+        self._held += data
+        found: list[SseEvent] = []
+        seen = self._seen
+        for match in _STRUCTURE.finditer(self._held, self._seen):
+            found += self._token(match[0], match.start())
+            seen = match.end()
+        # A backslash at the very end belongs to what comes next.
+        self._seen = len(self._held) - (len(self._held) > seen and self._held.endswith(b"\\"))
+        done = self._start if self._depth > 1 else self._seen
+        del self._held[:done]
+        self._offset += done
+        self._seen -= done
+        self._start = 0
+        return found
+
+    def finish(self) -> list[SseEvent]:
+        """What was cut off, if anything was."""
+        end = self._offset + len(self._held)
+        if not self._is_over:
+            return [SseEvent(kind="cut", start=self._offset, end=end)]
+        return [] if self._count else [SseEvent(kind="other", start=0, end=end)]
+
+    def _token(self, token: bytes, position: int) -> list[SseEvent]:
+        if self._is_over:
+            return []
+        if token == b'"':
+            self._in_string = not self._in_string
+        elif self._in_string:
+            return []
+        elif token in b"{[":
+            self._depth += 1
+            if self._depth == _ELEMENT:
+                self._start = position
+        elif token in b"}]":
+            self._depth -= 1
+            self._is_over = self._depth == 0
+            if self._depth == _ELEMENT - 1:
+                return self._element(position + 1)
+        return []
+
+    def _element(self, end: int) -> list[SseEvent]:
+        self._count += 1
+        data = bytes(self._held[self._start : end])
+        return [SseEvent(data=data, start=self._offset + self._start, end=self._offset + end)]
 
 
 def read_object(data: bytes, start: int, end: int) -> tuple[Mapping[str, JSON] | None, list[ModelEvent]]:

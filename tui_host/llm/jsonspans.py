@@ -87,30 +87,6 @@ def spans(body: bytes, *, walk: Collection[str] = (), depth: int = 8) -> Node | 
     return node if _after_space(text, node.end) == len(text) else None
 
 
-def elements_in(body: bytes) -> tuple[list[tuple[int, int]], int]:
-    """Where the elements of a JSON list stand, also of one that breaks off.
-
-    Returns:
-        First byte and one past the last of each element that is complete, and the byte after all that could be read.
-    """
-    text = body.decode("latin-1")
-    found: list[tuple[int, int]] = []
-    position = _after_space(text, 0) + 1
-    while True:
-        start = _after_space(text, position)
-        if text.startswith("]", start):
-            return found, start + 1
-        try:
-            end = _DECODER.raw_decode(text, start)[1]
-        except (ValueError, RecursionError):
-            return found, position
-        found.append((start, end))
-        match = _NEXT.match(text, end)
-        if match is None or match[1] != ",":
-            return found, end if match is None else match.end(1)
-        position = match.end()
-
-
 def read_json(data: bytes | str) -> JSON:
     """Parse JSON as tolerantly as it can be: control characters in strings, any number of digits.
 

@@ -11,7 +11,7 @@ from tui_host.llm.dialects.gemini_forms import stop_of, usage_of
 from tui_host.llm.faults import fault_in
 from tui_host.llm.fold import MOST_CALLS
 from tui_host.llm.framing import read_object
-from tui_host.llm.jsonspans import Node, elements_in, read_json, spans
+from tui_host.llm.jsonspans import Node, spans
 from tui_host.llm.messages import (
     CallArguments,
     CallMalformed,
@@ -109,8 +109,6 @@ class Contents:
         if data.strip() == b"[DONE]":  # no word of this API, but of services that speak several
             self._is_done = True
             return self.end(end)
-        if data.lstrip().startswith(b"["):
-            return self._list(data, end - len(data))
         value, found = read_object(data, start, end)
         if value is None:
             self.has_other = True
@@ -118,18 +116,12 @@ class Contents:
         return found + self._chunk(value, data, start, end)
 
     def whole(self, body: bytes) -> list[ModelEvent]:
-        """An answer that was not streamed, a stream that is one list of its chunks, or an error in its place."""
-        data = body.removeprefix(_BOM)
-        end, at = len(body), len(body) - len(data)
-        if data.lstrip().startswith(b"["):
-            found = self._list(data, at)
-        else:
-            try:
-                value = read_json(data)
-            except ValueError as error:
-                return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=end)]
-            found = self._chunk(value, data, at, end) if isinstance(value, dict) else []
-        if not self._has_read and not self.has_failed and not found:
+        """An answer that was not streamed, or an error in its place."""
+        data, end = body.removeprefix(_BOM), len(body)
+        value, found = read_object(data, 0, end)
+        if value is not None:
+            found += self._chunk(value, data, end - len(data), end)
+        if value is not None and not self._has_read and not self.has_failed:
             found.append(self._fail(f"no answer in it: {data[:_SHOWN].decode('utf-8', 'replace')}", "", 0, end))
         return found
 
@@ -147,20 +139,6 @@ class Contents:
             stop = stop_of(self._finish, has_calls=self._calls > 0)
         more = f": {self._finish_message}" if self._finish_message else ""
         return [Stopped(stop=stop, vendor=f"{self._finish}{more}", start=start, end=end)]
-
-    def _list(self, body: bytes, at: int) -> list[ModelEvent]:
-        """A stream in the form of one list, which may break off."""
-        found: list[ModelEvent] = []
-        places, end = elements_in(body)
-        for start, stop in places:
-            piece = body[start:stop]
-            value, unread = read_object(piece, at + start, at + stop)
-            found += unread
-            if value is not None and not self.has_failed:
-                found += self._chunk(value, piece, at + start, at + stop)
-        if body[end:].strip() or body[end - 1 : end] != b"]":
-            found.append(Unreadable(reason="the list is cut off", start=at + end, end=at + len(body)))
-        return found
 
     def _chunk(self, value: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         candidate, feedback = _candidate(value), value.get("promptFeedback")
