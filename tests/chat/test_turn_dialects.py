@@ -10,11 +10,14 @@ import pytest
 
 from tests.chat.bench import Bench, in_turn, made, text_output
 from tests.llm.peer import head, peer
+from tests.llm.recorded import anthropic
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
 from tests.llm.recorded.every import EVERY
 from tui_host.capture.exchange import fold_exchanges
+from tui_host.chat.conversation import NoteItem
 from tui_host.chat.policy import Policy
 from tui_host.chat.stored import message_from_text, message_to_text
+from tui_host.errors import JSON
 from tui_host.llm.dialects import dialect
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask, Thinking
@@ -95,3 +98,15 @@ async def test_what_is_kept_of_an_answer_is_sent_as_if_it_had_never_been_away(
     assert len(messages) == len(at.session.messages) == 4
     assert THOUGHT in [part.text for part in messages[1].parts if isinstance(part, Thinking)]
     assert len(bodies) == 2
+
+
+async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_path: Path) -> None:
+    search: dict[str, JSON] = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}
+    paused = anthropic.began() + anthropic.opened(0, search) + anthropic.closed(0) + anthropic.finished("pause_turn")
+    recorded = EVERY["anthropic"]
+
+    at, bodies, answer = await asked(recorded, tmp_path, paused + anthropic.STOP, recorded.text.body)
+
+    assert answer == TEXT
+    assert json.loads(bodies[1])["messages"][1:] == [{"role": "assistant", "content": [search]}]
+    assert [note.what for note in at.items(NoteItem)] == ["the provider paused (pause_turn); asked to go on"]

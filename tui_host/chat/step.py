@@ -187,7 +187,7 @@ class Step:
             parts = tuple(part for part in message.parts if not isinstance(part, ToolCall))
             message = replace(message, parts=parts)
         said = any(not isinstance(part, Thinking) for part in message.parts)
-        return message if said else None
+        return message if said or message.stop == "paused" else None  # what was paused goes on from all of it
 
 
 def cut_note(session: Session, *, stopped: bool) -> Message:

@@ -199,6 +199,9 @@ class Turn:
             self._note(wording.left_out_of(len(answered.fold.calls)))
         if answered.fold.calls or answered.fold.malformed:
             return False
+        if answered.fold.stop == "paused":
+            self._note(f"the provider paused ({answered.fold.vendor_stop}); asked to go on")
+            return False
         if answered.fold.stop == "length":
             self.result.stop = "length"
             self._note("the answer reached the token limit")

@@ -129,7 +129,7 @@ class _Writer:
         found: list[JSON] = []
         for message in self._ask.messages:
             blocks = list(self._blocks(message))
-            if blocks:
+            if not all(map(_is_thinking, blocks)):  # thinking alone is no answer; it stays in the session
                 found.append({"role": "assistant" if message.role == "assistant" else "user", "content": blocks})
         return found
 
@@ -147,8 +147,6 @@ class _Writer:
     def _assistant(self, message: Message) -> Iterator[JSON]:
         """The blocks as they came, in their order: the service refuses thinking that was changed or moved."""
         self._ids.begin_message()
-        if all(isinstance(part, Thinking) for part in message.parts):
-            return  # thinking alone is no answer; it stays in the session
         for part in message.parts:
             if isinstance(part, Text) and part.text.strip():
                 yield {"type": "text", "text": part.text}
@@ -171,6 +169,10 @@ class _Writer:
         if result.is_error:
             written["is_error"] = True
         return written
+
+
+def _is_thinking(block: JSON) -> bool:
+    return isinstance(block, Mapping) and block.get("type") in {"thinking", "redacted_thinking"}
 
 
 def _thinking(echo: Mapping[str, JSON], text: str) -> JSON:
