@@ -1,4 +1,4 @@
-"""What every test gets: asyncio as anyio's backend, no home of a person, no inherited keys."""
+"""What every test gets: asyncio as anyio's backend, no home and no keyring of a person, no inherited keys."""
 
 from __future__ import annotations
 
@@ -64,4 +64,5 @@ def no_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
     for name in KEYS_OF_PROVIDERS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     return home

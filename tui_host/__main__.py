@@ -134,7 +134,7 @@ def overrides(arguments: Arguments) -> Overrides:
         config=arguments.config,
         data_dir=arguments.data_dir,
         model=arguments.model,
-        needs_model=arguments.command not in {"servers", "sessions"},
+        needs_model=arguments.command not in {"servers", "sessions", "models"},
         protocol=arguments.protocol,
         allow=arguments.allow,
         steps=arguments.max_steps,
@@ -158,6 +158,10 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
             from tui_host.cli.servers import servers
 
             return servers(arguments, settings)
+        case "models":
+            from tui_host.cli.models import models
+
+            return models(arguments, settings)
         case "sessions":
             from tui_host.cli.sessions import sessions
 

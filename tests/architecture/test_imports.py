@@ -30,6 +30,7 @@ HEAVY = (
     "starlette",
     "uvicorn",
     "backports",
+    "keyring",
 )
 
 

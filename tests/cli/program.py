@@ -227,6 +227,7 @@ def _fill(descriptor: int, data: bytes) -> None:
 def plain_environment(home: Path) -> dict[str, str]:
     """What a person's shell gives a program, and nothing of the person at the keyboard."""
     given = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+    given["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
     # Where coverage is measured, it is measured in there too.
     return given | {name: value for name, value in os.environ.items() if name.startswith("COV")}
 

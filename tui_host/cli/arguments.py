@@ -33,7 +33,7 @@ class Arguments:
         data_dir: `--data-dir DIR`.
         server: The app's one server: a URL, or a command and its arguments; empty for the configured ones.
         json: `--json`.
-        words: Positional arguments: the text of `ask`, names of servers, ids of sessions, the demo model's own arguments.
+        words: Positional arguments: the text of `ask`, names of servers and providers, ids of sessions, the demo model's own arguments.
     """
 
     command: str = ""
@@ -185,6 +185,17 @@ def _add_servers(add: AddParser) -> None:
             action.add_argument("words", nargs="*", metavar="SERVER", help="only these")
 
 
+def _add_models(add: AddParser) -> None:
+    models = add(
+        "models",
+        help="what the providers report",
+        description="The models that the providers report: those with a key, those in a file, those on this machine.",
+    )
+    _common(models)
+    _json(models)
+    models.add_argument("words", nargs="*", type=_name, metavar="PROVIDER", help="only these, asked in any case")
+
+
 def _add_sessions(add: AddParser) -> None:
     sessions = add("sessions", help="what was recorded", description="What was recorded.")
     _common(sessions)
@@ -230,6 +241,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     _add_ask(commands.add_parser)
     _add_servers(commands.add_parser)
+    _add_models(commands.add_parser)
     _add_sessions(commands.add_parser)
     _common(commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False))
     return top

@@ -18,6 +18,7 @@ from tui_host.cli.approver import TerminalApprover, can_ask
 from tui_host.cli.running import Interruption, running, told_while_connecting
 from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import DEFAULT_MODEL, Host
+from tui_host.settings.system_keyring import with_stored_key
 from tui_host.settings.usable import check_provider
 
 if TYPE_CHECKING:
@@ -63,7 +64,13 @@ def _check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str
     provider = settings.providers.get(model.provider)
     if provider is None:
         raise SettingsError(f"there is no provider {model.provider}", where, "configure it, or choose with --model")
-    check_provider(provider, settings.environment, chosen=chosen)
+    try:
+        check_provider(provider, settings.environment, chosen=chosen)
+    except SettingsError:
+        with_key = with_stored_key(provider)  # not loaded before it is needed
+        if with_key is provider:
+            raise
+        check_provider(with_key, settings.environment, chosen=chosen)
 
 
 def _question(word: str) -> str:

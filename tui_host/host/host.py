@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session, Source
     from tui_host.chat.turn import Turn, TurnResult
     from tui_host.host.demo_model import DemoModel
+    from tui_host.host.keys import Keys
     from tui_host.llm.model import ModelClient
     from tui_host.servers.guard import Guard
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import Provider, Settings
+    from tui_host.settings.secrets import Secret
 
 # Imported in a thread once the first frame is painted: each costs more than a key may wait.
 LATE = (
@@ -91,6 +93,7 @@ class Host:
         self._services: Services | None = None
         self._client: ModelClient | None = None
         self._demo: DemoModel | None = None
+        self._keys: Keys | None = None
         self._waiting: list[Session] = []
 
     # From start to end.
@@ -215,7 +218,7 @@ class Host:
                 f"there is no provider {model.provider}", remedy="choose a model with f4 or --model, or configure it"
             )
         if not provider.embedded:
-            return provider
+            return await self.with_key(provider)
         assert self._demo is not None  # noqa: S101 - turns run only while the host is open
         assert self._group is not None  # noqa: S101
         for session in map(self.sessions.__getitem__, () if self._demo.is_alive else self._turns):
@@ -223,6 +226,44 @@ class Host:
                 session.wait_for("demo model")
         url = await self._demo.url(self._group, model.model)
         return replace(provider, dialect=model.model, base_url=Template(text=url, literal=True))
+
+    # Keys, and what providers have.
+
+    @property
+    def keys(self) -> Keys:
+        """What the system's keyring has; its library is imported when it is asked."""
+        if self._keys is None:
+            from tui_host.host.keys import Keys
+
+            self._keys = Keys(self.settings.environment, self._learn, self.notices)
+        return self._keys
+
+    def _learn(self, secret: Secret) -> None:
+        if self.recorder is not None:
+            self.recorder.redactor.add(secret.name, secret.reveal())
+
+    async def with_key(self, provider: Provider) -> Provider:
+        """A provider as it is asked: with the key that the keyring has for it.
+
+        Raises:
+            TuiHostError: The host could not open, or the keyring fails and the key stands nowhere else.
+        """
+        await self.ready()  # what knows the secrets is there
+        return await self.keys.filled(provider)
+
+    async def list_models(self, name: str) -> tuple[str, ...]:
+        """The models that a provider reports; those of the embedded one are known.
+
+        Raises:
+            TuiHostError: It cannot be asked, or it refuses.
+        """
+        provider = self.settings.providers[name]
+        if provider.embedded:
+            return provider.models
+        provider = await self.with_key(provider)
+        if self._client is None:
+            raise ModelError("the program is ending", remedy="start it again")
+        return await self._client.list_models(provider)
 
     # Sessions and turns.
 

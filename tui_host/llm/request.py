@@ -113,6 +113,8 @@ def models_request(provider: Provider, environment: Mapping[str, str]) -> Outgoi
 
 def credential_place(provider: Provider) -> str:
     """Where a provider's key comes from, for a remedy."""
+    if provider.in_keyring:
+        return "the key in the system's keyring, which f4 stores and forgets"
     if provider.api_key is not None:
         return f"providers.{provider.name}.api_key"
     if provider.key_variable is not None:

@@ -121,6 +121,7 @@ class Provider:
         label: What a person calls it.
         embedded: It is the demo model, a process that the host starts.
         file: Where it stands, empty for a preset.
+        in_keyring: Its `api_key` came from the system's keyring.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Provider:
     label: str = ""
     embedded: bool = False
     file: str = ""
+    in_keyring: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,101 @@
+"""The keys that the system's keyring has: asked once for each provider, in a thread that nobody has to wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
+
+from tui_host.errors import ModelError, SettingsError
+from tui_host.settings import system_keyring
+from tui_host.settings.secrets import Secret, credential
+
+if TYPE_CHECKING:
+    from tui_host.settings.schema import Provider
+
+_T = TypeVar("_T")
+
+
+class Keys:
+    """What the keyring has, as far as it was asked.
+
+    Args:
+        environment: The snapshot in the settings.
+        learned: Told each key before it is used, so that it is redacted everywhere.
+        notices: Where it is told that a keyring failed.
+    """
+
+    def __init__(self, environment: Mapping[str, str], learned: Callable[[Secret], None], notices: list[str]) -> None:
+        self._environment = environment
+        self._learned = learned
+        self._notices = notices
+        self._known: dict[str, str | None] = {}
+
+    @property
+    def stored(self) -> frozenset[str]:
+        """The providers for which the keyring is known to have a key."""
+        return frozenset(name for name, key in self._known.items() if key)
+
+    async def filled(self, provider: Provider) -> Provider:
+        """The provider with its key, if the keyring has it.
+
+        Raises:
+            ModelError: The keyring is locked or fails, and the key stands nowhere else.
+        """
+        if not system_keyring.may_have_key(provider):
+            return provider
+        if provider.name not in self._known:
+            try:
+                self._learn(provider, await in_thread(lambda: system_keyring.stored_key(provider.name)))
+            except SettingsError as error:
+                if provider.key_variable is not None and credential(provider, self._environment) is None:
+                    raise ModelError(error.what, error.where, error.remedy) from error
+                notice = f"{error.what}; {provider.name} is asked as if it had no key in it"
+                if notice not in self._notices:
+                    self._notices.append(notice)
+                return provider
+        key = self._known[provider.name]
+        return provider if key is None else system_keyring.with_key(provider, key)
+
+    async def store(self, provider: Provider, key: str) -> str:
+        """Keep a key; returns what the keyring is called.
+
+        Raises:
+            SettingsError: There is no keyring, it is locked or fails, or the key cannot stand in a header. Nothing is kept then.
+        """
+        credential(system_keyring.with_key(provider, key), {})
+        place = await in_thread(lambda: system_keyring.store_key(provider.name, key))
+        self._learn(provider, key)
+        return place
+
+    async def forget(self, provider: Provider) -> bool:
+        """Take a key out of the keyring; False if it had none.
+
+        Raises:
+            SettingsError: The keyring is locked or fails.
+        """
+        was_there = await in_thread(lambda: system_keyring.forget_key(provider.name))
+        self._known[provider.name] = None
+        return was_there
+
+    def _learn(self, provider: Provider, key: str | None) -> None:
+        self._known[provider.name] = key
+        if key is not None:
+            self._learned(Secret(f"{provider.name}.api_key", key.strip()))
+
+
+async def in_thread(work: Callable[[], _T]) -> _T:
+    """Do blocking work in a thread of its own that the program's end does not wait for: a person may be asked to unlock something."""
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(work())
+            except BaseException as error:  # noqa: BLE001 - handed on to who waits
+                future.set_exception(error)
+
+    Thread(target=run, name="keyring", daemon=True).start()
+    return await asyncio.wrap_future(future)
