@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from tests.llm.asking import TARGET
 from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS, dialect
+from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai import OpenAI
 from tui_host.llm.dialects.openai_forms import ECHOED
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
@@ -146,6 +149,34 @@ def test_ids_that_are_missing_repeated_or_too_long_are_made_fit() -> None:
     assert all(len(str(one)) <= 64 for one in ids)
     assert [message["tool_call_id"] for message in messages[2:]] == ids
     assert [message["content"] for message in messages[2:]] == ["t1c0", "t1c1", "t1c2", "t1c3"]
+
+
+def test_mistral_gets_ids_of_nine_letters_and_digits_and_no_user_behind_results() -> None:
+    twins = [replace(MULTIPLY, id=f"twin {number}") for number in range(12)]
+    fit = ToolCall(id="t9", wire_id="aB3dE6gH9", name="math__add", arguments="{}")
+    calls = [*twins, ADD, fit]
+    picture = Image(media_type="image/png", data="QUJD")
+    ask = Ask(
+        model="m",
+        messages=(
+            user("q"),
+            assistant(*calls),
+            Message(role="tool", parts=tuple(result(call, Text(text="30"), picture) for call in calls)),
+        ),
+        options=Options(seed=7),
+    )
+
+    body = json.loads(OpenAI().write(ask, Target(provider="mine", service="mistral")).body)
+
+    _, asked, *told = body["messages"]
+    ids = [call["id"] for call in asked["tool_calls"]]
+    assert ids == [message["tool_call_id"] for message in told]
+    assert len(set(ids)) == len(calls)
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", each) for each in ids)
+    assert ids[-1] == fit.wire_id
+    assert {message["role"] for message in told} == {"tool"}
+    assert told[0]["content"] == "30\n(an image, image/png, which cannot be shown to you)"
+    assert (body["random_seed"], "seed" in body) == (7, False)
 
 
 def test_the_same_id_in_two_turns_is_answered_each_time() -> None:

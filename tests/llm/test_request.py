@@ -11,6 +11,8 @@ from tui_host.llm.proxy import proxy_for
 from tui_host.llm.request import credential_place, join, model_request, models_request
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import Provider, Template
+from tui_host.settings.secrets import Secret
+from tui_host.settings.system_keyring import with_key
 
 ASK = Ask(model="m", messages=())
 
@@ -79,42 +81,79 @@ def test_every_preset_sends_its_key_and_nothing_without_it(name: str) -> None:
         model_request(provider, ASK, others)
 
 
-@pytest.mark.parametrize(
-    ("name", "url", "models", "headers"),
-    [
-        (
-            "anthropic",
-            "https://api.anthropic.com/v1/messages",
-            "https://api.anthropic.com/v1/models?limit=1000",
-            {"x-api-key": "k", "anthropic-version": "2026-10-21"},
-        ),
-        ("ollama", "http://127.0.0.1:11434/api/chat", "http://127.0.0.1:11434/api/tags", {}),
-        (
-            "azure",
-            "https://mine.openai.azure.com/openai/v1/chat/completions",
-            "https://mine.openai.azure.com/openai/v1/models",
-            {"api-key": "k"},
-        ),
-        (
-            "openai",
-            "https://api.openai.com/v1/chat/completions",
-            "https://api.openai.com/v1/models",
-            {"Authorization": "Bearer k"},
-        ),
-    ],
-)
-def test_presets_are_asked_where_their_vendors_answer(
-    name: str, url: str, models: str, headers: dict[str, str]
-) -> None:
+BEARER = {"Authorization": "Bearer k"}
+ASKED_AT: dict[str, tuple[str, str, dict[str, str]]] = {
+    "openai": ("https://api.openai.com/v1/chat/completions", "https://api.openai.com/v1/models", BEARER),
+    "azure": (
+        "https://mine.openai.azure.com/openai/v1/chat/completions",
+        "https://mine.openai.azure.com/openai/v1/models",
+        {"api-key": "k"},
+    ),
+    "anthropic": (
+        "https://api.anthropic.com/v1/messages",
+        "https://api.anthropic.com/v1/models?limit=1000",
+        {"x-api-key": "k", "anthropic-version": "2026-10-21"},
+    ),
+    "gemini": (
+        "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent?alt=sse",
+        "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000",
+        {"x-goog-api-key": "k"},
+    ),
+    "deepseek": ("https://api.deepseek.com/v1/chat/completions", "https://api.deepseek.com/v1/models", BEARER),
+    "mistral": ("https://api.mistral.ai/v1/chat/completions", "https://api.mistral.ai/v1/models", BEARER),
+    "groq": ("https://api.groq.com/openai/v1/chat/completions", "https://api.groq.com/openai/v1/models", BEARER),
+    "openrouter": ("https://openrouter.ai/api/v1/chat/completions", "https://openrouter.ai/api/v1/models", BEARER),
+    "xai": ("https://api.x.ai/v1/chat/completions", "https://api.x.ai/v1/models", BEARER),
+    "together": ("https://api.together.xyz/v1/chat/completions", "https://api.together.xyz/v1/models", BEARER),
+    "moonshot": ("https://api.moonshot.cn/v1/chat/completions", "https://api.moonshot.cn/v1/models", BEARER),
+    "zhipu": (
+        "https://open.bigmodel.cn/api/paas/v4/chat/completions",
+        "https://open.bigmodel.cn/api/paas/v4/models",
+        BEARER,
+    ),
+    "qwen": (
+        "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions",
+        "https://dashscope.aliyuncs.com/compatible-mode/v1/models",
+        BEARER,
+    ),
+    "doubao": (
+        "https://ark.cn-beijing.volces.com/api/v3/chat/completions",
+        "https://ark.cn-beijing.volces.com/api/v3/models",
+        BEARER,
+    ),
+    "siliconflow": ("https://api.siliconflow.cn/v1/chat/completions", "https://api.siliconflow.cn/v1/models", BEARER),
+    "ollama": ("http://127.0.0.1:11434/api/chat", "http://127.0.0.1:11434/api/tags", {}),
+    "lmstudio": ("http://127.0.0.1:1234/v1/chat/completions", "http://127.0.0.1:1234/v1/models", {}),
+    "llamacpp": ("http://127.0.0.1:8080/v1/chat/completions", "http://127.0.0.1:8080/v1/models", {}),
+    "vllm": ("http://127.0.0.1:8000/v1/chat/completions", "http://127.0.0.1:8000/v1/models", {}),
+}
+"""By preset: where it is asked, where its models are listed, the headers that only it gets."""
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_asked_where_their_vendors_answer(name: str) -> None:
+    url, models, headers = ASKED_AT[name]
     provider = PRESETS[name]
     environment = {provider.key_variable or "": "k", "AZURE_OPENAI_RESOURCE": "mine"}
 
     asked, listed = model_request(provider, ASK, environment), models_request(provider, environment)
 
-    assert (asked.url, listed.url) == (url, models)
+    assert (asked.method, asked.url, listed.method, listed.url) == ("POST", url, "GET", models)
     fixed = {"User-Agent", "Accept-Encoding", "Content-Type", "Accept"}
     assert {key: value for key, value in asked.headers if key not in fixed} == headers
     assert {key: value for key, value in listed.headers if key not in fixed} == headers
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_key_of_the_keyring_is_sent_as_one_of_the_environment_is(name: str) -> None:
+    provider = PRESETS[name]
+    key = "k-${HOME}"  # whatever is in it
+
+    outgoing = model_request(with_key(provider, key), ASK, {"AZURE_OPENAI_RESOURCE": "mine", "HOME": "nowhere"})
+
+    assert any(value.removeprefix("Bearer ") == key for _, value in outgoing.headers)
+    assert outgoing.secret == Secret(f"{name}.api_key", key)
+    assert credential_place(with_key(provider, key)) == "the key in the system's keyring, which f4 stores and forgets"
 
 
 def test_the_place_of_a_key_is_named() -> None:

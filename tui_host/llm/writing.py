@@ -87,10 +87,12 @@ class CallIds:
     Args:
         limit: The most characters that an id may have.
         allowed: What it may consist of, as the inside of a regular expression's brackets.
+        least: The fewest characters; the same as the most, where a vendor wants exactly so many.
     """
 
-    def __init__(self, limit: int, allowed: str = r"\x21-\x7e") -> None:
+    def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 0) -> None:
         self._limit = limit
+        self._least = least
         self._unfit = re.compile(f"[^{allowed}]")
         self._between = "" if self._unfit.match("_") else "_"
         self._ids: dict[str, str] = {}
@@ -108,13 +110,13 @@ class CallIds:
 
     def _made(self, call: ToolCall) -> str:
         wire_id = call.wire_id or call.id
-        if len(wire_id) > self._limit or self._unfit.search(wire_id):
+        if not self._least <= len(wire_id) <= self._limit or self._unfit.search(wire_id):
             digest = hashlib.sha256(wire_id.encode("utf-8", "replace")).hexdigest()
             wire_id = f"call_{digest[:24]}" if self._limit > len("call_") + 24 else digest[: self._limit]
         found, number = wire_id, 1
         while found in self._taken:
             number += 1
-            found = f"{wire_id[: self._limit - len(str(number)) - 1]}{self._between}{number}"
+            found = f"{wire_id[: self._limit - len(str(number)) - len(self._between)]}{self._between}{number}"
         self._taken.add(found)
         return found
 

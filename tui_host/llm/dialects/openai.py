@@ -24,6 +24,10 @@ _NEW_NAME = ("openai", AZURE)
 """The services that know `max_completion_tokens`, which all others are not sure to know."""
 
 
+_MISTRAL = "mistral"
+"""Wants ids of nine letters and digits, and no user's message directly behind the results of tools. Source: section 3."""
+
+
 class OpenAI:
     """Chat Completions."""
 
@@ -47,7 +51,7 @@ class OpenAI:
         body |= {name: value for name, value in ask.extra if name not in {"tools", "messages"}}
         if ask.tools:
             body["tools"] = [_tool(tool) for tool in ask.tools]
-        body["messages"] = _Writer(ask, target.provider).messages()
+        body["messages"] = _Writer(ask, target).messages()
         body |= {name: value for name, value in ask.extra if name in {"tools", "messages"}}
         return WireRequest(
             path=path_of("chat/completions", target),
@@ -84,7 +88,7 @@ def _options(ask: Ask, service: str) -> dict[str, JSON]:
         "top_p": options.top_p,
         most: options.max_tokens,
         "reasoning_effort": options.reasoning_effort,
-        "seed": options.seed,
+        "random_seed" if service == _MISTRAL else "seed": options.seed,
         "stop": list(ask.stops[:_MOST_STOPS]) or None,
     }
     return {name: value for name, value in found.items() if value is not None} | dict(options.others)
@@ -101,10 +105,11 @@ def _tool(tool: ToolSpec) -> JSON:
 class _Writer:
     """Writes the conversation of one request."""
 
-    def __init__(self, ask: Ask, provider: str) -> None:
+    def __init__(self, ask: Ask, target: Target) -> None:
         self._ask = ask
-        self._provider = provider
-        self._ids = CallIds(LONGEST_ID)
+        self._provider = target.provider
+        self._is_mistral = target.service == _MISTRAL
+        self._ids = CallIds(9, "A-Za-z0-9", least=9) if self._is_mistral else CallIds(LONGEST_ID)
         parts = [part for message in ask.messages for part in message.parts]
         # Once there are calls, DeepSeek refuses a conversation in which the thinking is not given back; before, nobody reads it.
         self._echoes = any(isinstance(part, ToolCall) for part in parts) and any(map(self._is_echo, parts))
@@ -151,6 +156,8 @@ class _Writer:
             for part in result.content:
                 if isinstance(part, Text):
                     texts.append(part.text)
+                elif self._is_mistral:
+                    texts.append(f"(an image, {part.media_type}, which cannot be shown to you)")
                 else:
                     images.append(_image(part))
                     texts.append(f"(image {len(images)} of this step, {part.media_type}: see the next message)")
