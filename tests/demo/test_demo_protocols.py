@@ -156,6 +156,18 @@ def test_cline_reads_a_resource() -> None:
     assert "no way to read" in _answer(REACT, "read resource weather weather://stations").text
 
 
+def test_the_results_of_two_objects_in_one_answer_are_told_apart() -> None:
+    for host in HOSTS:
+        if host.name not in ("json", "function"):
+            continue
+        question = 'double call math.add {"a": 1, "b": 2}'
+        first = _answer(host, question).text
+        told = "Tool result for math__add:\n3\n\nTool error for math__add:\nno more"
+        text = _answer(host, question, first, told).text
+        assert "answered `3`" in text
+        assert "failed: `Error: no more`" in text
+
+
 def test_a_denied_call_of_cline_comes_with_the_feedback() -> None:
     question = CLINE.around("what is 2 + 3?")
     told = f"The user denied this operation.\n<feedback>\nnot today\n</feedback>\n{ENVIRONMENT}"

@@ -44,28 +44,31 @@ class Objects:
         return text
 
     def attempts(self, text: str) -> list[Attempt]:
-        """The object that the answer is."""
+        """The object that the answer is, or those that stand one after the other."""
         said = spoken(text).strip()
-        try:
-            value, _ = json.JSONDecoder().raw_decode(said)
-        except (ValueError, RecursionError):
-            value = None
-        named = self._named.match(said[1:].lstrip()) if said.startswith("{") else None
-        if is_object(value):
+        found: list[Attempt] = []
+        while said.startswith("{"):
+            try:
+                value, end = json.JSONDecoder().raw_decode(said)
+            except (ValueError, RecursionError):
+                named = self._named.match(said[1:].lstrip())
+                return [*found, Attempt(name=named[1], arguments=said, is_whole=False)] if named else found
             name, arguments = value.get(self._tool), value.get(self._arguments)
-            if isinstance(name, str) and is_object(arguments):
-                written = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-                return [Attempt(name=name, arguments=written)]
-        return [Attempt(name=named[1], arguments=said, is_whole=False)] if named else []
+            if not isinstance(name, str) or not is_object(arguments):
+                return found
+            written = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+            found.append(Attempt(name=name, arguments=written))
+            said = said[end:].lstrip(" \t\r\n,")
+        return found
 
     def results(self, text: str, calls: Sequence[Call]) -> Results | None:
-        """What follows `Tool result for NAME:`."""
-        found = _RESULT.match(text)
-        if not found or not calls:
+        """What follows `Tool result for NAME:`, once or several times."""
+        heads = list(_RESULT.finditer(text))[: len(calls)]
+        if not heads or text[: heads[0].start()].strip():
             return None
-        told = text[found.end() :].strip()
-        is_error = bool(_ERROR.search(found[0])) and not _ERROR.match(told)
-        return Results(texts=(f"Error: {told}" if is_error else told,))
+        ends = [head.start() for head in heads[1:]] + [len(text)]
+        told = [text[head.end() : end].strip() for head, end in zip(heads, ends, strict=True)]
+        return Results(texts=tuple(_marked(head[0], one) for head, one in zip(heads, told, strict=True)))
 
     def call(self, call: AskedCall) -> str:
         """The object."""
@@ -87,3 +90,8 @@ class Objects:
     def ending(self, text: str, thought: str) -> str:
         """The words alone."""
         return joined(thought, text)
+
+
+def _marked(head: str, told: str) -> str:
+    """What was told, saying that it is an error where only the line before it says so."""
+    return f"Error: {told}" if _ERROR.search(head) and not _ERROR.match(told) else told

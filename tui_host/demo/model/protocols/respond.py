@@ -77,7 +77,6 @@ def _translated(conversation: Conversation, grammar: Grammar) -> Iterator[Messag
     for index, message in enumerate(conversation.messages):
         if isinstance(message, AssistantSaid):
             attempts = grammar.attempts(message.text)
-            attempts = attempts if grammar.several else attempts[:1]
             asked = tuple(
                 Call(id=f"{index}.{place}", name=attempt.name, arguments=attempt.arguments)
                 for place, attempt in enumerate(attempts)
