@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -17,8 +18,10 @@ from tests.llm.recorded.asks import NAMES, PHOTO, PIXEL, TOOLS, answered, asks, 
 from tests.llm.recorded.case import TEXT, Case, Recorded
 from tests.llm.recorded.every import EVERY
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, forms, means, said
+from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS, dialect
 from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.fold import Fold
 from tui_host.llm.messages import (
     Ask,
     CallArguments,
@@ -92,6 +95,64 @@ def test_a_stream_means_the_same_cut_anywhere(recorded: Recorded, data: st.DataO
     pieces = [body[start:end] for start, end in pairwise(places)]
 
     assert events_of(recorded.dialect, pieces) == events_of(recorded.dialect, [body])
+
+
+ODD: tuple[JSON, ...] = (None, True, 7, -1, 1e300, "x", "", [], {}, [7], [None, {}], {"type": 7}, "\ud83d")
+
+
+@each_dialect
+def test_whatever_stands_where_something_else_is_expected_the_answer_has_an_end(recorded: Recorded) -> None:
+    chance = random.Random(5)  # noqa: S311 - for places to try, always the same
+    bodies = [case.body for case in (*recorded.cases().values(), recorded.whole)]
+    for _ in range(150):
+        body = _changed(chance.choice(bodies), chance)
+        found = events_of(recorded.dialect, [body])
+
+        assert [type(event) for event in found].count(Stopped) == 1
+        assert isinstance(found[-1], Stopped)
+        assert all(0 <= event.start <= event.end <= len(body) for event in found)
+        fold = Fold(provider=PROVIDER, model=MODEL, call_id=str)
+        for event in found:
+            fold.add(event)
+        answer = fold.message(turn=1)
+        for name in EVERY:  # what came can be sent back, to whomever
+            dialect(name).write(Ask(model=MODEL, messages=(user("weather?"), answer, answered(answer))), TARGET)
+
+
+def _changed(body: bytes, chance: random.Random) -> bytes:
+    """The same with one value in it replaced by an odd one."""
+    lines = body.splitlines(keepends=True)
+    whole = [number for number, line in enumerate(lines) if _object_of(line) is not None]
+    if not whole:
+        return body  # in the form of one list, laid out over many lines
+    number = chance.choice(whole)
+    value = _object_of(lines[number])
+    holder, key = chance.choice(list(_places_in(value)))
+    holder[key] = chance.choice(ODD)  # pyright: ignore[reportArgumentType, reportCallIssue] - of one another
+    lines[number] = lines[number].partition(b"{")[0] + json.dumps(value).encode() + b"\n"
+    return b"".join(lines)
+
+
+def _object_of(line: bytes) -> JSON:
+    """The object in a line, None if that is no whole one."""
+    _, brace, rest = line.partition(b"{")
+    try:
+        value: JSON = json.loads(brace + rest)
+    except ValueError:
+        return None
+    return value
+
+
+def _places_in(value: JSON) -> Iterator[tuple[dict[str, JSON] | list[JSON], str | int]]:
+    """Every member and element, however deep."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield value, name
+            yield from _places_in(inner)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield value, number
+            yield from _places_in(inner)
 
 
 @each_dialect
