@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing_extensions import override
 
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, element, outside_strings, read_arguments
+from tui_host.llm.protocols.ending import Ending
+from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, elements, read_arguments
 from tui_host.llm.protocols.plain import Plain, Words, result_text
 from tui_host.llm.protocols.tags import TagReader
 
@@ -22,27 +23,24 @@ class CherryGrammar:
     tags: Mapping[str, Sequence[str]] = {TAG: ("<name>", "<arguments>")}
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
+    results: Sequence[str] = ("tool_use_result",)
 
-    def closes(self, tag: str, inside: str) -> bool:
-        """Whether the arguments have ended, if they have begun."""
-        del tag
-        start = inside.find("<arguments>")
-        return start < 0 or outside_strings(inside, "</arguments>", start) >= 0
+    def ending(self, tag: str) -> Ending:
+        """The closing tag behind the arguments, which may hold one."""
+        return Ending(f"</{tag}>", json_from="<arguments>", json_to="</arguments>")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
         """The call."""
         del tag, tools
-        name = element(inside, "name")
-        if name is None or not name[0]:
+        found = elements(inside, ("name", "arguments"), json_in="arguments")
+        name = found.get("name")
+        if not name:
             return Broken(reason="there is no <name> in it")
-        arguments = element(inside, "arguments", holds_json=True)
-        if arguments is None:
-            return Broken(reason=f"the call of {name[0]} has no <arguments> that end with </arguments>")
-        read = read_arguments(arguments[0])
+        if "arguments" not in found:
+            return Broken(reason=f"the call of {name} has no <arguments> that end with </arguments>")
+        read = read_arguments(found["arguments"])
         return (
-            Broken(reason=f"{name[0]}: {read.reason}")
-            if isinstance(read, Broken)
-            else ReadCall(name=name[0], arguments=read)
+            Broken(reason=f"{name}: {read.reason}") if isinstance(read, Broken) else ReadCall(name=name, arguments=read)
         )
 
 

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.protocols.ending import Ending
 from tui_host.llm.protocols.grammar import (
     Broken,
     Read,
@@ -16,7 +17,7 @@ from tui_host.llm.protocols.grammar import (
     ReadQuestion,
     ReadText,
     element,
-    outside_strings,
+    elements,
     read_arguments,
 )
 from tui_host.llm.protocols.plain import Plain, Words, result_text
@@ -51,11 +52,13 @@ class ClineGrammar:
     }
     several: bool = False
     streamed: Mapping[str, str] = {END: "result"}
+    results: Sequence[str] = ()
 
-    def closes(self, tag: str, inside: str) -> bool:
-        """Whether the arguments have ended, if they have begun."""
-        start = inside.find("<arguments>") if tag == USE else -1
-        return start < 0 or outside_strings(inside, "</arguments>", start) >= 0
+    def ending(self, tag: str) -> Ending:
+        """The closing tag, of a call the one behind its arguments, which may hold one."""
+        if tag == USE:
+            return Ending(f"</{tag}>", json_from="<arguments>", json_to="</arguments>")
+        return Ending(f"</{tag}>")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
         """A call, a question, the end, or what is wrong."""
@@ -74,14 +77,14 @@ class ClineGrammar:
 
 
 def _use(inside: str, tools: Sequence[ToolSpec]) -> Read:
-    found: dict[str, str] = {}
-    for name in ("server_name", "tool_name", "arguments"):
-        value = element(inside, name, holds_json=name == "arguments")
-        if value is None and name != "arguments":
-            return Broken(reason=f"missing value for the required parameter {name}")
-        found[name] = value[0] if value is not None else ""
+    found = elements(inside, ("server_name", "tool_name", "arguments"), json_in="arguments")
+    missing = next((name for name in ("server_name", "tool_name") if not found.get(name)), "")
+    if missing:
+        return Broken(reason=f"missing value for the required parameter {missing}")
     server, tool = found["server_name"], found["tool_name"]
-    read = read_arguments(found["arguments"])
+    if "arguments" not in found and "<arguments>" in inside:
+        return Broken(reason=f"{server} {tool}: the <arguments> do not end with </arguments>")
+    read = read_arguments(found.get("arguments", ""))
     if isinstance(read, Broken):
         return Broken(reason=f"{server} {tool}: {read.reason}")
     known = next((spec.name for spec in tools if (spec.server, spec.tool) == (server, tool)), f"{server}__{tool}")

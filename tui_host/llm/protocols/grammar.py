@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols.ending import Ending
 
 _AROUND = 40
 
@@ -65,29 +66,18 @@ class TagGrammar(Protocol):
         """The tags that hold the answer, each with the element it stands in: shown as it comes."""
         ...
 
-    def closes(self, tag: str, inside: str) -> bool:
-        """Whether the closing tag behind this text is the block's own, not a part of a value."""
+    @property
+    def results(self) -> Sequence[str]:
+        """The tags that the host tells results in: a model that writes one behind its call has made it up."""
+        ...
+
+    def ending(self, tag: str) -> Ending:
+        """What finds the end of a block of this tag."""
         ...
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
         """What stands between the tags."""
         ...
-
-
-def outside_strings(text: str, needle: str, start: int = 0) -> int:
-    """Where a text stands in JSON outside its strings, -1 if nowhere: a closing tag may well be part of a value."""
-    is_string = False
-    position = start
-    while position < len(text):
-        if not is_string and text.startswith(needle, position):
-            return position
-        character = text[position]
-        if is_string and character == "\\":
-            position += 1
-        elif character == '"':
-            is_string = not is_string
-        position += 1
-    return -1
 
 
 def read_arguments(text: str) -> str | Broken:
@@ -96,7 +86,7 @@ def read_arguments(text: str) -> str | Broken:
     if not text:
         return "{}"
     try:
-        value: JSON = json.loads(text)
+        value: JSON = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
         return Broken(
@@ -107,6 +97,10 @@ def read_arguments(text: str) -> str | Broken:
     if not isinstance(value, dict):
         return Broken(reason=f"the arguments are no JSON object but {text[:_AROUND]!r}")
     return text
+
+
+def _no_constant(word: str) -> JSON:
+    raise ValueError(f"{word} is no JSON value")
 
 
 def element(text: str, name: str, *, holds_json: bool = False, is_last: bool = False) -> tuple[str, int] | None:
@@ -125,9 +119,26 @@ def element(text: str, name: str, *, holds_json: bool = False, is_last: bool = F
     if start < 0:
         return None
     start += len(opening)
-    if holds_json:
-        end = outside_strings(text, closing, start)
-        end = end if end >= 0 else text.find(closing, start)
-    else:
-        end = text.rfind(closing, start) if is_last else text.find(closing, start)
+    inside = Ending(closing, json_from="").feed(text[start:]) if holds_json else -1
+    end = start + inside - len(closing) if inside >= 0 else text.find(closing, start)
+    if is_last:
+        end = text.rfind(closing, start)
     return None if end < 0 else (text[start:end].strip(), end + len(closing))
+
+
+def elements(text: str, names: Sequence[str], *, json_in: str = "") -> dict[str, str]:
+    """The values of several elements in any order: what stands inside one is not taken for another.
+
+    Args:
+        text: Where to look.
+        names: Their tags.
+        json_in: The one that holds JSON.
+    """
+    found: dict[str, str] = {}
+    while starts := [(at, name) for name in names if name not in found and (at := text.find(f"<{name}>")) >= 0]:
+        _, name = min(starts)
+        value = element(text, name, holds_json=name == json_in)
+        if value is None:
+            break
+        found[name], text = value[0], text[value[1] :]
+    return found

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 from tui_host.llm.messages import TextDelta
+
+_SLICE = 1024
 
 
 class Held:
@@ -51,3 +54,45 @@ class Held:
         found = self.take(size)
         start, end = (found[0].start, found[-1].end) if found else self._last
         return "".join(piece.text for piece in found), start, end
+
+
+class Line:
+    """What was given out of the line that a reader stands in.
+
+    Attributes:
+        is_blank: Only white space.
+        ticks: How many backticks.
+    """
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """A new one, or as if it were."""
+        self.is_blank = self.is_ticks = True
+        self.ticks = 0
+        self._last = ""
+
+    def add(self, text: str) -> None:
+        """More text, of any number of lines."""
+        _, newline, rest = text.rpartition("\n")
+        if newline:
+            self.begin()
+        if said := rest.strip():
+            self.is_blank, self._last = False, said[-1]
+            self.is_ticks = self.is_ticks and not said.strip("` \t")
+        self.ticks += rest.count("`")
+
+    @property
+    def may_begin_tag(self) -> bool:
+        """Whether a tag here is meant as one: prose that mentions it goes on behind other words, or between ticks."""
+        return self.is_blank or (self._last == ">" and self.ticks % 2 == 0)
+
+
+def slices(delta: TextDelta) -> Iterator[TextDelta]:
+    """A delta in pieces short enough that looking at what is left of one costs little; each keeps the delta's bytes."""
+    if len(delta.text) <= _SLICE:
+        yield delta
+        return
+    for place in range(0, len(delta.text), _SLICE):
+        yield TextDelta(text=delta.text[place : place + _SLICE], start=delta.start, end=delta.end)

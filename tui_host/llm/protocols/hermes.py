@@ -11,7 +11,8 @@ from typing_extensions import override
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import spans
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, outside_strings, read_arguments
+from tui_host.llm.protocols.ending import Ending
+from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, read_arguments
 from tui_host.llm.protocols.plain import Plain, Words, result_text
 from tui_host.llm.protocols.tags import TagReader
 
@@ -24,11 +25,11 @@ class HermesGrammar:
     tags: Mapping[str, Sequence[str]] = {TAG: ("{", "<function=")}
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
+    results: Sequence[str] = ("tool_response",)
 
-    def closes(self, tag: str, inside: str) -> bool:
-        """Whether the tag stands outside the object's strings."""
-        del tag
-        return outside_strings(f"{inside}\0", "\0") >= 0
+    def ending(self, tag: str) -> Ending:
+        """The closing tag outside the object's strings."""
+        return Ending(f"</{tag}>", json_from="")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
         """The call; its arguments as they stand in the object, byte for byte."""

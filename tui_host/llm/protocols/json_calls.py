@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from typing_extensions import override
 
@@ -18,6 +19,7 @@ from tui_host.llm.messages import (
     CallArguments,
     CallMalformed,
     CallStarted,
+    CutOff,
     ModelEvent,
     Stop,
     Stopped,
@@ -26,30 +28,45 @@ from tui_host.llm.messages import (
     ToolResult,
     ToolSpec,
 )
+from tui_host.llm.protocols.behind import Behind
+from tui_host.llm.protocols.ending import Balance
 from tui_host.llm.protocols.grammar import Broken, ReadCall, read_arguments
-from tui_host.llm.protocols.held import Held
+from tui_host.llm.protocols.held import Held, Line, slices
 from tui_host.llm.protocols.plain import Plain, Words, result_text
 
 SPELLINGS: tuple[tuple[str, str], ...] = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))
 """The keys of the name and of the arguments, in every spelling that models use."""
-_FENCED = re.compile(r"\s*```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
-_LAST_OBJECT = re.compile(r"(?m)^[ \t]*(?=[{\[]|```)")
+_MEANT = re.compile(r"""["'](?:tool|function|name)["']\s*:\s*["']([^"'\n]{1,200})["']""")
+_FENCE = re.compile(r"[ \t]*(`{3,})[^\n`]*\n\s*")
+_FENCE_END = re.compile(r"\s*`{3,}[ \t]*(?=\n|$)")
 _MOST_HELD = 1 << 22
+_LONGEST_BLANK = 400
+"""Characters of a fence's first line, and of white space that is waited through for what comes behind it."""
+
+_Step: TypeAlias = list[ModelEvent] | None
+"""What a look at the held text gives; None: more must come before anything can be told."""
 
 
 class JsonReader:
-    """One answer's reader: what begins as JSON is held until its end tells what it is; all else is text at once.
+    """One answer's reader: a line that begins as JSON is held until its brackets close, all else is text at once.
 
     Args:
-        tools: What the answer may ask for: a name that is none makes it text.
+        tools: What the answer may ask for.
     """
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._names = {tool.name for tool in tools}
         self._held = Held()
-        self._is_line_start = True
-        self._holds = False  # what is held may be a call
+        self._line = Line()
+        self._behind = Behind()
+        self._mode: Literal["text", "code", "value", "over"] = "text"
+        self._balance: Balance | None = None  # of the value, while its end has not come
+        self._start = 0  # of the value in what is held
+        self._end = -1
+        self._is_fenced = False
         self._size = 0
+        self._calls = 0
+        self._is_final = False
         self._stop: Stop | None = None
 
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
@@ -59,100 +76,180 @@ class JsonReader:
             return [*self.finish(), event]
         if not isinstance(event, TextDelta):
             return [event]
-        self._held.add(event)
-        if self._holds:
-            self._size += len(event.text)
-            return self._as_text() if self._size > _MOST_HELD else []
-        return self._look()
-
-    def _look(self) -> list[ModelEvent]:
-        """Give out the text before a line that begins with what may be a call."""
-        text = self._held.text
-        start = next((at.start() for at in _LAST_OBJECT.finditer(text) if at.start() or self._is_line_start), -1)
-        if start >= 0:
-            said = self._say(start)
-            self._holds, self._size = True, len(self._held.text)
-            return said
-        # The spaces and ticks at its end may begin one.
-        line = text.rpartition("\n")[2]
-        is_open = not line.strip(" \t`") and (self._is_line_start or "\n" in text)
-        return self._say(len(text) - len(line) if is_open else len(text))
-
-    def _say(self, size: int) -> list[ModelEvent]:
-        found = self._held.take(size)
-        if found:
-            self._is_line_start = found[-1].text.endswith("\n")
-        return list(found)
+        return self._behind.sorted(found for piece in slices(event) for found in self._came(piece))
 
     def finish(self) -> list[ModelEvent]:
         """What was still held back."""
-        if not self._holds:
-            return self._say(len(self._held.text))
-        text = self._held.text
-        fenced = _FENCED.fullmatch(text)
-        body = fenced.group(1) if fenced is not None else text
-        calls = self._calls(body.strip())
-        if calls is None:
-            return self._as_text()
-        broken = [call for call in calls if isinstance(call, Broken)]
-        if broken:
-            words = self._held.take(len(text))
-            reason = "; ".join(each.reason for each in broken)
-            return [*words, CallMalformed(reason=reason, start=words[0].start, end=words[-1].end)]
-        written, start, end = self._held.cut(len(text))
+        self._is_final, self._balance = True, None
+        return [*self._behind.sorted(self._scan()), *self._behind.cut()]
+
+    def _came(self, piece: TextDelta) -> list[ModelEvent]:
+        self._held.add(piece)
+        if self._balance is not None:
+            self._size += len(piece.text)
+            self._end = self._balance.feed(piece.text)
+            if self._end < 0 and self._size <= _MOST_HELD:
+                return []
+            self._balance = None
+        return self._scan()
+
+    def _scan(self) -> list[ModelEvent]:
         found: list[ModelEvent] = []
-        for index, call in enumerate(call for call in calls if isinstance(call, ReadCall)):
-            own = call.written if len(calls) > 1 else written.strip()  # of a list each call keeps its own object
-            found += [
-                CallStarted(index=index, wire_id="", name=call.name, start=start, end=end, written=own),
-                CallArguments(index=index, text=call.arguments, start=start, end=end),
-            ]
+        while self._balance is None and self._held.text:
+            match self._mode:
+                case "text":
+                    step = self._in_text()
+                case "code":
+                    step = self._in_code()
+                case "value":
+                    step = self._in_value()
+                case "over":
+                    text, start, end = self._held.cut(len(self._held.text))
+                    step = [CutOff(text=text, start=start, end=end)]
+            if step is None:
+                break
+            found += step
         return found
 
-    def _as_text(self) -> list[ModelEvent]:
-        self._holds = False
-        return self._say(len(self._held.text))
+    def _in_text(self) -> _Step:
+        """Up to a line that begins with what may be a call; behind a call only another one is more than made up."""
+        text = self._held.text
+        begun = text.lstrip(" \t")
+        lead = len(text) - len(begun)
+        if begun and begun[0] not in "{[`\n" and self._calls:
+            self._mode = "over"
+            return []
+        if not self._line.is_blank or not begun or begun[0] not in "{[`":
+            if not begun and self._line.is_blank and self._may_wait(text):
+                return None
+            return self._say(text.find("\n") + 1 or len(text))
+        if begun[0] == "`":
+            return self._at_fence(text)
+        inside = begun[1:].lstrip()
+        if begun[0] == "[" and not inside.startswith("{"):
+            return None if not inside and self._may_wait(begun) else self._say(lead + 1)
+        return self._begin(text, lead, is_fenced=False)
 
-    def _calls(self, text: str) -> list[ReadCall | Broken] | None:
+    def _at_fence(self, text: str) -> _Step:
+        opening = _FENCE.match(text)
+        if opening is None:
+            is_open = "\n" not in text and (text.strip(" \t").startswith("```") or not text.strip(" \t`"))
+            return None if is_open and self._may_wait(text) else self._say(text.find("\n") + 1 or len(text))
+        inside = text[opening.end() :]
+        if not inside and self._may_wait(text):
+            return None
+        if inside.startswith(("{", "[")):
+            return self._begin(text, opening.end(), is_fenced=True)
+        return self._is_code(opening.end())
+
+    def _is_code(self, size: int) -> list[ModelEvent]:
+        said = self._say(size)
+        self._mode = "code"
+        self._line.begin()
+        return said
+
+    def _in_code(self) -> _Step:
+        text = self._held.text
+        newline = text.find("\n")
+        said = self._say(len(text) if newline < 0 else newline)
+        if newline >= 0:
+            if self._line.is_ticks and self._line.ticks >= 3:
+                self._mode = "text"
+            said += self._say(1)
+        return said
+
+    def _may_wait(self, text: str) -> bool:
+        return not self._is_final and len(text) <= _LONGEST_BLANK
+
+    def _begin(self, text: str, start: int, *, is_fenced: bool) -> _Step:
+        self._mode, self._start, self._is_fenced, self._size = "value", start, is_fenced, len(text)
+        balance = Balance()
+        self._end = balance.feed(text[start:])
+        self._balance = balance if self._end < 0 and not self._is_final else None
+        return []
+
+    def _in_value(self) -> _Step:
+        text = self._held.text
+        is_whole = self._end >= 0
+        end = self._start + self._end if is_whole else len(text)
+        size = end
+        if self._is_fenced and is_whole:
+            closing = _FENCE_END.match(text, end)
+            if closing is None and text[end:].strip("` \t\n"):  # it holds more than a call
+                return self._is_code(self._start)
+            if (closing is None or closing.end() == len(text)) and self._may_wait(text[end:]):
+                return None  # more ticks may follow
+            size = closing.end() if closing is not None else len(text)
+        calls = self._calls_in(text[self._start : end], is_whole=is_whole)
+        self._mode = "text"
+        return self._say(size) if calls is None else self._tell(calls, size)
+
+    def _tell(self, calls: Sequence[ReadCall | Broken], size: int) -> list[ModelEvent]:
+        broken = [call.reason for call in calls if isinstance(call, Broken)]
+        if broken:
+            self._mode = "over"
+            words = self._held.take(size)
+            return [*words, CallMalformed(reason="; ".join(broken), start=words[0].start, end=words[-1].end)]
+        written, start, end = self._held.cut(size)
+        self._line.begin()
+        found: list[ModelEvent] = []
+        for call in (call for call in calls if isinstance(call, ReadCall)):
+            own = call.written if len(calls) > 1 else written.strip()  # of a list each call keeps its own object
+            found += [
+                CallStarted(index=self._calls, wire_id="", name=call.name, start=start, end=end, written=own),
+                CallArguments(index=self._calls, text=call.arguments, start=start, end=end),
+            ]
+            self._calls += 1
+        return found
+
+    def _say(self, size: int) -> list[ModelEvent]:
+        found = self._held.take(size)
+        for piece in found:
+            self._line.add(piece.text)
+        return list(found)
+
+    def _calls_in(self, text: str, *, is_whole: bool) -> list[ReadCall | Broken] | None:
         """The calls that a text is; None if it is no call at all."""
         try:
             value = read_json(text)
         except ValueError as error:
-            return self._unreadable(text, error)
-        root = spans(text.encode("utf-8", "replace"))
+            return self._unreadable(text, error, is_whole=is_whole)
+        body = text.encode("utf-8", "replace")
+        root = spans(body)
         if root is None:
             return None
         nodes = list(root.elements) if isinstance(value, list) else [root]
-        found = [self._call(text.encode("utf-8", "replace"), node) for node in nodes]
+        found = [self._call(body, node) for node in nodes]
         return [call for call in found if call is not None] if found and None not in found else None
 
-    def _unreadable(self, text: str, error: ValueError) -> list[ReadCall | Broken] | None:
+    def _unreadable(self, text: str, error: ValueError, *, is_whole: bool) -> list[ReadCall | Broken] | None:
         """What is no JSON is a broken call if it names a tool as one does, else text."""
-        is_meant = any(
-            re.search(rf'"{key}"\s*:\s*"{re.escape(name)}"', text) for key, _ in SPELLINGS for name in self._names
-        )
-        if not is_meant:
+        if not any(each[1] in self._names for each in _MEANT.finditer(text)):
             return None
-        if self._stop == "length":
+        if self._stop == "length" and not is_whole:
             return [Broken(reason="the call was cut at the token limit")]
         return [Broken(reason=f"the call is not JSON: {error}"[:300])]
 
     def _call(self, body: bytes, node: Node) -> ReadCall | Broken | None:
+        """The call that an object is. A name that is no tool's makes it one only where nothing else stands in it."""
         for called, given in SPELLINGS:
             name = node.get(called)
-            if name is None or name.text(body) not in self._names:
+            if name is None or not (named := name.text(body)):
                 continue
             arguments = node.get(given)
+            is_exact = arguments is not None and arguments.kind == "object" and len(node.members) == 2
+            if named not in self._names and not (is_exact and called != "name"):
+                continue
             if arguments is None:
-                other = next((key for _, key in SPELLINGS if node.get(key) is not None), "")
-                arguments = node.get(other) if other else None
+                arguments = next((value for _, key in SPELLINGS if (value := node.get(key)) is not None), None)
             if arguments is None:
-                return Broken(reason=f'the call of {name.text(body)} has no "{given}"')
+                if called == "name":  # a list of names is data
+                    continue
+                return Broken(reason=f'the call of {named} has no "{given}"')
             read = read_arguments(body[arguments.start : arguments.end].decode())
             if isinstance(read, Broken):
-                return Broken(reason=f"{name.text(body)}: {read.reason}")
-            own = body[node.start : node.end].decode()
-            return ReadCall(name=name.text(body), arguments=read, written=own)
+                return Broken(reason=f"{named}: {read.reason}")
+            return ReadCall(name=named, arguments=read, written=body[node.start : node.end].decode())
         return None
 
 

@@ -26,8 +26,10 @@ from tui_host.llm.messages import (
     ToolResult,
     ToolSpec,
 )
+from tui_host.llm.protocols.behind import Behind
+from tui_host.llm.protocols.ending import Balance
 from tui_host.llm.protocols.grammar import Broken, ReadCall, read_arguments
-from tui_host.llm.protocols.held import Held
+from tui_host.llm.protocols.held import Held, slices
 from tui_host.llm.protocols.plain import Plain, Words, result_text
 
 _COLON = r"\**[ \t]*[:：][ \t]*\**[ \t]?"
@@ -39,7 +41,8 @@ _BEGINNING = re.compile(r"[ \t]*\**[A-Za-z最终答案思考 ]{0,14}\**[ \t]*")
 _NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
 _CALLED = re.compile(r"(?P<name>[^\s(]+)\((?P<inside>.*)\)\s*", re.DOTALL)
 
-Part = Literal["text", "thought", "action", "final", "over"]
+_LONGEST_LABEL = 60
+Part = Literal["text", "thought", "action", "input", "final", "over"]
 
 
 class ReactReader:
@@ -52,9 +55,13 @@ class ReactReader:
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._held = Held()
+        self._behind = Behind()
         self._part: Part = "text"
-        self._written = ""  # since the last thing that was told, for the history
-        self._action = ""
+        self._written: list[str] = []  # since the last thing that was told, for the history
+        self._action: list[str] = []  # the name, or all of NAME(…)
+        self._given: list[str] = []  # the input
+        self._balance = Balance()  # of the input
+        self._size = 0  # of the input
         self._start = -1
         self._end = 0
         self._is_line_start = True
@@ -67,25 +74,28 @@ class ReactReader:
             return [*self.finish(), event]
         if not isinstance(event, TextDelta):
             return [event]
-        self._held.add(event)
-        return self._scan(is_final=False)
+        found: list[ModelEvent] = []
+        for piece in slices(event):
+            self._held.add(piece)
+            found += self._scan(is_final=False)
+        return self._behind.sorted(found)
 
     def finish(self) -> list[ModelEvent]:
         """What was still held back."""
-        found = self._scan(is_final=True)
-        return found + self._end_part()
+        return self._behind.sorted([*self._scan(is_final=True), *self._end_part()])
 
     def _scan(self, *, is_final: bool) -> list[ModelEvent]:
         found: list[ModelEvent] = []
         while text := self._held.text:
             if self._is_line_start and self._part not in {"final", "over"}:
                 label = _LABEL.match(text)
-                if label is not None and label.end() == len(text) and not is_final:
+                is_short = len(text) <= _LONGEST_LABEL
+                if label is not None and label.end() == len(text) and is_short and not is_final:
                     break  # it may go on
                 if label is not None:
                     found += self._label(label)
                     continue
-                if not is_final and "\n" not in text and _BEGINNING.fullmatch(text):
+                if not is_final and "\n" not in text and is_short and _BEGINNING.fullmatch(text):
                     break
             newline = text.find("\n")
             found += self._more(len(text) if newline < 0 else newline + 1)
@@ -94,21 +104,23 @@ class ReactReader:
     def _label(self, label: re.Match[str]) -> list[ModelEvent]:
         name = label.group("label").lower().replace(" ", "")
         if name == "actioninput" and self._part == "action":
-            self._written += self._take(label.end())[0]
-            self._action += "\n\0"  # between the name and its input
+            self._part = "input"
+            self._written.append(self._take(label.end())[0])
             self._is_line_start = False
             return []
         found = self._end_part()
         if self._part == "over":
             return found
         written, start, end = self._take(label.end())
-        self._start, self._written, self._action = start, written, ""
+        self._start, self._written, self._action = start, [written], []
         self._is_line_start = False
         match name:
             case "thought" | "思考" | "question":
                 self._part = "thought"
-            case "action" | "actioninput":
+            case "action":
                 self._part = "action"
+            case "actioninput":
+                self._part = "input"
             case "finalanswer" | "最终答案":
                 self._part = "final"
                 found.append(PartEnded(kind="text", start=start, end=start))  # what was said before is not the answer
@@ -131,54 +143,63 @@ class ReactReader:
             return [kind(text=piece.text, start=piece.start, end=piece.end) for piece in pieces]
         if self._part == "final":
             pieces = self._held.take(size)
-            self._written += "".join(piece.text for piece in pieces)
+            self._written += [piece.text for piece in pieces]
             self._end = pieces[-1].end
             return list(pieces)
+        if self._part == "input":
+            return self._more_input(size)
         text, *_ = self._take(size)
         self._is_line_start = text.endswith("\n")
-        self._written += text
-        self._action += text
-        return self._end_part() if self._is_whole() and self._is_line_start else []
+        self._written.append(text)
+        self._action.append(text)
+        return []
 
-    def _is_whole(self) -> bool:
-        """Whether the action's input is a whole JSON object: then what follows is made up."""
-        _, between, given = self._action.partition("\n\0")
-        return bool(between and given.strip()) and not isinstance(read_arguments(given), Broken)
+    def _more_input(self, size: int) -> list[ModelEvent]:
+        """More of an action's input: where its object ends, so does the answer."""
+        end = self._balance.feed(self._held.text[:size])
+        text, *_ = self._take(size if end < 0 else end - self._size)
+        self._size += len(text)
+        self._is_line_start = text.endswith("\n")
+        self._written.append(text)
+        self._given.append(text)
+        return self._end_part() if end >= 0 else []
 
     def _end_part(self) -> list[ModelEvent]:
         """Tell the action, or the answer, that has been read."""
-        part, self._part = self._part, "text"
-        start, end = self._start, self._end
+        part, start, end = self._part, self._start, self._end
+        if part != "over":
+            self._part = "text"
         if part == "final":
-            return [PartEnded(kind="text", written=self._written.rstrip(), start=start, end=end)]
-        if part != "action":
-            self._part = part if part == "over" else "text"
+            return [PartEnded(kind="text", written="".join(self._written).rstrip(), start=start, end=end)]
+        if part not in {"action", "input"}:
             return []
-        read = self._read(self._action)
+        read = self._read("".join(self._action), "".join(self._given) if part == "input" else None)
+        written = "".join(self._written)
         if read is None:
             return []
         self._part = "over"
         if isinstance(read, Broken):
-            words = TextDelta(text=self._written, start=start, end=end)
+            words = TextDelta(text=written, start=start, end=end)
             return [words, CallMalformed(reason=read.reason, start=start, end=end)]
         return [
-            CallStarted(index=0, wire_id="", name=read.name, start=start, end=end, written=self._written.rstrip()),
+            CallStarted(index=0, wire_id="", name=read.name, start=start, end=end, written=written.rstrip()),
             CallArguments(index=0, text=read.arguments, start=start, end=end),
         ]
 
-    def _read(self, action: str) -> ReadCall | Broken | None:
-        """The call of an action; None for one that is no action."""
-        name, between, given = action.partition("\n\0")
-        name = name.strip().strip("`*").strip()
+    def _read(self, action: str, given: str | None) -> ReadCall | Broken | None:
+        """The call of an action with its input; None for one that is no action."""
+        name = action.strip().strip("`*").strip()
         if name.lower() in _NOTHING:
             return None
-        if not between:
+        if given is None:
             called = _CALLED.fullmatch(name)
             if called is not None:
                 return self._called(called.group("name"), called.group("inside"))
             if self._stop == "length":
                 return Broken(reason="the action was cut at the token limit")
             return Broken(reason=f"there is no Action Input behind the Action {name[:60]!r}")
+        if not name:
+            return Broken(reason="there is an Action Input without an Action")
         given = given.strip().strip("`").removeprefix("json").strip()
         read = read_arguments(given)
         return (

@@ -1,0 +1,163 @@
+"""Answers in every tool protocol's grammar, written by hand, and what reading one gives however it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tui_host.errors import JSON
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import (
+    CutOff,
+    Message,
+    ModelEvent,
+    Stop,
+    Stopped,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolSpec,
+)
+from tui_host.llm.protocols import protocol
+from tui_host.llm.protocols.protocol import ToolProtocol
+from tui_host.settings.paths import shipped
+
+NUMBERS: JSON = {
+    "type": "object",
+    "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+    "required": ["a", "b"],
+}
+TOOLS = tuple(
+    ToolSpec(name=f"math__{name}", description=f"{name} two numbers", schema=NUMBERS, server="math", tool=name)
+    for name in ("add", "multiply")
+)
+PLAIN = ("cline", "cherry", "json", "function", "react", "hermes")
+"""The protocols of plain text."""
+SEVERAL = ("cherry", "json", "function", "hermes")
+"""Those in which an answer may hold more than one call."""
+SUM = '{"a": 6, "b": 5}'
+
+
+def call(name: str, tool: str = "add", arguments: str = SUM, *, server: str = "math") -> str:
+    """A call of one of the tools, as the protocol's prompt teaches it."""
+    full = f"{server}__{tool}" if server == "math" else tool  # the hub's own go by their bare names
+    match name:
+        case "cline":
+            return (
+                f"<use_mcp_tool>\n<server_name>{server}</server_name>\n<tool_name>{tool}</tool_name>\n"
+                f"<arguments>\n{arguments}\n</arguments>\n</use_mcp_tool>"
+            )
+        case "cherry":
+            return f"<tool_use>\n  <name>{full}</name>\n  <arguments>{arguments}</arguments>\n</tool_use>"
+        case "json":
+            return f'{{"tool": "{full}", "arguments": {arguments}}}'
+        case "function":
+            return f'{{"function": "{full}", "parameters": {arguments}}}'
+        case "react":
+            return f"Action: {full}\nAction Input: {arguments}"
+        case _:
+            return f'<tool_call>\n{{"name": "{full}", "arguments": {arguments}}}\n</tool_call>'
+
+
+def made_up(name: str) -> str:
+    """What a model writes behind its call as if it had the result."""
+    return {
+        "cline": "[use_mcp_tool for 'math'] Result:\n12\n\nIt is 12.",
+        "cherry": "<tool_use_result>\n  <name>math__add</name>\n  <result>12</result>\n</tool_use_result>\nIt is 12.",
+        "json": "Tool result for math__add:\n12\n\nIt is 12.",
+        "function": "The function gave 12.",
+        "react": "Observation: 12\nThought: I know it.\nFinal Answer: 12",
+        "hermes": '<tool_response>\n{"name": "math__add", "content": "12"}\n</tool_response>\nIt is 12.',
+    }[name]
+
+
+def speaking(name: str) -> ToolProtocol:
+    """A tool protocol with its shipped prompt."""
+    template = shipped(f"protocols/{name}.md")
+    return protocol(name, template.read_text(encoding="utf-8") if template.is_file() else "")
+
+
+@dataclass(slots=True)
+class Reading:
+    """What an answer was read as.
+
+    Attributes:
+        events: All of it; neighbours that are text of one kind joined, and no bytes.
+        shown: The visible text after each event that changed it.
+        calls: Name, arguments, the model's own words, and the bytes that the call came with.
+    """
+
+    events: list[ModelEvent] = field(default_factory=list[ModelEvent])
+    shown: list[str] = field(default_factory=list[str])
+    calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    written: list[str] = field(default_factory=list[str])
+    spans: list[bytes] = field(default_factory=list[bytes])
+    text: str = ""
+    thinking: str = ""
+    cut: str = ""
+    malformed: list[str] = field(default_factory=list[str])
+    options: tuple[str, ...] | None = None
+    message: Message | None = None
+
+
+def read(
+    name: str, answer: str, cuts: Iterable[int] = (), *, stop: Stop = "end", tools: Sequence[ToolSpec] = TOOLS
+) -> Reading:
+    """Read an answer that comes in deltas cut at these places."""
+    places = sorted({0, len(answer), *(cut for cut in cuts if 0 < cut < len(answer))})
+    body = answer.encode("utf-8", "surrogatepass")
+    fold = Fold(provider="p", model="m", call_id=str)
+    reading = Reading()
+    reader = protocol(name).reader(tools)
+    offset = 0
+    events: list[ModelEvent] = []
+    for start, end in zip(places, places[1:], strict=False):
+        size = len(answer[start:end].encode("utf-8", "surrogatepass"))
+        events += reader.feed(TextDelta(text=answer[start:end], start=offset, end=offset + size))
+        offset += size
+    events += reader.feed(Stopped(stop=stop, vendor="stop", start=offset, end=offset))
+    events += reader.finish()
+    for event in events:
+        assert 0 <= event.start <= event.end <= len(body)
+        fold.add(event)
+        if isinstance(event, TextDelta):
+            reading.shown.append(fold.text)
+    reading.events = joined(events)
+    reading.calls = [(found.call.name, found.call.arguments) for found in fold.calls]
+    reading.written = [found.call.written for found in fold.calls]
+    reading.spans = [body[found.spans[0][0] : found.spans[-1][1]] for found in fold.calls]
+    reading.text, reading.thinking = fold.text, fold.thinking
+    reading.cut = "".join(piece.text for piece in fold.cut_off)
+    reading.malformed = [each.reason for each in fold.malformed]
+    reading.options = fold.question.options if fold.question is not None else None
+    reading.message = fold.message(turn=1)
+    return reading
+
+
+def joined(events: Sequence[ModelEvent]) -> list[ModelEvent]:
+    """Events without bytes; texts of one kind that follow each other are one."""
+    found: list[ModelEvent] = []
+    for event in events:
+        bare = replace(event, start=0, end=0)
+        last = found[-1] if found else None
+        if isinstance(bare, TextDelta | ThinkingDelta | CutOff) and isinstance(last, type(bare)):
+            found[-1] = replace(bare, text=last.text + bare.text)
+        else:
+            found.append(bare)
+    return found
+
+
+def each(answer: str) -> range:
+    """Cuts into deltas of one character."""
+    return range(1, len(answer))
+
+
+def asked(name: str, arguments: str = SUM) -> ToolCall:
+    """A call that the history holds, asked for by a vendor's own function calling."""
+    return ToolCall(id="1", wire_id="", name=name, arguments=arguments)
+
+
+def text_of(message: Message) -> str:
+    """All texts of a message."""
+    return "".join(part.text for part in message.parts if isinstance(part, Text))

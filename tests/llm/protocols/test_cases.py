@@ -1,0 +1,323 @@
+"""What stands in the way of reading a call out of text: each case in whole and in deltas of one character, and some at random cuts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.llm.protocols.answers import PLAIN, SUM, Reading, call, each, made_up, read, speaking
+from tui_host.llm.messages import Stop, TextDelta
+from tui_host.llm.protocols import protocol
+
+ONE = [("math__add", SUM)]
+protocols = pytest.mark.parametrize("name", PLAIN)
+TAGGED = pytest.mark.parametrize("name", ["cline", "cherry", "hermes"])
+
+
+def both_ways(name: str, answer: str, *, stop: Stop = "end") -> Reading:
+    whole, single = read(name, answer, stop=stop), read(name, answer, each(answer), stop=stop)
+    assert single.events == whole.events
+    return single
+
+
+@protocols
+@given(data=st.data())
+def test_deltas_of_any_length_give_the_same(name: str, data: st.DataObject) -> None:
+    pieces = [
+        call(name),
+        call(name, "multiply"),
+        made_up(name),
+        "\n```json\n",
+        "\n```\n",
+        "`",
+        "<",
+        "\n",
+        "{",
+        '"',
+        "<tool_use>",
+        "</tool_use>",
+        "<thinking>",
+        "</thinking>",
+        "Thought: ",
+        "Action Input:",
+        "Final Answer: ",
+        "<attempt_completion>\n<result>\n",
+        "</result>",
+        "\n</attempt_completion>",
+        "<ask_followup_question><question>",
+        "</question></ask_followup_question>",
+        "words 看 ",
+        " ",
+    ]
+    answer = "".join(data.draw(st.lists(st.sampled_from(pieces), max_size=8)))
+    cuts = data.draw(st.lists(st.integers(1, max(1, len(answer))), max_size=12))
+    whole, cut = read(name, answer), read(name, answer, cuts)
+    assert cut.events == whole.events
+    assert all(whole.text.startswith(text) for text in cut.shown) or not whole.shown
+    if whole.cut == "" and not whole.calls and not whole.written and name not in {"cline", "react"}:
+        assert (whole.text + whole.thinking).count("{") == answer.count("{"), "nothing is lost"
+
+
+# Where a call ends.
+
+
+@TAGGED
+def test_a_swallowed_closing_tag_is_no_fault_of_the_model(name: str) -> None:
+    answer = call(name).rpartition("</")[0]
+    found = both_ways(name, answer.rstrip())
+    assert found.calls == ONE
+    assert found.written[0].endswith(call(name).rpartition("\n")[2])
+
+
+@TAGGED
+def test_a_call_that_ends_within_its_arguments_is_told_so(name: str) -> None:
+    found = both_ways(name, call(name)[:-35])
+    assert found.calls == []
+    assert "there is no </" in found.malformed[0]
+
+
+@TAGGED
+def test_a_string_that_never_ends_does_not_swallow_the_reason(name: str) -> None:
+    found = both_ways(name, call(name, arguments='{"a": "6, "b": 5}') + "\nand so on")
+    assert found.calls == []
+    assert "not JSON" in found.malformed[0]
+    assert found.cut == "and so on"
+
+
+# What is no JSON object.
+
+
+@protocols
+@pytest.mark.parametrize(
+    "arguments", ["{'a': 6}", '{"a": 6} // six', '{"a": NaN}', '{"a": 6 /* six */}', '["a"]', '"x"']
+)
+def test_what_is_no_json_object_is_corrected(name: str, arguments: str) -> None:
+    found = both_ways(name, call(name, arguments=arguments))
+    if name == "react" and arguments.startswith('{"a": 6} //'):
+        assert found.calls == [("math__add", '{"a": 6}')]  # its input ends with the object
+    else:
+        assert found.calls == []
+        assert len(found.malformed) == 1
+
+
+@TAGGED
+def test_a_call_without_a_name_is_corrected(name: str) -> None:
+    wrong = call(name).replace("<name>math__add</name>", "").replace("<tool_name>add</tool_name>", "")
+    found = both_ways(name, wrong.replace('"name": "math__add", ', ""))
+    assert found.calls == []
+    assert "name" in found.malformed[0]
+
+
+def test_the_parameters_of_a_call_may_stand_in_any_order() -> None:
+    arguments = '{"a": "<name>other</name><server_name>x</server_name>"}'
+    cherry = f"<tool_use><arguments>{arguments}</arguments><name>math__add</name></tool_use>"
+    cline = (
+        f"<use_mcp_tool><arguments>{arguments}</arguments><tool_name>add</tool_name>"
+        "<server_name>math</server_name></use_mcp_tool>"
+    )
+    assert both_ways("cherry", cherry).calls == [("math__add", arguments)]
+    assert both_ways("cline", cline).calls == [("math__add", arguments)]
+
+
+def test_no_arguments_are_an_empty_object() -> None:
+    assert both_ways("cherry", call("cherry", arguments="")).calls == [("math__add", "{}")]
+    assert both_ways("cline", call("cline", arguments="")).calls == [("math__add", "{}")]
+    assert both_ways("hermes", call("hermes", arguments='"{\\"a\\": 6}"')).calls == [("math__add", '{"a": 6}')]
+
+
+@protocols
+def test_an_unknown_tool_is_asked_for_by_its_name(name: str) -> None:
+    found = both_ways(name, call(name, "ad"))
+    assert found.calls == [("math__ad", SUM)]
+
+
+# Thinking.
+
+
+@TAGGED
+@pytest.mark.parametrize("tag", ["think", "thinking"])
+def test_a_call_in_thinking_is_none(name: str, tag: str) -> None:
+    found = both_ways(name, f"<{tag}>\nI might\n{call(name)}\n</{tag}>\nNo need.")
+    assert (found.calls, found.text.strip()) == ([], "No need.")
+    assert call(name) in found.thinking
+
+
+@TAGGED
+def test_empty_thinking_before_a_call(name: str) -> None:
+    found = both_ways(name, f"<think>\n\n</think>\n\n{call(name)}")
+    assert (found.calls, found.text.strip()) == (ONE, "")
+
+
+# Cline.
+
+END = "<attempt_completion>\n<result>\n{}\n</result>\n</attempt_completion>"
+
+
+def test_the_end_gives_the_answer_alone_and_keeps_the_models_own_words() -> None:
+    said = "See <b>x</b> and </result> of `<result>`."
+    found = both_ways("cline", f"Now I know.\n{END.format(said)}\nmore")
+    assert found.message is not None
+    assert speaking("cline").answer(found.message) == said
+    assert found.cut == "more"
+    assert END.format(said) in str([getattr(part, "written", "") for part in found.message.parts])[1:-1].replace(
+        "\\n", "\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "left", ["</result>\n</attempt_completion>", "</attempt_completion>", "sult>\n</attempt_completion>"]
+)
+def test_an_end_that_is_not_closed_is_closed(left: str) -> None:
+    found = both_ways("cline", END.format("It is 11.").removesuffix(left))
+    assert found.text == "It is 11."
+    assert found.message is not None
+    assert speaking("cline").answer(found.message) == "It is 11."
+
+
+def test_a_command_at_the_end_is_neither_answer_nor_run() -> None:
+    found = both_ways("cline", END.format("Done.").replace("</result>", "</result>\n<command>rm -rf /</command>"))
+    assert (found.text, found.calls, found.cut) == ("Done.", [], "")
+
+
+def test_a_question_whose_options_are_no_list_shows_them() -> None:
+    found = both_ways(
+        "cline", "<ask_followup_question><question>Which?</question><options>a or b</options></ask_followup_question>"
+    )
+    assert (found.options, found.text) == ((), "Which?\n\na or b")
+
+
+def test_a_tool_of_clines_own_is_told_to_be_none() -> None:
+    found = both_ways("cline", "<read_file>\n<path>x</path>\n</read_file>")
+    assert "there is no tool read_file here" in found.malformed[0]
+
+
+# JSON.
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"city": "Paris"}',
+        '[{"name": "math__add"}]',
+        '{"tool": 3, "arguments": {}}',
+        "[a](b)",
+        "{x} is a set",
+        "[1, 2]",
+        "{",
+        '```python\n{"a"}\n```',
+    ],
+)
+def test_json_that_was_asked_for_is_the_answer(answer: str) -> None:
+    found = both_ways("json", f"{answer}\nThat is it.")
+    assert (found.calls, found.malformed, found.text) == ([], [], f"{answer}\nThat is it.")
+
+
+def test_code_is_shown_while_it_comes() -> None:
+    reader = protocol("json").reader(())
+    shown = [
+        event
+        for text in ("Look:\n```py\n", "x = 1\n", "y")
+        for event in reader.feed(TextDelta(text=text, start=0, end=0))
+    ]
+    assert "".join(event.text for event in shown if isinstance(event, TextDelta)) == "Look:\n```py\nx = 1\ny"
+
+
+def test_a_list_of_calls_is_several() -> None:
+    found = both_ways("json", f"[{call('function')}, {call('json', 'multiply')}]")
+    assert [name for name, _ in found.calls] == ["math__add", "math__multiply"]
+    assert found.written == [call("function"), call("json", "multiply")]
+
+
+# ReAct.
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "**Thought:** hm\n**Action:** math__add\n**Action Input:** " + SUM,
+        "Thought：好\nAction：math__add\nAction Input：" + SUM,
+        'Action: math__add\nAction Input:\n```json\n{"a": 6, "b": 5}\n```',
+        "Action: math__add(6, 5)\nObservation: 11",
+        "Action: math__add(a=6, b=5)",
+    ],
+)
+def test_an_action_in_every_form(answer: str) -> None:
+    assert both_ways("react", answer).calls == ONE
+
+
+def test_an_action_over_several_lines() -> None:
+    found = both_ways("react", 'Action: math__add\nAction Input: {\n  "a": 6,\n  "b": 5\n}\nObservation: 11')
+    assert found.calls == [("math__add", '{\n  "a": 6,\n  "b": 5\n}')]
+    assert found.cut == "Observation: 11"
+
+
+@pytest.mark.parametrize("label", ["Final Answer", "FinalAnswer", "最终答案"])
+def test_a_final_answer_is_all_that_follows(label: str) -> None:
+    answer = f"Thought: I know.\n{label}: It is 11.\nAction: none of it"
+    found = both_ways("react", answer)
+    assert found.message is not None
+    assert (found.calls, speaking("react").answer(found.message), found.thinking) == (
+        [],
+        "It is 11.\nAction: none of it",
+        "I know.\n",
+    )
+
+
+def test_an_action_before_the_final_answer_wins() -> None:
+    found = both_ways("react", f"{call('react')}\nFinal Answer: 12")
+    assert (found.calls, found.text, found.cut) == (ONE, "", "Final Answer: 12")
+
+
+@pytest.mark.parametrize(
+    "answer", ["Action: math__add(__import__('os'))", "Action: math__add(1, 2, 3)", "Action: math__add"]
+)
+def test_an_action_that_is_no_plain_call_is_corrected(answer: str) -> None:
+    found = both_ways("react", answer)
+    assert (found.calls, len(found.malformed)) == ([], 1)
+
+
+def test_no_action_is_none() -> None:
+    found = both_ways("react", "Action: None\nFinal Answer: hello")
+    assert (found.calls, found.malformed, found.text) == ([], [], "hello")
+
+
+# Work grows with what comes, and no faster.
+
+
+def behind(name: str, size: int) -> str:
+    return f"{call(name)}\nAnd so <it> `is`. " + "<tool_use> made up, " * (size // 20)
+
+
+def long_arguments(name: str, size: int) -> str:
+    return call(name, arguments='{"a": "' + "</tool_use> <x> " * (size // 16) + '"}')
+
+
+def long_answer(name: str, size: int) -> str:
+    return {"cline": "<attempt_completion><result>", "react": "Final Answer: "}.get(
+        name, ""
+    ) + "a < b </result> `c`\n" * (size // 20)
+
+
+def one_line(name: str, size: int) -> str:
+    return "<" * (size // 2) + " " * (size // 2)
+
+
+@protocols
+@pytest.mark.parametrize("make", [behind, long_arguments, long_answer, one_line])
+@pytest.mark.parametrize("step", [10, 1 << 30])
+def test_work_is_linear(name: str, make: Callable[[str, int], str], step: int) -> None:
+    def cost(size: int) -> float:
+        answer = make(name, size)
+        reader = protocol(name).reader(())
+        began = time.process_time()
+        for start in range(0, len(answer), step):
+            reader.feed(TextDelta(text=answer[start : start + step], start=start, end=start + step))
+        reader.finish()
+        return time.process_time() - began
+
+    small = min(cost(4_000) for _ in range(3))
+    assert min(cost(32_000) for _ in range(2)) < 8 * 3 * max(small, 0.002)

@@ -1,0 +1,46 @@
+"""What a model writes behind its call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tui_host.llm.messages import CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
+
+
+class Behind:
+    """Text behind a call waits until it is known what it is: the answer's if another call follows, else made up and cut."""
+
+    def __init__(self) -> None:
+        self._has_call = False
+        self._waiting: list[TextDelta] = []
+        self._has_cut = False
+
+    def sorted(self, events: Iterable[ModelEvent]) -> list[ModelEvent]:
+        """What a reader found, without what has to wait."""
+        found: list[ModelEvent] = []
+        for event in events:
+            match event:
+                case TextDelta() if self._has_call:
+                    self._waiting.append(event)
+                case CutOff():
+                    found += [*self.cut(), *self._cut(event)]
+                case CallStarted() | CallMalformed():
+                    found += [*self._waiting, event]
+                    self._waiting.clear()
+                    self._has_call = True
+                case _:
+                    found.append(event)
+        return found
+
+    def cut(self) -> list[ModelEvent]:
+        """What waits, as what is left out of the answer."""
+        waiting, self._waiting = self._waiting, []
+        return [cut for text in waiting for cut in self._cut(CutOff(text=text.text, start=text.start, end=text.end))]
+
+    def _cut(self, event: CutOff) -> list[ModelEvent]:
+        """White space behind a call is nothing."""
+        text = event.text if self._has_cut else event.text.lstrip()
+        if not text:
+            return []
+        self._has_cut = True
+        return [CutOff(text=text, start=event.start, end=event.end)]
