@@ -250,6 +250,13 @@ def test_blocks_that_only_the_vendor_knows_go_back_whole() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [None, "", ["thinking"], {"a": 1}])
+def test_what_is_no_block_does_not_go_back(kind: JSON) -> None:
+    body = began() + opened(0, {"type": kind}) + closed(0) + words(1, "so") + finished("end_turn") + STOP
+
+    assert blocks(user("x"), fold_of("anthropic", body).message(turn=1))[1] == [{"type": "text", "text": "so"}]
+
+
 def test_a_refusal_says_what_for() -> None:
     details: JSON = {"category": "bio", "explanation": "no recipes"}
     body = began() + words() + finished("refusal", stop_details=details) + STOP

@@ -53,7 +53,10 @@ def echo_of_block(block: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     Of thinking the signature, without which a block is refused; of redacted thinking, and of blocks that only the vendor
     knows, all of it.
     """
-    if block.get("type") != "thinking":
+    kind = block.get("type")
+    if not isinstance(kind, str) or not kind:
+        return None  # no block that could be taken back
+    if kind != "thinking":
         return block
     signature = block.get("signature")
     return {"type": "thinking", "signature": signature} if isinstance(signature, str) and signature else None
