@@ -315,6 +315,7 @@ def test_calls_beyond_the_limit_are_left_out_and_told_once() -> None:
         named({"type": "message_start"}),
         named({"type": "message_delta", "delta": None, "usage": 7}),
         named({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "x"}}),
+        named({"type": "content_block_delta", "index": 8, "delta": {"type": ["text_delta"]}}),
         b"data: 7\n\ndata: {\n\ndata: \xff\n\n",
     ],
 )

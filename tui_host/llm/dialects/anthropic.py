@@ -27,6 +27,7 @@ _NEW_VERSION = "2026-10-21"
 _OLD_VERSION = "2023-06-01"
 _LONGEST_ID = 64
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_THINKING = ("thinking", "redacted_thinking")
 _NO_THINKING = ("none", "off")
 _NOT_AT_THE_ROOT = ("oneOf", "allOf", "anyOf")
 
@@ -172,7 +173,7 @@ class _Writer:
 
 
 def _is_thinking(block: JSON) -> bool:
-    return isinstance(block, Mapping) and block.get("type") in {"thinking", "redacted_thinking"}
+    return isinstance(block, Mapping) and block.get("type") in _THINKING
 
 
 def _thinking(echo: Mapping[str, JSON], text: str) -> JSON:

@@ -29,6 +29,7 @@ from tui_host.llm.messages import (
 from tui_host.llm.writing import echo_for
 
 _SHOWN = 500
+_OF_THINKING = ("thinking_delta", "signature_delta")
 
 
 class Blocks:
@@ -171,7 +172,7 @@ class Blocks:
 
     def _missed(self, value: Mapping[str, JSON], delta: JSON, start: int, end: int) -> Block:
         """A block whose beginning did not come."""
-        kind = "thinking" if delta in {"thinking_delta", "signature_delta"} else "text"
+        kind = "thinking" if delta in _OF_THINKING else "text"
         block = Block({"type": kind}, start, end)
         self._open.add(block, value)
         return block
