@@ -79,6 +79,12 @@ async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(
     assert result.answer == "It is 11."
     assert texts(at, 1)[2] == ("assistant", CALL)
     assert len(linked(at, "cut")) == 1
+    (note,) = at.items(NoteItem)
+    count = len(made_up.strip())
+    assert (note.kind, note.what) == (
+        "note",
+        f"cut behind the call: {count} characters that the model made up; the inspector shows them",
+    )
 
 
 async def test_a_malformed_call_is_corrected_and_the_turn_goes_on(bench: Make) -> None:
@@ -90,7 +96,7 @@ async def test_a_malformed_call_is_corrected_and_the_turn_goes_on(bench: Make) -
     role, correction = texts(at, 1)[-1]
     assert role == "user"
     assert "line 1, column 17" in correction
-    assert "Nothing was run" in correction
+    assert "Nothing of it was run" in correction
     assert [note.remedy for note in at.items(NoteItem)] == ["told the model so, 1 of 2"]
 
 
@@ -141,8 +147,41 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
     assert (first.stop, first.answer, proposed) == ("done", "Which one?", ["a", "b"])
     assert (second.stop, second.answer) == ("done", "It is a.")
     assert at.session.conversation.proposed() == []
+    details = "<environment_details>\n# Connected MCP Servers\n- math\n</environment_details>"
     assert texts(at, 1)[1:] == [
-        ("user", "<task>\nchoose\n</task>"),
+        ("user", f"<task>\nchoose\n</task>\n\n{details}"),
         ("assistant", question),
         ("user", "<answer>\na\n</answer>"),
     ]
+
+
+async def test_a_call_in_another_protocols_grammar_is_told_to_be_one(bench: Make) -> None:
+    async with peer(in_turn(says(CALL), says("So be it."))) as there:
+        at = speaking(bench, there.url, "hermes")
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.answer, at.pool.sent) == ("done", "So be it.", [])
+    role, correction = texts(at, 1)[-1]
+    assert role == "user"
+    assert "in the form of cherry" in correction
+    assert "<tool_call>" in correction
+
+
+async def test_an_empty_answer_is_told_to_be_none(bench: Make) -> None:
+    async with peer(in_turn(says(" "), says("It is 11."))) as there:
+        at = speaking(bench, there.url)
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.answer) == ("done", "It is 11.")
+    assert "the answer was empty" in texts(at, 1)[-1][1]
+
+
+async def test_a_model_that_goes_round_in_circles_is_told_so_and_then_stopped(bench: Make) -> None:
+    async with peer(in_turn(says(CALL))) as there:
+        at = speaking(bench, there.url)
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.steps, len(at.pool.sent)) == ("error", 4, 3)
+    assert "3 times in a row" in texts(at, 3)[-1][1]
+    assert result.error is not None
+    assert "4 times in a row" in result.error.what

@@ -85,5 +85,6 @@ def asking(
         messages=prepared.messages,
         tools=prepared.tools,
         stop_sequences=prepared.stop_sequences,
+        options=session.options,
     )
     return Asking(ask=ask, prepared=prepared, table=table, tools=specs, history=history, hub=hub)

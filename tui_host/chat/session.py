@@ -12,6 +12,7 @@ from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item,
 from tui_host.chat.policy import Policy, Question
 from tui_host.chat.stored import Messages
 from tui_host.llm.messages import Message, Text
+from tui_host.settings.options import Options
 from tui_host.settings.schema import ModelRef
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
@@ -71,6 +72,7 @@ class Session:
         activity: What the turn at work waits for.
         questions: Calls that wait for the person.
         offered: Connections whose tools were offered to the model, by a request of this process.
+        options: What the person wants of the model in this session, over what the provider is configured with; of this process.
         redact: Takes secrets out of what is shown.
     """
 
@@ -90,6 +92,7 @@ class Session:
     activity: Activity = field(default_factory=Activity)
     questions: list[Question] = field(default_factory=list[Question])
     offered: set[str] = field(default_factory=set[str])
+    options: Options = field(default_factory=Options)
     redact: Callable[[str], str] = str
     clock: Callable[[], float] = time.monotonic
 

@@ -14,6 +14,7 @@ from tui_host.chat.asking import asking, spoken
 from tui_host.chat.calls import Calls
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.history import host_says, untold
+from tui_host.chat.mistakes import MOST_MISTAKES, MOST_SAME, Mistakes
 from tui_host.chat.outcome import Outcome
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import ModelError, TuiHostError
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from tui_host.llm.messages import ToolSpec
     from tui_host.llm.protocols.protocol import ToolProtocol
     from tui_host.settings.schema import Provider
-
-MOST_MISTAKES = 3
-"""Answers in a row whose calls cannot be read, until the turn is given up."""
 
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
 
@@ -75,7 +73,7 @@ class Turn:
         self._services = services
         self._session = session
         self._protocol: ToolProtocol = Native()  # until the session's own is read
-        self._mistakes = 0  # answers in a row whose calls could not be read
+        self._mistakes = Mistakes()
         self._scope = anyio.CancelScope()
         self._step: Step | None = None  # while its answer is not in the history
         self._calls: Calls | None = None  # while their results are not in the history
@@ -144,7 +142,8 @@ class Turn:
             self.result.usage.append(answered.fold.usage)
             self.result.answer = self._answer(step)
             self._step = None
-            if self._ended(step):
+            self._mistakes.look(answered.fold, self._protocol, asked.tools)
+            if self._ended(step) or self._repeats():
                 return
             if answered.fold.calls:
                 await self._run_calls(step, asked)
@@ -157,25 +156,39 @@ class Turn:
             remedy="say «go on» to go on; limits.steps in the configuration",
         )
 
+    def _repeats(self) -> bool:
+        """Whether the model goes on to make the same call after it was told that it does: the turn ends before it is run."""
+        is_stuck = self._mistakes.same > MOST_SAME
+        if is_stuck:
+            what = f"the model made the same call with the same arguments {self._mistakes.same} times in a row"
+            self._fail(ModelError(what, self._session.model.provider, "choose another model, or ask in other words"))
+        return is_stuck
+
     def _corrected(self, fold: Fold, tools: Sequence[ToolSpec]) -> bool:
-        """Tell the model, and the person, what could not be read of its calls; whether the turn goes on."""
-        self._mistakes = self._mistakes + 1 if fold.malformed else 0
+        """Tell the model, and the person, what is wrong with its calls; whether the turn goes on."""
+        if self._mistakes.same == MOST_SAME:
+            self._tell(wording.same_call_of(MOST_SAME))
+            self._note(f"the same call with the same arguments, {MOST_SAME} times in a row", remedy="told the model so")
         if not fold.malformed:
             return True
         reasons = [each.reason for each in fold.malformed]
-        if self._mistakes >= MOST_MISTAKES:
-            what = f"the model's calls could not be read {self._mistakes} times in a row: {reasons[-1]}"
+        count = self._mistakes.malformed
+        if count >= MOST_MISTAKES:
+            what = f"the model's calls could not be read {count} times in a row: {reasons[-1]}"
             remedy = "choose another tool protocol, or another model"
             self._fail(ModelError(what, self._session.model.provider, remedy))
             return False
-        correction = self._protocol.correction(reasons, tools)
-        turn = self._session.turn
-        self._session.say(Message(role="user", parts=(Text(text=correction),), turn=turn, source="host"))
+        self._tell(self._protocol.correction(reasons, tools))
         self._note(
             f"a call could not be read: {'; '.join(reasons)}",
-            remedy=f"told the model so, {self._mistakes} of {MOST_MISTAKES - 1}",
+            remedy=f"told the model so, {count} of {MOST_MISTAKES - 1}",
         )
         return True
+
+    def _tell(self, text: str) -> None:
+        """Say something to the model where a person would."""
+        turn = self._session.turn
+        self._session.say(Message(role="user", parts=(Text(text=text),), turn=turn, source="host"))
 
     def _answer(self, step: Step) -> str | None:
         message = step.message()
@@ -195,6 +208,9 @@ class Turn:
             words = "1 part" if count == 1 else f"{count:,} parts"
             shown = "it" if count == 1 else "them"
             self._note(f"{words} of the answer could not be read; the inspector shows {shown}")
+        if answered.fold.cut_off:
+            count = sum(len(piece.text) for piece in answered.fold.cut_off)
+            self._note(wording.cut_behind_call_of(count))
         if answered.fold.has_calls_left_out:
             self._note(wording.left_out_of(len(answered.fold.calls)))
         if answered.fold.calls or answered.fold.malformed:

@@ -98,3 +98,17 @@ FAILED = "A fault in the host ended the turn before this call had a result. It m
 FAILED_BEFORE = "A fault in the host ended the turn before this call was run."
 ENDED_BEFORE = "The program ended before this call was run."
 ENDED = "The program ended before this call had a result. It may have had its effect; its result is unknown."
+
+
+def same_call_of(times: int) -> str:
+    """Tells the model that it goes round in circles."""
+    return (
+        f"You have made the same call with the same arguments {times} times in a row. Its result stands above: use it, "
+        "make another call, or give the answer. The same call again will not be run."
+    )
+
+
+def cut_behind_call_of(count: int) -> str:
+    """Tells the person what is left out of an answer."""
+    characters = "1 character" if count == 1 else f"{count:,} characters"
+    return f"cut behind the call: {characters} that the model made up; the inspector shows them"

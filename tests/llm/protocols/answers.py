@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -112,7 +113,7 @@ def read(
     reader = protocol(name).reader(tools)
     offset = 0
     events: list[ModelEvent] = []
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in itertools.pairwise(places):
         size = len(answer[start:end].encode("utf-8", "surrogatepass"))
         events += reader.feed(TextDelta(text=answer[start:end], start=offset, end=offset + size))
         offset += size

@@ -121,14 +121,22 @@ class Cline(Plain):
         return "\n\n".join(_server(name, own) for name, own in _by_server(tools))
 
     @override
-    def user_words(self, words: Words, text: str, before: Message | None) -> None:
-        """The person's words: the task, the answer to a question, or as they are."""
+    def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
+        """The person's words: the task, the answer to a question, or as they are.
+
+        The details of the environment stand behind the task alone, and tell no time: what was sent stays what it was, so
+        that providers can keep what they have read of it.
+        """
         tag = "task" if before is None else "answer" if _asks(before) else ""
         if tag:
             words.add(f"<{tag}>\n", "frames what you said")
         words.add(text)
         if tag:
             words.add(f"\n</{tag}>", "frames what you said")
+        if tag == "task":
+            names = "\n".join(f"- {name}" for name, _ in _by_server(tools)) or "(none)"
+            details = f"# Connected MCP Servers\n{names}"
+            words.add(f"\n\n<environment_details>\n{details}\n</environment_details>", "details of the environment")
 
     @override
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:

@@ -39,7 +39,7 @@ class Native:
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
         """A word on it: calls are the vendor's to read, so there is no form to show."""
         del tools
-        return f"Your call could not be read: {'; '.join(reasons)}. Nothing was run."
+        return f"Your call could not be read: {'; '.join(reasons)}. Nothing of it was run."
 
 
 class _Identity:

@@ -116,11 +116,11 @@ class Plain(ABC):
         """What was wrong, the exact form, and that nothing was run."""
         named = next((tool for tool in tools if any(tool.name in reason for reason in reasons)), None)
         wrong = "; ".join(dict.fromkeys(reasons))
-        return f"Your call could not be read: {wrong}. Nothing was run. The exact form is:\n\n{self.form(named)}"
+        return f"Your call could not be read: {wrong}. Nothing of it was run. The exact form is:\n\n{self.form(named)}"
 
-    def user_words(self, words: Words, text: str, before: Message | None) -> None:
+    def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
         """What the person said, behind this message of the conversation (None: as the first); some put it into a frame."""
-        del before
+        del before, tools
         words.add(text)
 
     def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Words:
@@ -150,7 +150,7 @@ class Plain(ABC):
         elif message.source == "host":
             written.words.add(_text(message.parts), "a word of the host")
         else:
-            self.user_words(written.words, _text(message.parts), before)
+            self.user_words(written.words, _text(message.parts), before, tools)
         parts = [*message.parts, *(part for result in results for part in result.content)]
         written.more += [part for part in parts if isinstance(part, Image)]
 

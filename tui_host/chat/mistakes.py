@@ -1,0 +1,57 @@
+"""What a model does wrong with a tool protocol of plain text, beyond calls that cannot be read, and how often in a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_host.llm.messages import CallMalformed, Text
+from tui_host.llm.protocols.foreign import grammar_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_host.llm.fold import Fold
+    from tui_host.llm.messages import ToolSpec
+    from tui_host.llm.protocols.protocol import ToolProtocol
+
+MOST_MISTAKES = 3
+"""Answers in a row whose calls cannot be read, until the turn is given up."""
+MOST_SAME = 3
+"""Times in a row that the same calls with the same arguments are run."""
+
+
+class Mistakes:
+    """Counts them through one turn.
+
+    Attributes:
+        malformed: Answers in a row whose calls could not be read.
+        same: Times in a row that the same calls were asked for.
+    """
+
+    def __init__(self) -> None:
+        self.malformed = 0
+        self.same = 0
+        self._last: tuple[tuple[str, str], ...] = ()
+
+    def look(self, fold: Fold, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> None:
+        """Look through an answer; what is found besides what the reader found stands in its `malformed`."""
+        if speaks.name != "native":  # there the vendor's interface says what a call is
+            reason = _reason(fold, speaks, tools)
+            if reason:
+                fold.add(CallMalformed(reason=reason, start=0, end=0))
+            asked = tuple((each.call.name, "".join(each.call.arguments.split())) for each in fold.calls)
+            self.same = self.same + 1 if asked and asked == self._last else int(bool(asked))
+            self._last = asked
+        self.malformed = self.malformed + 1 if fold.malformed else 0
+
+
+def _reason(fold: Fold, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> str:
+    if fold.calls or fold.malformed or fold.unreadable or fold.stop != "end":
+        return ""
+    parts = fold.message(turn=0).parts
+    if any(isinstance(part, Text) and part.written for part in parts):  # it stands where an answer belongs
+        return ""
+    if not fold.text.strip():
+        return "the answer was empty"
+    other = grammar_of(fold.text, tools, besides=speaks.name)
+    return f"it is written in the form of {other}, which is not the one agreed on" if other else ""
