@@ -281,6 +281,22 @@ def test_images_of_a_result_are_no_new_question() -> None:
     assert "(an image)" in answer(Conversation(messages=messages, tools=(tool("img__draw"),))).text
 
 
+@pytest.mark.parametrize(
+    ("question", "said"), [("", "1 image"), ("what is in the picture?", "1 image"), ("看图", "1 张图片")]
+)
+def test_images_of_a_question_are_counted_and_not_looked_at(question: str, said: str) -> None:
+    assert said in answer(Conversation(messages=(UserSaid(text=question, images=1),))).text
+
+
+def test_images_of_a_result_are_counted() -> None:
+    messages = (
+        UserSaid(text="call img.draw"),
+        AssistantSaid(text="", calls=(Call(id="a", name="img__draw", arguments="{}"),)),
+        ToolSaid(call_id="a", text="here", images=2),
+    )
+    assert "2 images came with it" in answer(Conversation(messages=messages)).text
+
+
 @given(st.text(), st.booleans())
 def test_any_question_has_an_answer_and_always_the_same(question: str, parallel: bool) -> None:  # noqa: FBT001
     conversation = Conversation(messages=(UserSaid(text=question),), tools=TOOLS, parallel=parallel)

@@ -215,6 +215,16 @@ def test_each_vendor_has_its_list_of_models(client: Client) -> None:
     assert client.send("POST", "/api/show", b"{}").status == 400
 
 
+def test_tokens_are_counted_without_an_answer(client: Client) -> None:
+    body = json.dumps({"model": "anthropic", "messages": _said("hello")}).encode()
+    told = client.send("POST", "/v1/messages/count_tokens", body, ANTHROPIC.headers)
+    assert object_of(json.loads(told.body)).keys() == {"input_tokens"}
+    body = json.dumps(GEMINI.body("hello")).encode()
+    told = client.send("POST", "/v1beta/models/gemini:countTokens", body)
+    assert object_of(json.loads(told.body)).keys() == {"totalTokens"}
+    assert client.send("POST", "/v1beta/models/gemini:countTokens", b"{}").status == 400
+
+
 def test_protocols_of_plain_text_work_over_every_dialect(client: Client) -> None:
     prompt = 'Tool: math__add\nArguments:\n- a (number)\n- b (number)\n\nAnswer with {"tool": "NAME", "arguments": {}}.'
     system: dict[str, dict[str, JSON]] = {

@@ -1,4 +1,4 @@
-"""What clients ask before they ask for an answer: which models there are, and what a model can do."""
+"""What clients ask before they ask for an answer: which models there are, what a model can do, how long a request is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from tui_host.demo.model.http import Request
-from tui_host.demo.model.wires import anthropic, gemini, ollama, openai, responses
+from tui_host.demo.model.wires import anthropic, anthropic_request, gemini, gemini_request, ollama, openai, responses
 from tui_host.demo.model.wires.reading import parse
 from tui_host.demo.model.wires.wire import RequestRefused, Wire
 from tui_host.demo.model.wires.writing import line
@@ -44,9 +44,12 @@ def listing(request: Request) -> Listing | None:
 
     Three vendors have `/v1/models`: whose client asks is told by its headers.
     """
+    counted = gemini_request.PATH.fullmatch(unquote(request.path))
+    if counted is not None and counted[2] == "countTokens":
+        return Listing(method="POST", wire=gemini.GeminiWire(), body=_gemini_tokens)
     found = _BY_VERSION.fullmatch(request.path)
     if found is None:
-        return _OLLAMA.get(request.path)
+        return _FIXED.get(request.path)
     name = found[2] or ""
     if found[1] == "v1beta" or "x-goog-api-key" in request.headers or "key" in parse_qs(request.query):
         return Listing(method="GET", wire=gemini.GeminiWire(), body=lambda _: _gemini(name))
@@ -108,6 +111,14 @@ def _gemini(name: str) -> bytes:
     return line(model)
 
 
+def _anthropic_tokens(request: Request) -> bytes:
+    return line({"input_tokens": anthropic_request.count_tokens(request)})
+
+
+def _gemini_tokens(request: Request) -> bytes:
+    return line({"totalTokens": gemini_request.count_tokens(request)})
+
+
 def _details() -> dict[str, JSON]:
     return {
         "parent_model": "",
@@ -161,7 +172,8 @@ def _show(request: Request) -> bytes:
     )
 
 
-_OLLAMA = {
+_FIXED = {
+    "/v1/messages/count_tokens": Listing(method="POST", wire=anthropic.AnthropicWire(), body=_anthropic_tokens),
     "/api/tags": Listing(method="GET", wire=ollama.OllamaWire(), body=_tags),
     "/api/ps": Listing(method="GET", wire=ollama.OllamaWire(), body=_running),
     "/api/version": Listing(method="GET", wire=ollama.OllamaWire(), body=_version),

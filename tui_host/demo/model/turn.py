@@ -72,12 +72,14 @@ class Turn:
         question: The last thing that the user said, without what a host says in brackets.
         rounds: The calls of each assistant message since, with their results, in order.
         tools: What was offered.
+        images: How many images came with the question.
     """
 
     question: str
     language: Language
     rounds: tuple[tuple[DoneCall, ...], ...]
     tools: Toolbox
+    images: int = 0
 
     @property
     def head(self) -> str:
@@ -105,7 +107,7 @@ class Turn:
 
 def turn_of(conversation: Conversation) -> Turn:
     """The turn of a conversation; its question is empty if no user message is there."""
-    start, question = _question(conversation)
+    start, question, images = _question(conversation)
     told = {message.call_id: message for message in conversation.messages[start:] if isinstance(message, ToolSaid)}
     rounds = tuple(
         tuple(_done(call, told[call.id]) for call in message.calls if call.id in told)
@@ -113,7 +115,8 @@ def turn_of(conversation: Conversation) -> Turn:
         if isinstance(message, AssistantSaid) and message.calls
     )
     text = question.strip()
-    return Turn(question=text, language=language_of(text[:_HEAD]), rounds=rounds, tools=Toolbox(conversation.tools))
+    tools = Toolbox(conversation.tools)
+    return Turn(question=text, language=language_of(text[:_HEAD]), rounds=rounds, tools=tools, images=images)
 
 
 def _done(call: Call, told: ToolSaid) -> DoneCall:
@@ -125,7 +128,7 @@ def language_of(text: str) -> Language:
     return "zh" if _CHINESE.search(text) and not _ENGLISH.search(text) else "en"
 
 
-def _question(conversation: Conversation) -> tuple[int, str]:
+def _question(conversation: Conversation) -> tuple[int, str, int]:
     messages = conversation.messages
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
@@ -135,6 +138,6 @@ def _question(conversation: Conversation) -> tuple[int, str]:
         if message.images and position and isinstance(messages[position - 1], ToolSaid):
             continue
         question = _ASIDE.sub("", message.text, count=1) if _ASIDE.match(message.text) else message.text
-        if question.strip():
-            return position, question
-    return len(messages), ""
+        if question.strip() or message.images:
+            return position, question, message.images
+    return len(messages), "", 0

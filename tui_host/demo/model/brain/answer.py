@@ -26,6 +26,7 @@ _RULES: tuple[tuple[str, str, Callable[[Turn], Plan | None]], ...] = (
     ("orders", "订单", orders.orders),
     ("weather", "天气", weather.weather),
     ("arithmetic", "算术", sums.sums),
+    ("pictures", "图片", talk.pictures),
     ("help", "帮助", talk.greeting),
 )
 _WITH_TOOLS = {

@@ -53,7 +53,13 @@ def what_went_wrong(turn: Turn, done: DoneCall) -> str:
         case "failed":
             return turn.words(f"{name} failed:{quote(turn, done.told)}", f"{name} 失败了：{quote(turn, done.told)}")
         case "answered":
-            return turn.words(f"{name} answered{quote(turn, done.told)}", f"{name} 的结果：{quote(turn, done.told)}")
+            said = turn.words(f"{name} answered{quote(turn, done.told)}", f"{name} 的结果：{quote(turn, done.told)}")
+            if not done.images:
+                return said
+            images = turn.words(
+                f"{done.images} image{'s' if done.images > 1 else ''} came with it.", f"附带 {done.images} 张图片。"
+            )
+            return f"{said}\n\n{images}"
 
 
 def _is_json(text: str) -> bool:

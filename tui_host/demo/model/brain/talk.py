@@ -12,6 +12,7 @@ _GREETING = re.compile(
     r"|你好|您好|嗨|帮助|你是谁|你能做什么|你会什么)",
     re.IGNORECASE,
 )
+_PICTURE = re.compile(r"\b(?:images?|pictures?|photos?|screenshots?|see|show[ns]?)\b|图|照片|截图", re.IGNORECASE)
 _TOOLS = re.compile(
     r"\s*(?:(?:list|show|what|which)\b[^.!?\n]{0,30}\btools\b|tools\s*\??$|(?:有)?(?:哪些|什么|列出)工具)",
     re.IGNORECASE,
@@ -54,6 +55,20 @@ _HELP_ZH = """我是本程序的演示模型，**不是人工智能**：我只�
 """
 
 
+def pictures(turn: Turn) -> Plan | None:
+    """What came with the question and cannot be looked at by rules."""
+    if not turn.images or (turn.question and not _PICTURE.search(turn.head)):
+        return None
+    return turn.answer(_seen(turn))
+
+
+def _seen(turn: Turn) -> str:
+    return turn.words(
+        f"With your question came {turn.images} image{'s' if turn.images > 1 else ''}. I follow rules and cannot look at any.",
+        f"问题附带了 {turn.images} 张图片。我按规则回答，看不了图片。",
+    )
+
+
 def greeting(turn: Turn) -> Plan | None:
     """Says what it is and what it can do; to an empty question too."""
     if turn.question and not _GREETING.match(turn.question):
@@ -79,7 +94,8 @@ def not_recognised(turn: Turn) -> Plan:
         f"我按规则回答，不是人工智能，没有规则能识别 `{asked}`。\n\n可以试试 `(6 × 5 + 7) / 2 等于多少？`、`东京的天气怎么样？`、"
         "`订单 1042 到哪了？`、`演示 Markdown`，或用 `帮助` 查看全部。",
     )
-    return turn.answer(f"{text}\n\n{_offered(turn)}")
+    seen = f"{_seen(turn)}\n\n" if turn.images else ""
+    return turn.answer(f"{seen}{text}\n\n{_offered(turn)}")
 
 
 def _offered(turn: Turn) -> str:

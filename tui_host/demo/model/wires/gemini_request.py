@@ -90,6 +90,14 @@ def read_request(request: Request) -> Asked:
     )
 
 
+def count_tokens(request: Request) -> int:
+    """The tokens of a request to count them, bare or around one for an answer. Raises `RequestRefused`."""
+    body = plain(parse(request.body))
+    around = body.get("generateContentRequest")
+    messages_of(plain(around).get("contents") if is_object(around) else body.get("contents"))
+    return estimate(request.body.decode("utf-8", "replace"))
+
+
 def check_names(value: dict[str, object], known: Collection[str], path: str) -> None:
     """Refuses what the vendor does not know. Raises `RequestRefused`."""
     for name in value:
