@@ -92,14 +92,14 @@ def test_a_session_goes_on_with_what_was_said_and_with_the_model_that_is_typed(p
     ("said", "stop", "words"),
     [
         (head("401 Unauthorized", kind="application/json") + b'{"error":{"message":"no such key"}}', "error", "no such key"),
-        (head("429 Too Many Requests", kind="application/json") + b'{"error":{"message":"slow down"}}', "error", "slow down"),
+        (head("429 Too Many Requests", kind="application/json") + b'{"error":{"message":"no credit","code":"insufficient_quota"}}', "error", "no credit"),
         (head() + chunk({"content": "so "}) + event({"error": {"message": "it broke"}}), "error", "it broke"),
         (head() + chunk({"content": "so "}) + chunk({"content": "far"}), "error", "broke off"),
         (head(kind="text/html") + b"<html>Sign in</html>", "error", "HTML"),
         (head() + chunk({"content": "so far"}) + chunk(finish="length") + DONE, "length", "token limit"),
         (head() + chunk({"content": "so far"}) + chunk(finish="content_filter") + DONE, "refused", "refused to answer"),
     ],
-    ids=["401", "429", "error in the stream", "cut", "a page", "length", "refused"],
+    ids=["401", "429 for good", "error in the stream", "cut", "a page", "length", "refused"],
 )  # fmt: skip
 def test_what_is_not_done_ends_with_one_and_says_why(plain: Desk, said: bytes, stop: str, words: str) -> None:
     answer(plain, said)
