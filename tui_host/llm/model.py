@@ -23,7 +23,7 @@ from tui_host.capture.recording import Recording
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, read_body, redacted, refusal_of, where
-from tui_host.llm.messages import Ask, Failed, ModelEvent, Stop, Stopped, Unreadable
+from tui_host.llm.messages import Ask, CutOff, Failed, ModelEvent, Stop, Stopped, Unreadable
 from tui_host.llm.protocols.protocol import Reader
 from tui_host.llm.proxy import proxy_for
 from tui_host.llm.request import Outgoing, model_request, models_request
@@ -32,6 +32,11 @@ from tui_host.settings.schema import Provider
 LIST_SECONDS: Final = 15.0
 LINGER_SECONDS: Final = 2.0
 """How long the end of a body is waited for when the answer has ended."""
+MADE_UP_LIMIT: Final = 8 << 10
+"""Characters behind a call, made up by the model, until its answer is closed: they are what people come to see, and usage comes last."""
+MADE_UP_SECONDS: Final = 5.0
+"""The same as a time, from the first of them."""
+CLOSED: Final = "closed by the host"
 ANSWER_LIMIT: Final = 64 << 20
 """Bytes of one answer, after content decoding."""
 _LIST_LIMIT = 16 << 20
@@ -249,12 +254,13 @@ class Stream:
                     for event in answer.feed(data):
                         self.size = answer.size
                         yield event
-                    if answer.stop is not None:
+                    if answer.stop is not None or answer.is_made_up:
                         break
-                await _linger(body)
+                if answer.stop is not None:
+                    await _linger(body)
             except (httpx.HTTPError, codings.CodingError) as error:
                 fault = error
-            for event in answer.finish():
+            for event in answer.close() if answer.is_made_up and answer.stop is None else answer.finish():
                 yield event
             self.size = answer.size
         finally:
@@ -316,6 +322,14 @@ class _Answer:
         self._coding: codings.Decoder | None = None
         self._decoder = dialect(provider.dialect).decoder(response.headers.get("content-type", ""))
         self._reader = reader
+        self._made_up = 0  # characters
+        self._made_up_since = 0.0
+
+    @property
+    def is_made_up(self) -> bool:
+        """The model has gone on long enough behind its call."""
+        is_late = anyio.current_time() - self._made_up_since > MADE_UP_SECONDS
+        return self._made_up > MADE_UP_LIMIT or (self._made_up > 0 and is_late)
 
     @property
     def is_unreadable(self) -> bool:
@@ -339,6 +353,10 @@ class _Answer:
         found = self._read(self._decoder.finish())
         return [*found, *self._reader.finish()] if self._reader is not None else found
 
+    def close(self) -> list[ModelEvent]:
+        """What the end adds where the host makes it."""
+        return self._read([Stopped(stop="end", vendor=CLOSED, start=self.size, end=self.size)])
+
     def _read(self, events: list[ModelEvent]) -> list[ModelEvent]:
         for event in events:
             self._seen.add(type(event))
@@ -348,7 +366,12 @@ class _Answer:
                 self.stop = event.stop
         if self._reader is None:
             return events
-        return [read for event in events for read in self._reader.feed(event)]
+        found = [read for event in events for read in self._reader.feed(event)]
+        made_up = sum(len(event.text) for event in found if isinstance(event, CutOff))
+        if made_up and not self._made_up:
+            self._made_up_since = anyio.current_time()
+        self._made_up += made_up
+        return found
 
 
 def _unheard(exchange: str) -> None:

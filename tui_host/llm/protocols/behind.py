@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from tui_host.llm.messages import CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
 
+MOST_WAITING = 8 << 10
+"""Characters behind a call after which no other is waited for."""
+
 
 class Behind:
     """Text behind a call waits until it is known what it is: the answer's if another call follows, else made up and cut."""
@@ -13,6 +16,7 @@ class Behind:
     def __init__(self) -> None:
         self._has_call = False
         self._waiting: list[TextDelta] = []
+        self._size = 0
         self._has_cut = False
 
     def sorted(self, events: Iterable[ModelEvent]) -> list[ModelEvent]:
@@ -22,11 +26,15 @@ class Behind:
             match event:
                 case TextDelta() if self._has_call:
                     self._waiting.append(event)
+                    self._size += len(event.text)
+                    if self._size > MOST_WAITING:
+                        found += self.cut()
                 case CutOff():
                     found += [*self.cut(), *self._cut(event)]
                 case CallStarted() | CallMalformed():
                     found += [*self._waiting, event]
                     self._waiting.clear()
+                    self._size = 0
                     self._has_call = True
                 case _:
                     found.append(event)
