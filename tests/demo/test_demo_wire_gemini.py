@@ -217,6 +217,8 @@ def test_errors_have_the_vendors_form_and_say_when_to_come_again() -> None:
     assert (error["code"], error["status"]) == (429, "RESOURCE_EXHAUSTED")
     assert error["details"][0]["retryDelay"] == "1s"
     assert GeminiWire().headers("x", 429) == []
+    wrapped = GeminiWire().refusal(RequestRefused(status=429), request=_request("streamGenerateContent"))
+    assert json.loads(wrapped)[0]["error"] == error
     assert refused(GeminiWire(), request("/v1beta/models/other:generateContent", {"contents": [_USER]}))[0] == 404
 
 

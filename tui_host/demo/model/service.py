@@ -110,7 +110,9 @@ class DemoModel:
             plan = self._past_errors(respond(asked.conversation), hash(asked.conversation.messages))
         except RequestRefused as refused:
             exchange.headers += wire.headers(identity, refused.status)
-            await exchange.reply(refused.status, "application/json", wire.refusal(refused, identity=identity))
+            await exchange.reply(
+                refused.status, "application/json", wire.refusal(refused, identity=identity, request=exchange.request)
+            )
             return
         exchange.headers += wire.headers(identity, 200)
         plan = stopped(plan, asked.stops)

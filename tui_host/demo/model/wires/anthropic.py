@@ -52,8 +52,9 @@ class AnthropicWire:
         again = [("retry-after", "1")] if status == 429 else []
         return [("request-id", f"req_{identity}"), *again]
 
-    def refusal(self, refused: RequestRefused, *, identity: str = "") -> bytes:
+    def refusal(self, refused: RequestRefused, *, identity: str = "", request: Request | None = None) -> bytes:
         """`{"type": "error", "error": {"type", "message"}, "request_id"}`."""
+        del request
         return line(_error(refused.status, refused.message, identity))
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> AnthropicWriter:

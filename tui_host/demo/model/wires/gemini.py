@@ -9,7 +9,7 @@ from typing import assert_never
 from tui_host.demo.model.http import Request
 from tui_host.demo.model.plan import CallBegun, Ended, Fragment, Piece, Said, Thought
 from tui_host.demo.model.wires.gemini_content import SIGNED
-from tui_host.demo.model.wires.gemini_request import read_request
+from tui_host.demo.model.wires.gemini_request import read_request, wants_array
 from tui_host.demo.model.wires.seals import seal
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
 from tui_host.demo.model.wires.writing import event, line, object_in
@@ -51,10 +51,11 @@ class GeminiWire:
         del identity, status
         return []
 
-    def refusal(self, refused: RequestRefused, *, identity: str = "") -> bytes:
-        """`{"error": {"code", "message", "status", "details"}}`."""
+    def refusal(self, refused: RequestRefused, *, identity: str = "", request: Request | None = None) -> bytes:
+        """`{"error": {"code", "message", "status", "details"}}`, in a list where the answer would have been one."""
         del identity
-        return line(_error(refused.status, refused.message)) + b"\n"
+        error = _error(refused.status, refused.message)
+        return line([error] if request is not None and wants_array(request) else error) + b"\n"
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> GeminiWriter:
         """A writer for one answer."""

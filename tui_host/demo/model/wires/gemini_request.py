@@ -75,7 +75,6 @@ def read_request(request: Request) -> Asked:
     tools = _tools(body)
     tokens = estimate(request.body.decode("utf-8", "replace"))
     is_streamed = method == "streamGenerateContent"
-    has_events = parse_qs(request.query).get("alt") == ["sse"]
     return Asked(
         conversation=Conversation(messages=messages, tools=() if _mode(body) == "NONE" else tools, thinking=thinking),
         model=model,
@@ -86,8 +85,13 @@ def read_request(request: Request) -> Asked:
         cached_tokens=min(tokens, repeated(messages)),
         stops=_stops(generation),
         shows_thinking=shows_thinking,
-        options={"array": is_streamed and not has_events},
+        options={"array": wants_array(request)},
     )
+
+
+def wants_array(request: Request) -> bool:
+    """Whether the answer is to come as one list in pieces: a stream that does not ask for events."""
+    return request.path.endswith("streamGenerateContent") and parse_qs(request.query).get("alt") != ["sse"]
 
 
 def count_tokens(request: Request) -> int:

@@ -42,9 +42,9 @@ class OllamaWire:
         del identity, status
         return []
 
-    def refusal(self, refused: RequestRefused, *, identity: str = "") -> bytes:
+    def refusal(self, refused: RequestRefused, *, identity: str = "", request: Request | None = None) -> bytes:
         """`{"error": TEXT}`."""
-        del identity
+        del identity, request
         usual = _WORDS.get(refused.status, f"error {refused.status}")
         return line({"error": refused.message or f"{usual} (the demo model was asked for this)"})
 

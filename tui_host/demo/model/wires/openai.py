@@ -55,9 +55,9 @@ class OpenAIWire:
         """`x-request-id`, and when to come again."""
         return request_headers(identity, status)
 
-    def refusal(self, refused: RequestRefused, *, identity: str = "") -> bytes:
+    def refusal(self, refused: RequestRefused, *, identity: str = "", request: Request | None = None) -> bytes:
         """`{"error": {"message", "type", "param", "code"}}`."""
-        del identity
+        del identity, request
         return openai_refusal(refused)
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> OpenAIWriter:

@@ -101,8 +101,8 @@ class Wire(Protocol):
         """What a response carries besides what describes its body: under which id it is known, when to come again."""
         ...
 
-    def refusal(self, refused: RequestRefused, *, identity: str = "") -> bytes:
-        """The body of an HTTP error."""
+    def refusal(self, refused: RequestRefused, *, identity: str = "", request: Request | None = None) -> bytes:
+        """The body of an HTTP error, as an answer to this request."""
         ...
 
     def writer(self, asked: Asked, *, identity: str, created: int) -> ResponseWriter:
