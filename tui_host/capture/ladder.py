@@ -27,6 +27,7 @@ class Ladder:
         self._frames = LadderFrames(self._rows)
         self._filter = RowFilter(self._rows)
         self._waiting: dict[tuple[str, str], list[Link]] = {}
+        self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
         self._lines = -1  # the row of the last lines of standard error
 
     @property
@@ -66,6 +67,10 @@ class Ladder:
     def row_of(self, key: tuple[str, int]) -> int | None:
         """The row that begins with a record, named by capture and number."""
         return self._rows.row_of(*key)
+
+    def links(self, row: Row) -> Sequence[tuple[str, int]]:
+        """The `link` records about bytes of a row's exchange, of both its directions, named by capture and number."""
+        return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []
 
     def filter(self, text: str) -> array[int]:
         """Numbers of the rows that a filter keeps, in order: all tokens and all plain words must fit.
@@ -117,6 +122,10 @@ class Ladder:
         link = read_link(record.draft.data)
         if link is None:
             return
+        if link.span.exchange is not None:
+            self._links.setdefault((record.capture, link.span.exchange), array("Q")).append(record.seq)
+        if not link.call:
+            return  # of no call: bytes alone
         if link.tool:
             self._rows.tools[link.call] = f"{link.server}.{link.tool}" if link.server else link.tool
         number = self._row_of_span(record.capture, link)

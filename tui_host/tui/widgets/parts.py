@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tui_host.capture.link import Link
 from tui_host.capture.record import Head
 from tui_host.capture.rows import Row
 from tui_host.capture.visible import decode, line
@@ -20,6 +21,7 @@ from tui_host.tui.widgets.details_text import TextPage
 from tui_host.tui.widgets.details_tree import Entry, TreePage
 from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.making import PIECE, Steps
+from tui_host.tui.widgets.parts_marks import marks_of, put_in, read_out, within
 
 MOST = 8 << 20
 """Bytes of a body that is taken apart; a larger one is shown raw."""
@@ -73,14 +75,18 @@ def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialec
     outline, comparison = yield from outline_of(source, row, body, dialect)
     if outline is None:
         return TextPage("parts", "This body is no JSON object: see Raw.", form="plain")
-    drawing = _Drawing(outline, comparison, body)
+    marks = marks_of(source, row)
+    yield "marked"
+    drawing = _Drawing(outline, comparison, body, marks)
     entries = [drawing.entry(part) for part in outline.parts]
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
     since = f"since the request before: {comparison.words}" if comparison is not None else "the first request"
     tokens = sum(part.tokens for part in outline.parts)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
-    return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since])
+    return TreePage(
+        "parts of the request", entries, flipped=flipped, notes=[size, since, *filter(None, [put_in(marks)])]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,7 @@ class _Drawing:
     outline: Outline
     comparison: Comparison | None
     body: Body
+    marks: Sequence[Link]
 
     def entry(self, part: Part) -> Entry:
         is_group = part.kind in {"tools", "messages"}
@@ -98,7 +105,7 @@ class _Drawing:
             mark=self._mark(part),
             note=f"from {line(part.origin, 40)}" if part.origin and not is_group else "",
             text=None if part.children else lambda: self._text(part),
-            children=tuple(self.entry(child) for child in part.children),
+            children=tuple(self.entry(child) for child in part.children) or within(part, self.marks, self.body),
             opened=part.kind == "messages",
             style="what" if is_group else "",
         )
@@ -153,6 +160,7 @@ def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Diale
         return _refusal_page(source, row, body, dialect)
     fold = yield from fold_of(source, row, body, dialect)
     entries = _said(fold, body, source.hide)
+    entries += read_out(marks_of(source, row), body, has_calls=bool(fold.calls))
     entries += _figures_of(fold.usage)
     if fold.stop is not None:
         vendor = f" ({line(fold.vendor_stop, 60)})" if fold.vendor_stop else ""

@@ -1,0 +1,78 @@
+"""What the inspector's Parts tell of a turn through a tool protocol of plain text: what was put in, read out, and cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chat.bench import Bench, in_turn, says
+from tests.chat.conftest import Make
+from tests.llm.peer import peer
+from tests.llm.protocols.answers import PLAIN, call, made_up
+from tests.tui.inspector_wires import Wires
+from tui_host.capture.rows import Row
+from tui_host.tui.widgets.making import made
+from tui_host.tui.widgets.parts import parts_page
+
+
+def wires_of(at: Bench) -> Wires:
+    wires = Wires(live=False)
+    wires.records = list(at.records)
+    wires.ladder.feed(wires.records)
+    return wires
+
+
+def drawn(wires: Wires, row: Row, *paths: str) -> str:
+    """The page with these entries flipped."""
+    page = made(parts_page(wires, row, set(paths)))
+    page.fit(140)
+    page.advance(10.0)
+    return "\n".join("".join(text for text, _ in page.draw(number)) for number in range(len(page)))
+
+
+def rows_of(wires: Wires, kind: str) -> list[Row]:
+    return [row for row in wires.ladder.rows if row.kind == kind and row.lane == "llm"]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: str) -> None:
+    async with peer(in_turn(says(f"{call(name)}\n{made_up(name)}"), says("It is 11."))) as there:
+        at = bench(url=there.url, yes=True)
+        at.session.protocol = name
+        await at.ask("what is 6 + 5?")
+    wires = wires_of(at)
+    first, second = rows_of(wires, "request")
+    messages = "/messages"
+
+    whole = drawn(wires, second, *(f"{messages}/{place}" for place in _keys(wires, second)))
+    assert "put in by the tool protocol: " in whole
+    assert "lists the tools" in whole
+    assert "teaches the tool protocol" in whole
+    assert "tells the result of math.add" in whole
+    assert "tells the result" not in drawn(wires, first, *(f"{messages}/{place}" for place in _keys(wires, first)))
+
+    answered = drawn(wires, rows_of(wires, "response")[0])
+    assert 'became the call  math.add {"a": 6, "b": 5}' in answered
+    assert "made up behind the call  " in answered
+    assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
+
+
+def _keys(wires: Wires, row: Row) -> list[str]:
+    dialect = wires.dialect(row)
+    outline = dialect.outline(wires.body(row)) if dialect is not None else None
+    return [] if outline is None else [part.key for top in outline.parts for part in top.children]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_what_parts_mark_as_put_in_is_exactly_the_bytes_that_were(bench: Make, name: str) -> None:
+    async with peer(in_turn(says(call(name)), says("It is 11."))) as there:
+        at = bench(url=there.url, yes=True)
+        at.session.protocol = name
+        await at.ask('what is "6 + 5"?\n')
+    wires = wires_of(at)
+    row = rows_of(wires, "request")[1]
+    body = wires.body(row)
+    marked = [link for link in at.links() if link.span.exchange == row.exchange and link.span.side == "request"]
+    assert all(body[link.span.start - 1 : link.span.start] != b"\\" for link in marked)
+    (told,) = [link for link in marked if link.relation == "told"]
+    assert b"11" in body[told.span.start : told.span.end]
+    assert b'6 + 5\\"' not in b"".join(body[link.span.start : link.span.end] for link in marked)
