@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tui_host.chat.turn import Turn, TurnResult
     from tui_host.host.demo_model import DemoModel
     from tui_host.host.keys import Keys
+    from tui_host.host.models import Reported
     from tui_host.llm.model import ModelClient
     from tui_host.servers.guard import Guard
     from tui_host.servers.pool import Pool
@@ -60,6 +61,7 @@ class Host:
         sessions: Those that are open in this process, by id.
         model: What new sessions begin with, as configured or chosen since.
         protocol: The same of the tool protocol.
+        reported: What the providers were found to have, by name, as far as they were asked.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Host:
         self.sessions: dict[str, Session] = {}
         self.model = settings.model or DEFAULT_MODEL
         self.protocol = settings.protocol
+        self.reported: dict[str, Reported] = {}
         self._source: Source = source
         self._record = record
         self._allow_all = allow_all

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tui_host.errors import TuiHostError
 from tui_host.settings.usable import check_provider
 
 if TYPE_CHECKING:
-    from tui_host.host.host import Host
-    from tui_host.settings.schema import Provider
+    from tui_host.settings.schema import Provider, Settings
+
+
+class Asking(Protocol):
+    """The host, as far as it is needed here."""
+
+    @property
+    def settings(self) -> Settings:
+        """What is configured."""
+        ...
+
+    async def with_key(self, provider: Provider) -> Provider:
+        """A provider as it is asked; raises TuiHostError."""
+        ...
+
+    async def list_models(self, name: str) -> tuple[str, ...]:
+        """The models that a provider reports; raises TuiHostError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +46,11 @@ class Reported:
 
 
 async def reported(
-    host: Host, names: Sequence[str] = (), told: Callable[[Reported], None] | None = None
+    host: Asking,
+    names: Sequence[str] = (),
+    told: Callable[[Reported], None] | None = None,
+    *,
+    known: Collection[str] = (),
 ) -> tuple[Reported, ...]:
     """What the providers have.
 
@@ -40,6 +60,7 @@ async def reported(
             Then a provider whose models are configured is not asked, a preset without a key is left out, and so is one of
             this machine that does not answer.
         told: Heard as each has answered.
+        known: Those that need not be asked, unless by name.
 
     Returns:
         One for each, in the order of the settings.
@@ -55,13 +76,15 @@ async def reported(
 
     async with anyio.create_task_group() as group:
         for provider in _chosen(host, names):
+            if provider.name in known and provider.name not in names:
+                continue
             group.start_soon(_ask, host, provider, bool(names), take)
         if not names:
             group.start_soon(_look_around, host, take)
     return tuple(found[name] for name in host.settings.providers if name in found)
 
 
-async def _ask(host: Host, provider: Provider, is_named: bool, take: Callable[[Reported], None]) -> None:  # noqa: FBT001 - started by place
+async def _ask(host: Asking, provider: Provider, is_named: bool, take: Callable[[Reported], None]) -> None:  # noqa: FBT001 - started by place
     if not is_named and provider.preset and not await _has_key(host, provider):
         return
     if not is_named and provider.models:
@@ -75,7 +98,7 @@ async def _ask(host: Host, provider: Provider, is_named: bool, take: Callable[[R
         take(Reported(provider=provider.name, models=models))
 
 
-async def _look_around(host: Host, take: Callable[[Reported], None]) -> None:
+async def _look_around(host: Asking, take: Callable[[Reported], None]) -> None:
     from tui_host.llm.probe import local_servers
 
     for server in await local_servers():
@@ -84,7 +107,7 @@ async def _look_around(host: Host, take: Callable[[Reported], None]) -> None:
             take(Reported(provider=server.provider, models=server.models))
 
 
-def _chosen(host: Host, names: Sequence[str]) -> Iterator[Provider]:
+def _chosen(host: Asking, names: Sequence[str]) -> Iterator[Provider]:
     for name, provider in host.settings.providers.items():
         # A preset without a variable is a server on this machine, which `local_servers` looks for by its usual port.
         if name in names or (
@@ -93,7 +116,7 @@ def _chosen(host: Host, names: Sequence[str]) -> Iterator[Provider]:
             yield provider
 
 
-async def _has_key(host: Host, provider: Provider) -> bool:
+async def _has_key(host: Asking, provider: Provider) -> bool:
     """Whether a preset can be asked as things are."""
     try:
         check_provider(await host.with_key(provider), host.settings.environment)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import isfinite
 
 from tui_host.errors import JSON
 
@@ -56,6 +58,25 @@ class Options:
         )
 
 
+SETTABLE = ("temperature", "top_p", "max_tokens", "reasoning_effort", "seed")
+"""The options that a person sets for a session, one value each."""
+
+
+def option_of(name: str, text: str) -> JSON:
+    """An option's value as it was typed.
+
+    Raises:
+        ValueError: It is none; the text says what would be.
+    """
+    kind, value = _KINDS[name], text.strip()
+    read: JSON = value
+    with suppress(ValueError):
+        read = int(value) if kind == _COUNT else float(value) if kind == _NUMBER else value
+    if not _is(kind, read):
+        raise ValueError(kind)
+    return read
+
+
 def wrong_options(values: Mapping[str, JSON]) -> dict[str, str]:
     """The options whose values are of the wrong type, each with what it should be."""
     return {name: kind for name, kind in _KINDS.items() if name in values and not _is(kind, values[name])}
@@ -83,7 +104,7 @@ def _is(kind: str, value: JSON) -> bool:
     if isinstance(value, bool):
         return False
     if kind == _NUMBER:
-        return isinstance(value, int | float)
+        return isinstance(value, int) or (isinstance(value, float) and isfinite(value))
     if kind == _COUNT:
         return isinstance(value, int) and value >= 0
     if kind == _TEXTS and isinstance(value, list):

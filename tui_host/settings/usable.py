@@ -41,6 +41,19 @@ def demand_key(provider: Provider, address: str, headers: Mapping[str, str], sec
         )
 
 
+def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
+    """Whether a provider could be asked if only there were a key."""
+    try:
+        address, secret = address_of(provider, environment), credential(provider, environment)
+    except SettingsError:
+        return False
+    try:
+        demand_key(provider, address, dict.fromkeys(provider.headers, ""), secret)
+    except SettingsError:
+        return True
+    return False
+
+
 def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
     """Look at everything that a request to a provider takes out of the configuration and the environment.
 

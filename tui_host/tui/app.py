@@ -120,6 +120,7 @@ class TuiHost(App[int]):
         self._skipped = False
         self._has_chosen_theme = False
         self._is_open = self._is_looking = False
+        self._noticed = 0
         chosen = host.settings.ui.ascii
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
         self._glyphs = ASCII if chosen or (chosen is None and wide) else UNICODE
@@ -212,6 +213,8 @@ class TuiHost(App[int]):
         if self.host.pool is not None and not self._is_open:
             self._is_open = True
             self._opened()
+        elif self._noticed < len(self.host.notices):
+            self._tell_notices()
         main = self.main
         if main is not None:
             main.look()
@@ -221,11 +224,16 @@ class TuiHost(App[int]):
 
     def _opened(self) -> None:
         """The host is there: say what it has to tell, put back a draft, and look for model servers on this machine."""
-        mask = mask_of(self.host, self._glyphs)
-        for notice in self.host.notices:
-            self.notify(line(mask(notice), 300), severity="warning", markup=False, timeout=10)
+        self._tell_notices()
         if not self.session.turn:
             self.run_worker(self._look_around())
+
+    def _tell_notices(self) -> None:
+        """Say what the host has to tell, each once; some of it comes while it is at work."""
+        mask = mask_of(self.host, self._glyphs)
+        for notice in self.host.notices[self._noticed :]:
+            self.notify(line(mask(notice), 300), severity="warning", markup=False, timeout=10)
+        self._noticed = len(self.host.notices)
 
     async def _look_around(self) -> None:
         """Put back what a program that ended left unsent; ask this machine's usual ports which models they have.

@@ -240,6 +240,8 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_CHOOSING,
         Key(names="enter", shown="enter", help="take it, for this session and those to come", brief="take"),
     ),
+    "Key": (Key(names="enter", shown="enter", help="keep it in the system's keyring", brief="keep it"),),
+    "Option": (Key(names="enter", shown="enter", help="set it for this session; nothing: not set", brief="set"),),
     "Sessions": (
         Key(names="", shown="letters", help="search titles and messages", brief="search"),
         *_CHOOSING,

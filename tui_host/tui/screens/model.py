@@ -1,8 +1,7 @@
-"""The model and the tool protocol: what is configured, whose key is set, which servers of models answer on this machine."""
+"""The model and the tool protocol: what is configured, what the providers report, their keys, the options in use."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.widgets import Input
@@ -10,62 +9,21 @@ from textual.widgets import Input
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.settings.save import save_state
-from tui_host.settings.schema import PROTOCOLS, ModelRef
+from tui_host.settings.schema import ModelRef
+from tui_host.tui.screens.model_lines import Entry, Lines, lacks
 from tui_host.tui.screens.page import ChoiceScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.llm.probe import LocalServer
+    from tui_host.host.models import Reported
     from tui_host.settings.schema import Provider, Settings
 
-PROTOCOL_WORDS = {
-    "native": "tools go in the field that the provider's API has for them; nothing is added to the prompt"
-}
-_MORE = "Another provider: set its key in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, …), or write it into config.toml."
-
-
-def _origin(host: Host, provider: Provider) -> str | None:
-    """Where a provider is known from, in words; None for one that cannot be used as things are."""
-    variable = provider.key_variable
-    if provider.embedded:
-        return "embedded, needs no key"
-    if not provider.preset:
-        return "configured"
-    if variable is not None and host.settings.environment.get(variable, "").strip():
-        return f"{variable} is set"
-    return None
-
-
-def choices(host: Host) -> list[tuple[ModelRef, str]]:
-    """Every model that can be named now, and where it is known from."""
-    found: list[tuple[ModelRef, str]] = []
-    for provider in host.settings.providers.values():
-        origin = _origin(host, provider)
-        if origin is not None:
-            names = dict.fromkeys(name for name in (provider.default_model, *provider.models) if name)
-            found += [(ModelRef(provider=provider.name, model=name), origin) for name in names]
-    return found
-
-
-def nameless(host: Host) -> list[tuple[str, str]]:
-    """Providers that can be used and name no model, and where they are known from."""
-    return [
-        (provider.name, origin)
-        for provider in host.settings.providers.values()
-        if not provider.models and not provider.default_model and (origin := _origin(host, provider)) is not None
-    ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """A line with what it stands for; `provider` alone is one whose model is still to be typed."""
-
-    choice: Choice
-    model: ModelRef | None = None
-    protocol: str = ""
-    provider: str = ""
+_MORE = (
+    "Another provider: choose it, and its key is asked for; or set the key in the environment (OPENAI_API_KEY, …), "
+    "or write it into config.toml."
+)
 
 
 class ModelScreen(ChoiceScreen):
@@ -79,8 +37,7 @@ class ModelScreen(ChoiceScreen):
         super().__init__()
         self._host = host
         self._session = session
-        self._local: tuple[LocalServer, ...] = ()
-        self._listed: list[_Line] = []
+        self._listed: list[Entry] = []
 
     def on_mount(self) -> None:
         """Say what is in use, and what there is."""
@@ -89,12 +46,22 @@ class ModelScreen(ChoiceScreen):
         self._show(self._session.model)
         self.run_worker(self._look_around())
 
-    async def _look_around(self) -> None:
-        """Ask the usual ports of this machine which models they have; nobody waits for it."""
-        from tui_host.llm.probe import local_servers
+    async def _look_around(self, *names: str) -> None:
+        """Ask the providers which models they have, all or these; nobody waits for it."""
+        from tui_host.host.models import reported
 
-        self._local = await local_servers()
-        if self._local and self.is_running:
+        try:
+            await self._host.ready()
+        except TuiHostError:
+            return  # told by the app, which ends
+        known = [name for name, answer in self._host.reported.items() if answer.error is None]
+        await reported(self._host, names, self._report, known=known)
+        if self.is_running:
+            self._show()  # the keys that the keyring has are known by now
+
+    def _report(self, answer: Reported) -> None:
+        self._host.reported[answer.provider] = answer
+        if self.is_running:
             self._show()
 
     def on_input_changed(self) -> None:
@@ -102,62 +69,37 @@ class ModelScreen(ChoiceScreen):
         self._show()
 
     def _show(self, current: ModelRef | None = None) -> None:
-        words = self.typed.casefold()
-        models = [entry for entry in self._models() if words in entry.choice.words.casefold()]
+        words, lines = self.typed.casefold(), Lines(self._host, self._session, self.glyphs)
         typed = self._typed_model()
-        if typed is not None and all(entry.model != typed for entry in models):
-            models.append(_Line(choice=Choice(words=str(typed), mark=" ", note="as typed"), model=typed))
-        protocols = [entry for entry in map(self._protocol, PROTOCOLS) if words in entry.choice.words]
-        self._listed = [_heading("Model"), *models] if models else []
-        self._listed += [_heading("Tool protocol"), *protocols] if protocols else []
-        place = next((at for at, entry in enumerate(self._listed) if current and entry.model == current), None)
+        listed: list[Entry] = []
+        for heading, entries in (
+            ("Model", lines.models()),
+            ("Tool protocol", lines.protocols()),
+            ("Options", lines.options()),
+            ("Without a key", lines.keyless()),
+            ("Keys", lines.stored()),
+        ):
+            found = [entry for entry in entries if words in entry.choice.words.casefold()]
+            if heading == "Model" and typed is not None and all(entry.model != typed for entry in found):
+                found.append(Entry(choice=Choice(words=str(typed), mark=" ", note="as typed"), model=typed))
+            if found:
+                listed += [Entry(choice=Choice(words=heading, heading=True)), *found]
+        place = self._place(listed, current, is_filtered=bool(words))
+        self._listed = listed
         self.choices.show(
-            [entry.choice for entry in self._listed],
+            [entry.choice for entry in listed],
             empty="No model here is called so. Write PROVIDER/MODEL whole, with a provider that is configured.",
-            current=0 if place is None and words else place,
+            current=place,
         )
 
-    def _models(self) -> list[_Line]:
-        known = choices(self._host)
-        for server in self._local:
-            names = {ref.model for ref, _ in known if ref.provider == server.provider}
-            known += [
-                (ModelRef(provider=server.provider, model=name), "answers on this machine")
-                for name in server.models
-                if name not in names
-            ]
-        if all(ref != self._session.model for ref, _ in known):
-            known.insert(0, (self._session.model, "chosen by name"))
-        lines = [self._model(ref, origin) for ref, origin in known]
-        bare = [(name, f"{origin}; type its model's name") for name, origin in nameless(self._host)]
-        bare += [
-            (server.provider, "answers on this machine, without a model") for server in self._local if not server.models
-        ]
-        return lines + [
-            _Line(choice=Choice(words=f"{name}/", mark=" ", note=words), provider=name) for name, words in bare
-        ]
-
-    def _model(self, ref: ModelRef, origin: str) -> _Line:
-        is_used = ref == self._session.model
-        return _Line(
-            choice=Choice(
-                words=str(ref), mark=self._mark(is_used=is_used), note=origin, right=("in use",) if is_used else ()
-            ),
-            model=ref,
-        )
-
-    def _protocol(self, name: str) -> _Line:
-        is_used = name == self._session.protocol
-        words = PROTOCOL_WORDS.get(name, "")
-        return _Line(
-            choice=Choice(
-                words=name, mark=self._mark(is_used=is_used), note=words, right=("in use",) if is_used else ()
-            ),
-            protocol=name,
-        )
-
-    def _mark(self, *, is_used: bool) -> str:
-        return self.glyphs.state[0] if is_used else self.glyphs.state[1]
+    def _place(self, listed: list[Entry], current: ModelRef | None, *, is_filtered: bool) -> int | None:
+        """Where the cursor goes: on the model that is asked for, else on what it was on, else on the first line."""
+        if current is not None:
+            return next((at for at, entry in enumerate(listed) if entry.model == current), None)
+        cursor = self.choices.cursor
+        chosen = self._listed[cursor].choice.words if cursor is not None and cursor < len(self._listed) else ""
+        same = next((at for at, entry in enumerate(listed) if entry.choice.words == chosen), None)
+        return 0 if is_filtered and (same is None or len(listed) != len(self._listed)) else same
 
     def _typed_model(self) -> ModelRef | None:
         """What is typed, where it names a provider that is configured, and a model."""
@@ -182,15 +124,60 @@ class ModelScreen(ChoiceScreen):
             return
         entry = self._listed[number]
         if entry.provider:
-            field = self.query_one(Input)
-            field.value = f"{entry.provider}/"
-            field.cursor_position = len(field.value)
+            self._write(f"{entry.provider}/")
         elif entry.model is not None:
-            self._session.model = self._host.model = entry.model
-            self._remember("model", str(entry.model))
+            self._take_model(entry.model)
         elif entry.protocol:
             self._session.protocol = self._host.protocol = entry.protocol
             self._remember("protocol", entry.protocol)
+        elif entry.option:
+            self._ask_option(entry.option)
+        elif entry.keyless:
+            self._ask_key(self._host.settings.providers[entry.keyless], None)
+        elif entry.forget:
+            self.run_worker(self._forget(self._host.settings.providers[entry.forget]))
+
+    def _write(self, text: str) -> None:
+        field = self.query_one(Input)
+        field.value = text
+        field.cursor_position = len(text)
+
+    def _take_model(self, model: ModelRef) -> None:
+        provider = self._host.settings.providers.get(model.provider)
+        if provider is not None and lacks(self._host, provider):
+            self._ask_key(provider, model)
+            return
+        self._session.model = self._host.model = model
+        self._remember("model", str(model))
+
+    def _ask_key(self, provider: Provider, then: ModelRef | None) -> None:
+        """Ask for a key; once it is kept, take the model that was chosen, or show what the provider has."""
+        from tui_host.tui.screens.key import KeyScreen
+
+        def stored() -> None:
+            if then is not None:
+                self._take_model(then)
+                return
+            self._write(f"{provider.name}/")
+            self.run_worker(self._look_around(provider.name))
+
+        self.app.push_screen(KeyScreen(self._host, provider, stored))  # pyright: ignore[reportUnknownMemberType]
+
+    def _ask_option(self, name: str) -> None:
+        from tui_host.tui.screens.option import OptionScreen
+
+        provider = self._host.settings.providers.get(self._session.model.provider)
+        self.app.push_screen(OptionScreen(self._session, provider, name, self._show))  # pyright: ignore[reportUnknownMemberType]
+
+    async def _forget(self, provider: Provider) -> None:
+        try:
+            await self._host.keys.forget(provider)
+        except TuiHostError as error:
+            self.notify(line(f"not forgotten: {error}", 300), severity="error", markup=False)
+            return
+        self._host.reported.pop(provider.name, None)
+        self.notify(f"the key of {provider.name} is forgotten", markup=False)
+        self._show()
 
     def _remember(self, name: str, value: str) -> None:
         if self._session.turn:
@@ -209,7 +196,3 @@ def _fixed(settings: Settings) -> str:
     if not names or settings.config_file is None:
         return ""
     return f"{line(settings.config_file.name, 40)} sets {names}: another choice holds until the program ends.\n"
-
-
-def _heading(words: str) -> _Line:
-    return _Line(choice=Choice(words=words, heading=True))

@@ -1,0 +1,149 @@
+"""The lines of the model screen: what is configured, what the providers report, whose key is missing, which options are in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_host.settings.options import SETTABLE
+from tui_host.settings.schema import PROTOCOLS, ModelRef
+from tui_host.settings.usable import lacks_key
+from tui_host.tui.masks import mask_of
+from tui_host.tui.screens.option import value_of
+from tui_host.tui.widgets.choices import Choice
+
+if TYPE_CHECKING:
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+    from tui_host.settings.schema import Provider
+    from tui_host.tui.glyphs import Glyphs
+
+PROTOCOL_WORDS = {
+    "native": "tools go in the field that the provider's API has for them; nothing is added to the prompt"
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A line with what it stands for: one of these, or a heading.
+
+    Attributes:
+        model: A model to take.
+        protocol: A tool protocol to take.
+        provider: One whose model is still to be typed.
+        keyless: A provider whose key is to be asked for.
+        forget: A provider whose key the keyring is to forget.
+        option: An option to set.
+    """
+
+    choice: Choice
+    model: ModelRef | None = None
+    protocol: str = ""
+    provider: str = ""
+    keyless: str = ""
+    forget: str = ""
+    option: str = ""
+
+
+def lacks(host: Host, provider: Provider) -> bool:
+    """Whether a provider's key is missing, as far as the keyring was asked."""
+    return provider.name not in host.keys.stored and lacks_key(provider, host.settings.environment)
+
+
+def _origin(host: Host, provider: Provider) -> str | None:
+    """Where a provider is known from, in words; None for one that cannot be used as things are."""
+    variable, environment = provider.key_variable, host.settings.environment
+    if provider.embedded:
+        return "embedded, needs no key"
+    if provider.name in host.keys.stored:
+        return "its key is in the keyring"
+    if not provider.preset:
+        return "configured"
+    if variable is not None and environment.get(variable, "").strip():
+        return f"{variable} is set"
+    answer = host.reported.get(provider.name)
+    return "answers on this machine" if variable is None and answer is not None and answer.error is None else None
+
+
+class Lines:
+    """Makes the lines, of what is known now."""
+
+    def __init__(self, host: Host, session: Session, glyphs: Glyphs) -> None:
+        self._host = host
+        self._session = session
+        self._glyphs = glyphs
+        self._mask = mask_of(host, glyphs)
+
+    def models(self) -> list[Entry]:
+        """Every model that can be named now, and the providers that name none."""
+        found: dict[ModelRef, str] = {}
+        bare: list[Entry] = []
+        for provider in self._host.settings.providers.values():
+            origin = _origin(self._host, provider)
+            if origin is None:
+                continue
+            answer = self._host.reported.get(provider.name)
+            told = answer.models if answer is not None else ()
+            names = dict.fromkeys(name for name in (provider.default_model, *provider.models, *told) if name)
+            found |= {ModelRef(provider=provider.name, model=name): origin for name in names}
+            if lacks(self._host, provider):
+                continue  # it has a line of its own, which asks for the key
+            if answer is not None and answer.error is not None:
+                bare.append(self._bare(provider, self._mask(f"cannot be asked: {answer.error.what}")))
+            elif not names:
+                bare.append(self._bare(provider, f"{origin}; type its model's name"))
+        if self._session.model not in found:
+            found = {self._session.model: "chosen by name"} | found
+        return [self._model(ref, origin) for ref, origin in found.items()] + bare
+
+    def _bare(self, provider: Provider, words: str) -> Entry:
+        return Entry(choice=Choice(words=f"{provider.name}/", mark=" ", note=words), provider=provider.name)
+
+    def _model(self, ref: ModelRef, origin: str) -> Entry:
+        return Entry(choice=self._used(str(ref), origin, is_used=ref == self._session.model), model=ref)
+
+    def protocols(self) -> list[Entry]:
+        """The tool protocols."""
+        return [
+            Entry(
+                choice=self._used(name, PROTOCOL_WORDS.get(name, ""), is_used=name == self._session.protocol),
+                protocol=name,
+            )
+            for name in PROTOCOLS
+        ]
+
+    def _used(self, words: str, note: str, *, is_used: bool) -> Choice:
+        mark = self._glyphs.state[0] if is_used else self._glyphs.state[1]
+        return Choice(words=words, mark=mark, note=note, right=("in use",) if is_used else ())
+
+    def options(self) -> list[Entry]:
+        """The options of the session's model, and what each is now."""
+        provider = self._host.settings.providers.get(self._session.model.provider)
+        entries: list[Entry] = []
+        for name in SETTABLE:
+            own = value_of(self._session.options, name)
+            below = None if provider is None else value_of(provider.options, name)
+            if own is not None:
+                note, value = "for this session", str(own)
+            elif below is not None:
+                note, value = "as configured", str(below)
+            else:
+                note, value = "not sent: the provider's own default", ""
+            right = (self._mask(value)[:24],) if value else ()
+            mark = self._glyphs.state[0] if value else self._glyphs.state[1]
+            entries.append(Entry(choice=Choice(words=name, mark=mark, note=note, right=right), option=name))
+        return entries
+
+    def keyless(self) -> Iterator[Entry]:
+        """The presets that could be used, if only there were a key."""
+        for provider in self._host.settings.providers.values():
+            if lacks(self._host, provider):
+                note = f"{provider.label}: {provider.key_variable} is not set; enter asks for the key"
+                yield Entry(choice=Choice(words=f"{provider.name}/", mark=" ", note=note), keyless=provider.name)
+
+    def stored(self) -> Iterator[Entry]:
+        """The keys that can be forgotten."""
+        for name in sorted(self._host.keys.stored):
+            choice = Choice(words=f"forget the key of {name}", mark=" ", note="in the system's keyring")
+            yield Entry(choice=choice, forget=name)
