@@ -288,6 +288,20 @@ def test_images_of_a_question_are_counted_and_not_looked_at(question: str, said:
     assert said in answer(Conversation(messages=(UserSaid(text=question, images=1),))).text
 
 
+@pytest.mark.parametrize("is_one_message", [True, False])
+def test_a_correction_that_has_no_call_to_answer_is_heeded(is_one_message: bool) -> None:  # noqa: FBT001
+    question, correction = (
+        'malformed call math.add {"a":1,"b":2}',
+        "Your call could not be read: no JSON. Nothing was run.",
+    )
+    said = (f"{question}\n\n{correction}",) if is_one_message else (question, correction)
+    messages = tuple(UserSaid(text=text) for text in said)
+    plan = answer(Conversation(messages=messages, tools=TOOLS))
+    assert [call.arguments for call in plan.calls] == ['{"a":1,"b":2}']
+    first = answer(Conversation(messages=(UserSaid(text=question),), tools=TOOLS))
+    assert [call.arguments for call in first.calls] == ['{"a":1,"b":2,}']
+
+
 def test_images_of_a_result_are_counted() -> None:
     messages = (
         UserSaid(text="call img.draw"),

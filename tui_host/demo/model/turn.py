@@ -30,6 +30,8 @@ _STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNOR
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
 """What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
+_CORRECTED = re.compile(r"\bnothing was run\b|没有运行|未运行", re.IGNORECASE)
+_CORRECTION = re.compile(r"\s*(?:your (?:call|answer)\b|你的调用)", re.IGNORECASE)
 _REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -73,6 +75,7 @@ class Turn:
         rounds: The calls of each assistant message since, with their results, in order.
         tools: What was offered.
         images: How many images came with the question.
+        is_corrected: Whether the host said since that a call was wrong and nothing was run, where it had no call to say it of.
     """
 
     question: str
@@ -80,6 +83,7 @@ class Turn:
     rounds: tuple[tuple[DoneCall, ...], ...]
     tools: Toolbox
     images: int = 0
+    is_corrected: bool = False
 
     @property
     def head(self) -> str:
@@ -116,7 +120,17 @@ def turn_of(conversation: Conversation) -> Turn:
     )
     text = question.strip()
     tools = Toolbox(conversation.tools)
-    return Turn(question=text, language=language_of(text[:_HEAD]), rounds=rounds, tools=tools, images=images)
+    return Turn(
+        question=text,
+        language=language_of(text[:_HEAD]),
+        rounds=rounds,
+        tools=tools,
+        images=images,
+        is_corrected=any(
+            isinstance(message, UserSaid) and _CORRECTED.search(message.text)
+            for message in conversation.messages[start:]
+        ),
+    )
 
 
 def _done(call: Call, told: ToolSaid) -> DoneCall:
@@ -133,6 +147,10 @@ def _question(conversation: Conversation) -> tuple[int, str, int]:
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
         if not isinstance(message, UserSaid):
+            continue
+        # What a host says of a call that its API has no place for stands alone, or in the same message.
+        has_more = any(isinstance(earlier, UserSaid) for earlier in messages[:position])
+        if has_more and _CORRECTED.search(message.text[:_HEAD]) and _CORRECTION.match(message.text):
             continue
         # Images of a tool's result come as a user message after it, since a tool message cannot hold them.
         if message.images and position and isinstance(messages[position - 1], ToolSaid):

@@ -63,7 +63,7 @@ def malformed_call(turn: Turn) -> Plan | None:
 def _until_mended(turn: Turn, end: int) -> Plan | None:
     """The same call in its right form once the wrong one was refused, then its result; None before that."""
     if not turn.rounds:
-        return None
+        return _call(turn, end) if turn.is_corrected else None
     if len(turn.rounds) == 1 and all(one.fate == "failed" for one in turn.done):
         return _call(replace(turn, rounds=()), end)
     return turn.answer("\n\n".join(what_went_wrong(turn, one) for one in turn.rounds[-1]))
