@@ -292,7 +292,7 @@ def test_images_of_a_question_are_counted_and_not_looked_at(question: str, said:
 def test_a_correction_that_has_no_call_to_answer_is_heeded(is_one_message: bool) -> None:  # noqa: FBT001
     question, correction = (
         'malformed call math.add {"a":1,"b":2}',
-        "Your call could not be read: no JSON. Nothing was run.",
+        "Your call could not be read: no JSON. Nothing of it was run.",
     )
     said = (f"{question}\n\n{correction}",) if is_one_message else (question, correction)
     messages = tuple(UserSaid(text=text) for text in said)

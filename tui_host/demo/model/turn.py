@@ -30,7 +30,7 @@ _STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNOR
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
 """What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
-_CORRECTED = re.compile(r"\bnothing was run\b|没有运行|未运行", re.IGNORECASE)
+_CORRECTED = re.compile(r"\bnothing (?:\w+ ){0,3}was run\b|没有运行|未运行", re.IGNORECASE)
 _CORRECTION = re.compile(r"\s*(?:your (?:call|answer)\b|你的调用)", re.IGNORECASE)
 _REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECASE | re.DOTALL)
 

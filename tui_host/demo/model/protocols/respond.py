@@ -26,7 +26,7 @@ _MARKS: tuple[tuple[re.Pattern[str], Grammar], ...] = (
     (re.compile(r"\{\s*\"tool\"\s*:"), Objects("tool", "arguments")),
 )
 _CORRECTED = re.compile(
-    r"\b(?:nothing was run|was not (?:run|executed)|not executed|unknown (?:tool|server)|no (?:such )?(?:tool|server)|invalid"
+    r"\b(?:nothing (?:\w+ ){0,3}was run|was not (?:run|executed)|not executed|unknown (?:tool|server)|no (?:such )?(?:tool|server)|invalid"
     r"|malformed|missing|retry|try again|did not use)\b|没有运行|未运行|未执行|没有执行",
     re.IGNORECASE,
 )
