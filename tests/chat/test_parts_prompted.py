@@ -10,6 +10,7 @@ from tests.llm.peer import peer
 from tests.llm.protocols.answers import PLAIN, call, made_up
 from tests.tui.inspector_wires import Wires
 from tui_host.capture.rows import Row
+from tui_host.tui.widgets.ladder_describe import describe
 from tui_host.tui.widgets.making import made
 from tui_host.tui.widgets.parts import parts_page
 
@@ -53,6 +54,7 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     answered = drawn(wires, rows_of(wires, "response")[0])
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered
     assert "made up behind the call  " in answered
+    assert made(describe(wires, rows_of(wires, "response")[0])).startswith('asks math.add {"a": 6')
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
 
 

@@ -39,4 +39,5 @@ def describe(source: InspectorSource, row: Row) -> Steps[str]:
         yield f"{start:,} of {len(body.data):,} bytes"
     if row.state != "open":
         words.finish()
-    return words.words
+    # A tool protocol of plain text reads calls out of what is text to the dialect: the links know of them.
+    return words.words if not row.words.startswith("asks ") or "asks " in words.words else row.words

@@ -1,0 +1,150 @@
+"""The conversation in words: prompts, history, results, and the places of what was put in and told."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, asked, call, protocol, read, speaking, text_of
+from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.protocols import PROTOCOLS
+from tui_host.llm.protocols.plain import INSTRUCTIONS
+from tui_host.llm.protocols.plain import TOOLS as LIST
+from tui_host.settings.paths import shipped
+
+protocols = pytest.mark.parametrize("name", PLAIN)
+
+
+def user(text: str, **more: object) -> Message:
+    return Message(role="user", parts=(Text(text=text),), **more)  # pyright: ignore[reportArgumentType] - shorthand
+
+
+def history(*results: str, written: str = "") -> list[Message]:
+    """A question, an answer with a call for each result, and the results."""
+    calls = tuple(
+        ToolCall(id=str(number), wire_id="", name="math__add", arguments=SUM, written=written)
+        for number, _ in enumerate(results)
+    )
+    told = tuple(
+        ToolResult(call=each, content=(Text(text=text),), is_error=text.startswith("Error"))
+        for each, text in zip(calls, results, strict=True)
+    )
+    return [
+        Message(role="system", parts=(Text(text="Be brief."),)),
+        user("what is 6 + 5?"),
+        Message(role="assistant", parts=(Thinking(text="hm"), Text(text="Let me see.\n"), *calls), stop="tools"),
+        Message(role="tool", parts=told),
+    ]
+
+
+def test_every_protocol_but_native_has_a_shipped_prompt_with_both_places() -> None:
+    assert set(PLAIN) == set(PROTOCOLS) - {"native"}
+    for name in PLAIN:
+        template = shipped(f"protocols/{name}.md").read_text(encoding="utf-8")
+        assert (template.count(LIST), template.count(INSTRUCTIONS)) == (1, 1)
+        assert call(name).partition("math__add")[0].split("\n")[0][:8] in template, "it shows a call as it is read"
+
+
+@protocols
+def test_the_prompt_lists_every_tool_and_ends_with_the_persons_own(name: str) -> None:
+    prepared = speaking(name).prepare(history("11"), TOOLS)
+    system = text_of(prepared.messages[0])
+    assert prepared.tools == ()
+    assert all(tool.tool in system and tool.description in system for tool in TOOLS)
+    assert system.endswith("Be brief.")
+    assert [message.role for message in prepared.messages] == ["system", "user", "assistant", "user"]
+
+
+@protocols
+@given(results=st.lists(st.text(max_size=20), min_size=1, max_size=3))
+def test_places_slice_to_exactly_what_they_say(name: str, results: list[str]) -> None:
+    prepared = speaking(name).prepare([*history(*results), user("and?")], TOOLS)
+    texts = [text_of(message) for message in prepared.messages]
+    told = [texts[each.message][each.start : each.end] for each in prepared.told]
+    assert [each.call for each in prepared.told] == [str(number) for number, _ in enumerate(results)]
+    for piece, result in zip(told, results, strict=True):
+        assert result in piece or name == "hermes"  # which tells it as a JSON string
+    put_in = sorted((each.message, each.start, each.end) for each in (*prepared.injected, *prepared.told))
+    for (message, _, end), (other, start, _) in itertools.pairwise(put_in):
+        assert message != other or end <= start, "nothing is in two places"
+    bare = list(texts)
+    for message, start, end in reversed(put_in):
+        bare[message] = bare[message][:start] + bare[message][end:]
+    assert bare[0] == "Be brief."
+    assert bare[1].strip() == "what is 6 + 5?"
+    assert bare[3].strip() == "and?"
+
+
+@protocols
+def test_what_the_host_says_is_put_in(name: str) -> None:
+    prepared = speaking(name).prepare([user("hi"), user("a correction", source="host")], TOOLS)
+    found = [text_of(prepared.messages[each.message])[each.start : each.end] for each in prepared.injected]
+    assert "a correction" in found
+    assert [message.role for message in prepared.messages] == ["system", "user"], "neighbours of one role are one"
+
+
+@protocols
+def test_the_models_own_words_go_back_as_they_were(name: str) -> None:
+    answer = f"Let me see.\n{call(name)}"
+    message = read(name, answer).message
+    assert message is not None
+    prepared = speaking(name).prepare([user("?"), message], TOOLS)
+    assert text_of(prepared.messages[2]) == answer
+
+
+@protocols
+def test_a_call_of_another_protocol_is_put_into_this_ones_grammar(name: str) -> None:
+    prepared = speaking(name).prepare(history("11"), TOOLS)
+    said = text_of(prepared.messages[2])
+    assert said.startswith("Let me see.\n")
+    assert read(name, said).calls == [("math__add", SUM)]
+
+
+@protocols
+@pytest.mark.parametrize("before", PLAIN)
+def test_a_session_may_change_its_protocol_in_the_middle(name: str, before: str) -> None:
+    first = read(before, f"Let me see.\n{call(before)}").message
+    assert first is not None
+    (called,) = [part for part in first.parts if isinstance(part, ToolCall)]
+    result = ToolResult(call=called, content=(Text(text="11"),))
+    prepared = speaking(name).prepare([user("?"), first, *protocol(before).results([result], turn=1)], TOOLS)
+    assert call(before) in text_of(prepared.messages[2])
+    (told,) = prepared.told
+    assert "11" in text_of(prepared.messages[told.message])[told.start : told.end]
+
+
+@protocols
+def test_a_call_without_a_result_is_told_to_have_none(name: str) -> None:
+    prepared = speaking(name).prepare(history("11")[:-1], TOOLS)
+    (told,) = prepared.told
+    assert "No result" in text_of(prepared.messages[told.message])[told.start : told.end]
+
+
+@protocols
+def test_images_stand_behind_the_words_that_name_them(name: str) -> None:
+    result = ToolResult(call=asked("math__add"), content=(Text(text="see"), Image(media_type="image/png", data="AA==")))
+    prepared = speaking(name).prepare([*history("11")[:2], _asks(result), Message(role="tool", parts=(result,))], TOOLS)
+    last = prepared.messages[-1]
+    assert "[image: image/png]" in text_of(last)
+    assert [type(part) for part in last.parts] == [Text, Image]
+
+
+def _asks(result: ToolResult) -> Message:
+    return Message(role="assistant", parts=(result.call,))
+
+
+@protocols
+def test_a_result_in_the_protocols_own_grammar_is_data(name: str) -> None:
+    prepared = speaking(name).prepare(history(call(name)), TOOLS)
+    assert [message.role for message in prepared.messages] == ["system", "user", "assistant", "user"]
+    assert len(prepared.told) == 1
+
+
+@protocols
+def test_a_correction_names_the_tool_and_shows_its_schema(name: str) -> None:
+    said = speaking(name).correction(["math__add: the arguments are not JSON"], TOOLS)
+    assert '"required"' in said
+    assert call(name)[:8] in said
