@@ -37,7 +37,7 @@ def demand_key(provider: Provider, address: str, headers: Mapping[str, str], sec
         raise SettingsError(
             f"{provider.key_variable} is not set",
             f"providers.{provider.name}",
-            f"set the environment variable {provider.key_variable} and start again",
+            f"set the environment variable {provider.key_variable} and start again, or choose a model with f4, which asks for the key",
         )
 
 

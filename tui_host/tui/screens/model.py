@@ -145,10 +145,23 @@ class ModelScreen(ChoiceScreen):
     def _take_model(self, model: ModelRef) -> None:
         provider = self._host.settings.providers.get(model.provider)
         if provider is not None and lacks(self._host, provider):
-            self._ask_key(provider, model)
+            self.run_worker(self._find_key(provider, model), exclusive=True)
             return
         self._session.model = self._host.model = model
         self._remember("model", str(model))
+
+    async def _find_key(self, provider: Provider, then: ModelRef) -> None:
+        """Take the model if the keyring has the key after all, which nobody may have asked it yet; else ask for the key."""
+        try:
+            await self._host.with_key(provider)
+        except TuiHostError as error:
+            self.notify(line(str(error), 300), severity="warning", markup=False)
+        if not self.is_current:
+            return  # closed meanwhile
+        if lacks(self._host, provider):
+            self._ask_key(provider, then)
+        else:
+            self._take_model(then)
 
     def _ask_key(self, provider: Provider, then: ModelRef | None) -> None:
         """Ask for a key; once it is kept, take the model that was chosen, or show what the provider has."""

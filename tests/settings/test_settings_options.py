@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from tui_host.errors import JSON
+from tui_host.settings.options import SETTABLE, Options, option_of, wrong_options
+from tui_host.tui.screens.option import WORDS, value_of, with_value
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "value"),
+    [
+        ("temperature", " 0.25 ", 0.25),
+        ("temperature", "1", 1.0),
+        ("max_tokens", "4096", 4096),
+        ("reasoning_effort", "high", "high"),
+        ("seed", "7", 7),
+    ],
+)
+def test_an_option_is_read_as_it_is_typed(name: str, typed: str, value: JSON) -> None:
+    assert option_of(name, typed) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "told"),
+    [
+        ("temperature", "warm", "a number"),
+        ("temperature", "nan", "a number"),
+        ("top_p", "inf", "a number"),
+        ("max_tokens", "1.5", "a whole number"),
+        ("max_tokens", "-1", "a whole number"),
+        ("reasoning_effort", " ", "a text"),
+    ],
+)
+def test_what_is_no_value_is_told(name: str, typed: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        option_of(name, typed)
+
+
+def test_what_no_request_can_say_is_a_mistake_in_a_file_too() -> None:
+    assert wrong_options({"temperature": float("inf"), "top_p": 1}) == {"temperature": "a number"}
+
+
+def test_an_option_is_set_and_taken_away_and_all_others_stay() -> None:
+    options = Options(temperature=0.5, top_p=0.9, stop=("END",), others={"k": 1})
+
+    changed = with_value(options, "temperature", 0)
+
+    assert (changed.temperature, changed.top_p, changed.stop, changed.others) == (0, 0.9, ("END",), {"k": 1})
+    without = with_value(changed, "temperature", None)
+    assert without == Options(top_p=0.9, stop=("END",), others={"k": 1})
+    assert tuple(WORDS) == SETTABLE
+    assert [value_of(without, name) for name in SETTABLE] == [None, 0.9, None, None, None]
