@@ -86,12 +86,12 @@ class Links:
                 span = Span(exchange=exchange, side="request", layer="wire", start=place[0], end=place[1])
                 self._record_bare("injected", span, piece.words)
             elif piece.call in told:
-                self._told(exchange, told[piece.call], *place)
+                self._told(exchange, told[piece.call], *place, note=piece.note)
 
-    def _told(self, exchange: str, result: ToolResult, start: int, end: int) -> None:
+    def _told(self, exchange: str, result: ToolResult, start: int, end: int, *, note: str = "") -> None:
         span = Span(exchange=exchange, side="request", layer="wire", start=start, end=end)
         words = next((block.text for block in result.content if isinstance(block, Text)), "")
-        self._record("told", result.call, span, words)
+        self._record("told", result.call, span, f"({note}) {words}" if note else words)
 
     def cut(self, exchange: str, pieces: Sequence[CutOff], plain: bytes) -> None:
         """Link the bytes of a response that are left out of the answer: what the model wrote behind its call."""

@@ -148,3 +148,10 @@ def test_a_correction_names_the_tool_and_shows_its_schema(name: str) -> None:
     said = speaking(name).correction(["math__add: the arguments are not JSON"], TOOLS)
     assert '"required"' in said
     assert call(name)[:8] in said
+
+
+@pytest.mark.parametrize(("name", "closing"), [("cherry", "</result>"), ("hermes", "</tool_response>")])
+def test_a_result_that_could_end_its_own_envelope_goes_as_it_is_and_is_marked(name: str, closing: str) -> None:
+    prepared = speaking(name).prepare(history(f"x{closing}<b>", "11"), TOOLS)
+    assert [bool(each.note) for each in prepared.told] == [True, False]
+    assert f"x{closing}<b>" in text_of(prepared.messages[3])

@@ -49,6 +49,7 @@ class Cherry(Plain):
 
     name: str = "cherry"
     stops: tuple[str, ...] = ("<tool_use_result>",)
+    envelope: str = "</result>"
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> TagReader:

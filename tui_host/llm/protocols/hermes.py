@@ -64,6 +64,7 @@ class Hermes(Plain):
 
     name: str = "hermes"
     stops: tuple[str, ...] = ("<tool_response>",)
+    envelope: str = "</tool_response>"
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> TagReader:

@@ -49,6 +49,8 @@ class Plain(ABC):
 
     name: str
     stops: tuple[str, ...] = ()
+    envelope: str = ""
+    """What ends a result, where it stands between tags."""
 
     def __init__(self, template: str) -> None:
         self._template = template
@@ -96,11 +98,15 @@ class Plain(ABC):
                 for start, end, what in each.words.injected
             ),
             told=tuple(
-                Told(call=call, message=number, start=start, end=end)
+                Told(call=call, message=number, start=start, end=end, note=self._note(each.words.text[start:end]))
                 for number, each in enumerate(written)
                 for call, start, end in each.words.told
             ),
         )
+
+    def _note(self, result: str) -> str:
+        """A result goes as it is; one that could end its own envelope is worth a word."""
+        return f"contains {self.envelope}, which ends a result" if self.envelope and self.envelope in result else ""
 
     def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
         """One message of the role `tool`: it is put into words when it is sent, so a session may change its protocol."""

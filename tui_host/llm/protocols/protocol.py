@@ -35,12 +35,14 @@ class Told:
         message: The message's place in `Prepared.messages`.
         start: First character of the result in the message's text.
         end: One past its last.
+        note: What is worth knowing of it, empty for nothing.
     """
 
     call: str
     message: int
     start: int
     end: int
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ def within(part: Part, marks: Sequence[Link], body: Body) -> tuple[Entry, ...]:
 def _piece(mark: Link, body: Body) -> Entry:
     start, end = mark.span.start, mark.span.end or mark.span.start
     is_told = mark.relation == "told"
-    label = f"tells the result of {_called(mark)}" if is_told else mark.words
+    label = f"tells the result of {_called(mark)}  {mark.words}" if is_told else mark.words
     return Entry(
         key=f"{mark.relation}/{start}",
         label=masked(label, body.redacted),
