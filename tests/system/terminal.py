@@ -164,6 +164,7 @@ def environment_of(home: Path, **more: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
         "TEXTUAL_ANIMATIONS": "none",
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         "PYTHONPATH": str(ROOT),
         **more,
     }
