@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from threading import Thread
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Provider
 
 _T = TypeVar("_T")
+_HOLDS_SECONDS = 30.0
+"""How long a failure of the keyring stands for all keys: a person who leaves it locked is not asked for each provider anew."""
 
 
 class Keys:
@@ -32,6 +35,9 @@ class Keys:
         self._learned = learned
         self._notices = notices
         self._known: dict[str, str | None] = {}
+        self._one_at_a_time = asyncio.Lock()
+        self._failure: SettingsError | None = None
+        self._failed_at = 0.0
 
     @property
     def stored(self) -> frozenset[str]:
@@ -48,7 +54,7 @@ class Keys:
             return provider
         if provider.name not in self._known:
             try:
-                self._learn(provider, await in_thread(lambda: system_keyring.stored_key(provider.name)))
+                await self._look(provider)
             except SettingsError as error:
                 if provider.key_variable is not None and credential(provider, self._environment) is None:
                     raise ModelError(error.what, error.where, error.remedy) from error
@@ -58,6 +64,20 @@ class Keys:
                 return provider
         key = self._known[provider.name]
         return provider if key is None else system_keyring.with_key(provider, key)
+
+    async def _look(self, provider: Provider) -> None:
+        """Ask the keyring for a provider's key; raises SettingsError."""
+        async with self._one_at_a_time:
+            if provider.name in self._known:
+                return
+            if self._failure is not None and time.monotonic() - self._failed_at < _HOLDS_SECONDS:
+                raise SettingsError(self._failure.what, f"providers.{provider.name}.api_key", self._failure.remedy)
+            try:
+                self._learn(provider, await in_thread(lambda: system_keyring.stored_key(provider.name)))
+            except SettingsError as error:
+                self._failure, self._failed_at = error, time.monotonic()
+                raise
+            self._failure = None
 
     async def store(self, provider: Provider, key: str) -> str:
         """Keep a key; returns what the keyring is called.
