@@ -103,10 +103,8 @@ def test_a_tag_in_prose(name: str) -> None:
     assert found.text == answer.replace("\n", " ")
 
 
-@protocols
+@pytest.mark.parametrize("name", [name for name in PLAIN if name != "react"])
 def test_a_call_as_an_example_in_a_fence(name: str) -> None:
-    if name == "react":
-        pytest.skip("its labels are lines, and its examples stand in no fence")
     answer = f"So:\n```text\nan example:\n{call(name)}\nand more\n```\nThat is all."
     found = read_all_ways(name, answer)
     assert (found.calls, found.malformed, found.text) == ([], [], answer)
