@@ -26,7 +26,7 @@ from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 from tui_host.tui.run import around
-from tui_host.tui.widgets.approval import Approval
+from tui_host.tui.widgets.approval.panel import Approval
 
 FOLDER = Path(__file__).parent
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")

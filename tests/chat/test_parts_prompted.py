@@ -9,10 +9,10 @@ from tests.chat.conftest import Make
 from tests.llm.peer import peer
 from tests.llm.protocols.answers import PLAIN, call, made_up
 from tests.tui.inspector_wires import Wires
-from tui_host.capture.rows import Row
-from tui_host.tui.widgets.ladder_describe import describe
-from tui_host.tui.widgets.making import made
-from tui_host.tui.widgets.parts import parts_page
+from tui_host.capture.ladder.row import Row
+from tui_host.tui.widgets.ladder.describe import describe
+from tui_host.tui.widgets.pages.making import made
+from tui_host.tui.widgets.pages.parts import parts_page
 
 
 def wires_of(at: Bench) -> Wires:

@@ -23,11 +23,11 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.approval import Approval
-from tui_host.tui.widgets.approval_edit import editable, misfits, read_edit
-from tui_host.tui.widgets.approval_field import Field
-from tui_host.tui.widgets.approval_quiet import Quiet
-from tui_host.tui.widgets.approval_words import call_row, description_of, hints_of
+from tui_host.tui.widgets.approval.edit import editable, misfits, read_edit
+from tui_host.tui.widgets.approval.field import Field
+from tui_host.tui.widgets.approval.panel import Approval
+from tui_host.tui.widgets.approval.quiet import Quiet
+from tui_host.tui.widgets.approval.words import call_row, description_of, hints_of
 
 SCHEMA: JSON = {
     "type": "object",

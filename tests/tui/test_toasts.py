@@ -8,7 +8,7 @@ import pytest
 from textual.widgets._toast import Toast
 
 from tests.tui.still import still
-from tui_host.tui.widgets.prompt import Prompt
+from tui_host.tui.widgets.prompt.field import Prompt
 
 LONG = "math.multiply runs unasked in this session from now on. /revoke takes it back."
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store_writer import Slot
+from tui_host.capture.store.writer import Slot
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
-    from tui_host.capture.store import CaptureKind, Store
+    from tui_host.capture.store.store import CaptureKind, Store
 
 OVERHEAD = 700
 """Bytes that a record takes in memory besides its data, roughly."""

@@ -84,6 +84,6 @@ def pausing(app: App[int], loop: PausableLoop, guard: Guard) -> Generator[None]:
 def _resume(app: App[int], seconds: float) -> None:
     app.screen.refresh(layout=True)
     if seconds >= TOLD_SECONDS:
-        from tui_host.tui.widgets.transcript_words import duration
+        from tui_host.tui.widgets.transcript.words import duration
 
         app.notify(f"paused for {duration(seconds)}; no deadline passed meanwhile", markup=False)

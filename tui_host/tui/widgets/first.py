@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
-from tui_host.tui.widgets.ladder_header import LadderHeader
+from tui_host.tui.widgets.ladder.header import LadderHeader
 
 if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs

@@ -1,0 +1,389 @@
+"""The one thread that writes to the database: it takes all that waits and commits it at once.
+
+What cannot be written now stays in memory, in order, and is tried again every few seconds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeAlias, TypeVar
+
+from tui_host.capture.record import Draft, Record
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store.deletion import give_pages_back
+from tui_host.capture.store.rows import RecordTable, Row
+from tui_host.errors import StoreError
+
+BATCH = 1024
+AT_ONCE = 4 << 20
+"""Bytes in which secrets are looked for at once, at most: they are copied for it."""
+RESTARTS = 1
+T = TypeVar("T")
+
+
+class Owner(Protocol):
+    """Who is told what became of its records; called in the writer's thread."""
+
+    def settled(self, seq: int, fault: str) -> None:
+        """Records up to this number are kept, or wait in memory for the reason given."""
+        ...
+
+    def refused(self) -> None:
+        """One record can never be kept."""
+        ...
+
+
+class Slot:
+    """A record on its way to the database; whoever runs short of memory may put a smaller draft in its place.
+
+    Attributes:
+        draft: As it is now; nobody may look at it before `finish`.
+        owner: Who is told what became of it.
+        size: Bytes that it took in memory when it was made.
+        redactor: What takes the secrets out; None once they are.
+    """
+
+    __slots__ = ("capture", "draft", "mono_ns", "owner", "redactor", "seq", "size", "time_ns")
+
+    def __init__(  # noqa: PLR0913, PLR0917 - made for each record: a value to hold some of these would cost as much again
+        self,
+        capture: str,
+        seq: int,
+        time_ns: int,
+        mono_ns: int,
+        draft: Draft,
+        owner: Owner,
+        redactor: Redactor | None = None,
+        size: int = 0,
+    ) -> None:
+        self.capture = capture
+        self.seq = seq
+        self.time_ns = time_ns
+        self.mono_ns = mono_ns
+        self.draft = draft
+        self.owner = owner
+        self.size = size
+        self.redactor = redactor
+
+    @property
+    def record(self) -> Record:
+        """The record, as it is now."""
+        return Record(capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns, draft=self.draft)
+
+    def finish(self) -> None:
+        """Take the secrets out. Left to the writer: looking for them takes longer than a caller may wait."""
+        if self.redactor is not None:
+            self.draft = self.redactor.draft(self.draft)
+            self.redactor = None
+
+
+def finish_all(slots: Sequence[Slot]) -> None:
+    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none."""
+    clean: set[Redactor | None] = set()
+    if sum([slot.size for slot in slots]) <= AT_ONCE:
+        redactors = {slot.redactor for slot in slots}
+        bytes_of_all = b"\0".join([slot.draft.data for slot in slots])
+        clean = {each for each in redactors if each is None or not each.may_be_in(bytes_of_all)}
+    for slot in slots:
+        draft = slot.draft
+        if draft.head is None and draft.malformed is None and slot.redactor in clean:
+            slot.redactor = None
+        else:
+            slot.finish()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One statement with its values."""
+
+    sql: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work on the writer's connection that somebody waits for; runs after all that was put before it."""
+
+    work: Callable[[sqlite3.Connection], None]
+    future: Future[None] = field(default_factory=Future[None])
+
+    def perform(self, connection: sqlite3.Connection) -> None:
+        """Do it, outside any transaction, and hand over what came of it."""
+        try:
+            self.work(connection)
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(None)
+
+
+def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
+    """Work for a job, as one transaction; where it fails, the job takes it back."""
+
+    def perform(connection: sqlite3.Connection) -> T:
+        connection.execute("BEGIN IMMEDIATE")
+        done = work(connection)
+        connection.execute("COMMIT")
+        return done
+
+    return perform
+
+
+Statement: TypeAlias = "Slot | Write"
+Item: TypeAlias = "Slot | Write | Job | None"
+
+
+class Writer:
+    """Writes in the order of `put`.
+
+    Args:
+        connection: In autocommit mode and usable from any thread; the writer owns it.
+        owner: The lock that this process holds.
+        told: Where it says what a person should know.
+        retry_seconds: How long it waits before it tries again.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        owner: str,
+        told: Callable[[str], None],
+        *,
+        retry_seconds: float,
+    ) -> None:
+        self.fault = ""
+        self._connection = connection
+        self._records = RecordTable(connection, owner)
+        self._told = told
+        self._retry_seconds = retry_seconds
+        self._retry_at = 0.0
+        self._queue: SimpleQueue[Item] = SimpleQueue()
+        self._pending: deque[Slot | Write | Job] = deque()
+        self._stopping = False
+        self._ended = False
+        self._thread = threading.Thread(target=self._supervise, name="store", daemon=True)
+        self._thread.start()
+
+    def put(self, item: Slot | Write) -> bool:
+        """Hand something over; never blocks.
+
+        Returns:
+            Whether it will be written; False once the writer has ended.
+        """
+        self._queue.put(item)
+        return not self._ended
+
+    def run(self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None) -> T:
+        """Do something on the writer's connection after all that was put before, and wait for it.
+
+        Raises:
+            StoreError: What was put before could not be written, or the time is over.
+        """
+        results: list[T] = []
+        job = Job(lambda connection: results.append(work(connection)))
+        self._queue.put(job)
+        if self._ended:
+            raise StoreError(self.fault)
+        try:
+            job.future.result(timeout)
+        except TimeoutError as error:
+            raise StoreError("the database did not answer in time", "", "try again") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"the database cannot be written: {error}") from error
+        return results[0]
+
+    def close(self, timeout: float) -> bool:
+        """Write what waits and end; what cannot be written within the time is given up.
+
+        Returns:
+            Whether everything was written.
+        """
+        self._queue.put(None)
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            return False
+        with suppress(sqlite3.Error):  # full, or another process writes: the few pages have time
+            give_pages_back(self._connection)
+        self._connection.close()
+        return not self._pending
+
+    def _supervise(self) -> None:
+        for _ in range(1 + RESTARTS):
+            try:
+                self._loop()
+            except Exception as error:  # noqa: BLE001 - the thread's own supervisor, which tells it
+                self._told(f"the writer of the database broke down: {error}")
+                self.fault = "the writer of the database broke down"
+            else:
+                self.fault = self.fault or "the database is closed"
+                break
+        self._ended = True  # what is put after this is told so at once; what came before, now
+        while not self._queue.empty():
+            item = self._queue.get()
+            if item is not None:
+                self._pending.append(item)
+        self._give_up_jobs()
+        self._tell_owners(self._statements(), self.fault)
+
+    def _loop(self) -> None:
+        while not (self._stopping and self._queue.empty()):
+            new, is_urgent = self._take()
+            if self.fault and not is_urgent and time.monotonic() < self._retry_at:
+                self._tell_owners(new, self.fault)
+            else:
+                self._work()
+
+    def _take(self) -> tuple[list[Statement], bool]:
+        """What is new, at least one thing or none for some seconds; and whether somebody waits for it."""
+        timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
+        new: list[Statement] = []
+        is_urgent = False
+        try:
+            item = self._queue.get(timeout=timeout)
+            while True:
+                if isinstance(item, (Slot, Write)):
+                    new.append(item)
+                    self._pending.append(item)
+                    if len(new) >= BATCH:
+                        break
+                elif item is None:
+                    self._stopping = is_urgent = True
+                else:
+                    self._pending.append(item)
+                    is_urgent = True
+                item = self._queue.get_nowait()
+        except Empty:
+            pass
+        return new, is_urgent
+
+    def _work(self) -> None:
+        while self._pending:
+            first = self._pending[0]
+            if isinstance(first, Job):
+                self._pending.popleft()
+                first.perform(self._connection)
+                continue
+            batch = self._statements(BATCH)
+            try:
+                self._commit(batch)
+            except sqlite3.Error as error:
+                if _is_storage(error):
+                    self._fail(error)
+                    return
+                self._commit_each(batch)
+            except (ValueError, TypeError, OverflowError):
+                self._commit_each(batch)
+            else:
+                self._done(batch)
+
+    def _statements(self, limit: int | None = None) -> list[Statement]:
+        """What stands before the next job."""
+        found: list[Statement] = []
+        for item in islice(self._pending, limit):
+            if isinstance(item, Job):
+                break
+            found.append(item)
+        return found
+
+    def _commit(self, batch: Sequence[Statement]) -> None:
+        connection = self._connection
+        finish_all([item for item in batch if isinstance(item, Slot)])
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            slots: list[Slot] = []
+            for item in batch:
+                if isinstance(item, Slot):
+                    slots.append(item)
+                else:
+                    self._records.add(slots)
+                    slots.clear()
+                    connection.execute(item.sql, item.row)
+            self._records.add(slots)
+            connection.execute("COMMIT")
+        except BaseException:
+            self._records.forget()
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _commit_each(self, batch: Sequence[Statement]) -> None:
+        """One by one, to find what can never be written and go on without it."""
+        for item in batch:
+            try:
+                self._commit((item,))
+            except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
+                if isinstance(error, sqlite3.Error) and _is_storage(error):
+                    self._fail(error)
+                    return
+                self._refuse(item, error)
+            self._done((item,))
+
+    def _refuse(self, item: Statement, error: Exception) -> None:
+        reason = f"something could not be kept: {error}"
+        if isinstance(item, Slot):
+            item.owner.refused()
+        self._told(reason)
+
+    def _done(self, batch: Sequence[Statement]) -> None:
+        if len(batch) == len(self._pending):
+            self._pending.clear()
+        else:
+            for _ in batch:
+                self._pending.popleft()
+        self.fault = ""
+        self._tell_owners(batch, "")
+
+    def _fail(self, error: sqlite3.Error) -> None:
+        self.fault = _reason(error)
+        self._retry_at = time.monotonic() + self._retry_seconds
+        self._give_up_jobs()
+        self._tell_owners(self._statements(), self.fault)
+
+    def _give_up_jobs(self) -> None:
+        waiting = [item for item in self._pending if isinstance(item, Job)]
+        self._pending = deque(item for item in self._pending if not isinstance(item, Job))
+        for job in waiting:
+            job.future.set_exception(StoreError(self.fault))
+
+    @staticmethod
+    def _tell_owners(batch: Sequence[Statement], fault: str) -> None:
+        newest = {item.owner: item.seq for item in batch if isinstance(item, Slot)}
+        for owner, seq in newest.items():
+            owner.settled(seq, fault)
+
+
+def _is_storage(error: sqlite3.Error) -> bool:
+    """Whether it is the place's fault (full, locked, read-only, broken), not that of what was to be written."""
+    if isinstance(error, sqlite3.OperationalError):
+        return _code(error) != sqlite3.SQLITE_ERROR
+    return type(error) is sqlite3.DatabaseError or isinstance(error, sqlite3.InternalError)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary result code; absent where the module itself raised."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is broken."""
+    return _code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def _reason(error: sqlite3.Error) -> str:
+    if is_damage(error):
+        return "the database is damaged; start again, and it is set aside"
+    if _code(error) == sqlite3.SQLITE_FULL:
+        return "the disk is full"
+    return f"the database cannot be written: {error}"
