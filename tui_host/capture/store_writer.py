@@ -24,6 +24,8 @@ from tui_host.capture.store_rows import RecordTable, Row
 from tui_host.errors import StoreError
 
 BATCH = 1024
+TICK = 0.02
+"""Seconds in which what comes is committed together: less than a screen's, and the callers' thread is not disturbed for each record."""
 AT_ONCE = 4 << 20
 """Bytes in which secrets are looked for at once, at most: they are copied for it."""
 RESTARTS = 1
@@ -169,6 +171,7 @@ class Writer:
         self._retry_seconds = retry_seconds
         self._retry_at = 0.0
         self._queue: SimpleQueue[Item] = SimpleQueue()
+        self._hurry = threading.Event()
         self._pending: deque[Slot | Write | Job] = deque()
         self._stopping = False
         self._ended = False
@@ -182,6 +185,8 @@ class Writer:
             Whether it will be written; False once the writer has ended.
         """
         self._queue.put(item)
+        if self._queue.qsize() == BATCH:
+            self._hurry.set()
         return not self._ended
 
     def run(self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None) -> T:
@@ -193,6 +198,7 @@ class Writer:
         results: list[T] = []
         job = Job(lambda connection: results.append(work(connection)))
         self._queue.put(job)
+        self._hurry.set()
         if self._ended:
             raise StoreError(self.fault)
         try:
@@ -210,6 +216,7 @@ class Writer:
             Whether everything was written.
         """
         self._queue.put(None)
+        self._hurry.set()
         self._thread.join(timeout)
         if self._thread.is_alive():
             return False
@@ -245,17 +252,21 @@ class Writer:
                 self._work()
 
     def _take(self) -> tuple[list[Statement], bool]:
-        """What is new, at least one thing or none for some seconds; and whether somebody waits for it."""
+        """What came within a tick from the first, or none for some seconds; and whether somebody waits for it."""
         timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
         new: list[Statement] = []
         is_urgent = False
         try:
             item = self._queue.get(timeout=timeout)
+            if isinstance(item, (Slot, Write)) and self._queue.qsize() < BATCH:
+                self._hurry.wait(TICK)
+            self._hurry.clear()
             while True:
                 if isinstance(item, (Slot, Write)):
                     new.append(item)
                     self._pending.append(item)
                     if len(new) >= BATCH:
+                        self._hurry.set()  # somebody may wait for what is left
                         break
                 elif item is None:
                     self._stopping = is_urgent = True
