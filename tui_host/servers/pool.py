@@ -252,6 +252,9 @@ class Pool:
 
 
 def _import_supervisor() -> Callable[[Shared, Sequence[Slot]], Awaitable[None]]:
+    from tui_host.servers.sdk import put_off
+
+    put_off()
     from tui_host.servers.supervisor import supervise_all
 
     return supervise_all
