@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Redaction, Wire
 from tui_host.capture.store import Store
-from tui_host.capture.store_file import OlderFormError
+from tui_host.capture.store_form import OlderFormError
 
 WAIT = 5.0
 

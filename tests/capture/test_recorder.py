@@ -16,7 +16,7 @@ from tui_host.capture.record import Head
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store import Store
-from tui_host.capture.store_file import connect
+from tui_host.capture.store_form import connect
 from tui_host.capture.store_writer import Slot
 
 KEY = "sk-canary-0123456789"

@@ -152,6 +152,27 @@ _RECORDS = (
 
 _SAID = "json(CASE WHEN json_valid(CAST(data AS TEXT)) THEN CAST(data AS TEXT) ELSE '{}' END)"
 
+DECISIONS_OF_RECORDS = f"""
+    INSERT INTO decisions
+    SELECT record, session, turn, call, json_extract(said, '$.server'), json_extract(said, '$.tool'),
+        json_extract(said, '$.decision'), json_extract(said, '$.by')
+    FROM (
+        SELECT records.key AS record, session, turn, call, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'decision'
+    )
+    """  # noqa: S608 - constants alone
+"""What the table tells, out of the records that say it."""
+LINKS_OF_RECORDS = f"""
+    INSERT INTO links
+    SELECT record, session, json_extract(said, '$.call'), json_extract(said, '$.relation'),
+        json_extract(said, '$.span.exchange'), json_extract(said, '$.known')
+    FROM (
+        SELECT records.key AS record, session, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'link'
+    )
+    """  # noqa: S608 - constants alone
+"""The same of links."""
+
 _CHAINS = (
     """
     CREATE TABLE decisions (      -- what a decision's record says, to be found by
@@ -175,24 +196,8 @@ _CHAINS = (
         known TEXT                -- id, value, time
     )
     """,
-    f"""
-    INSERT INTO decisions
-    SELECT record, session, turn, call, json_extract(said, '$.server'), json_extract(said, '$.tool'),
-        json_extract(said, '$.decision'), json_extract(said, '$.by')
-    FROM (
-        SELECT records.key AS record, session, turn, call, {_SAID} AS said
-        FROM records JOIN places ON places.key = place WHERE kind = 'decision'
-    )
-    """,  # noqa: S608 - constants alone
-    f"""
-    INSERT INTO links
-    SELECT record, session, json_extract(said, '$.call'), json_extract(said, '$.relation'),
-        json_extract(said, '$.span.exchange'), json_extract(said, '$.known')
-    FROM (
-        SELECT records.key AS record, session, {_SAID} AS said
-        FROM records JOIN places ON places.key = place WHERE kind = 'link'
-    )
-    """,  # noqa: S608 - constants alone
+    DECISIONS_OF_RECORDS,
+    LINKS_OF_RECORDS,
     "CREATE INDEX decisions_by_call ON decisions (session, call)",
     "CREATE INDEX links_by_call ON links (session, call)",
 )

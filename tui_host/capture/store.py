@@ -19,7 +19,8 @@ from tui_host.capture.redact import Redactor
 from tui_host.capture.schema import MIGRATIONS, SEQ_BITS
 from tui_host.capture.sessions import SessionInfo, Sessions
 from tui_host.capture.store_bodies import Bodies
-from tui_host.capture.store_file import Connect, connect, connect_to_read, doubted, open_to_write
+from tui_host.capture.store_file import connect_to_read, doubt, open_to_write
+from tui_host.capture.store_form import Connect, connect
 from tui_host.capture.store_lock import Lock, is_live
 from tui_host.capture.store_places import SQLValue, begin_capture
 from tui_host.capture.store_rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
@@ -87,7 +88,7 @@ class Store:
         """
         notices: list[str] = []
         connection, lock = open_to_write(path, connect, migrations, notices)
-        writer = Writer(connection, lock.token, notices.append, retry_seconds=retry_seconds)
+        writer = Writer(connection, lock.token, notices.append, doubt=lambda: doubt(path), retry_seconds=retry_seconds)
         return cls(path, writer, lock, notices)
 
     @classmethod
@@ -288,7 +289,7 @@ class Store:
             yield reader
         except sqlite3.Error as error:
             if is_damage(error):
-                doubted(self.path).touch(0o600)
+                doubt(self.path)
             raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
         finally:
             with self._lock:

@@ -153,6 +153,7 @@ class Writer:
         connection: In autocommit mode and usable from any thread; the writer owns it.
         owner: The lock that this process holds.
         told: Where it says what a person should know.
+        doubt: Called where the file is found to be damaged.
         retry_seconds: How long it waits before it tries again.
     """
 
@@ -162,9 +163,11 @@ class Writer:
         owner: str,
         told: Callable[[str], None],
         *,
+        doubt: Callable[[], None],
         retry_seconds: float,
     ) -> None:
         self.fault = ""
+        self._doubt = doubt
         self._connection = connection
         self._records = RecordTable(connection, owner)
         self._told = told
@@ -206,7 +209,9 @@ class Writer:
         except TimeoutError as error:
             raise StoreError("the database did not answer in time", "", "try again") from error
         except sqlite3.Error as error:
-            raise StoreError(f"the database cannot be written: {error}") from error
+            if is_damage(error):
+                self._doubt()
+            raise StoreError(_reason(error)) from error
         return results[0]
 
     def close(self, timeout: float) -> bool:
@@ -356,6 +361,8 @@ class Writer:
         self._tell_owners(batch, "")
 
     def _fail(self, error: sqlite3.Error) -> None:
+        if is_damage(error):
+            self._doubt()
         self.fault = _reason(error)
         self._retry_at = time.monotonic() + self._retry_seconds
         self._give_up_jobs()

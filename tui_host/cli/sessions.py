@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.store import Store
-from tui_host.capture.store_file import OlderFormError
+from tui_host.capture.store_form import OlderFormError
 from tui_host.capture.store_pruning import Limits, prune
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, output
