@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 LATE = (
     "anyio",
     "anyio._backends._asyncio",  # its first use would import it on the loop
-    "httpx",
     "tui_host.llm.model",
     "tui_host.servers.pool",
     "tui_host.chat.turn",
@@ -42,6 +41,13 @@ LATE = (
 )
 CLOSE_SECONDS = 2.0
 DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
+
+
+def _import(module: str) -> None:
+    from tui_host.llm.httpx_alone import import_httpx
+
+    import_httpx()  # before any module here can; the first time alone it has something to do
+    importlib.import_module(module)
 
 
 class Host:
@@ -101,7 +107,7 @@ class Host:
             for module in LATE:
                 if self._is_over:
                     return
-                await asyncio.to_thread(importlib.import_module, module)
+                await asyncio.to_thread(_import, module)
             await self._open()
             await self._run()
         except TuiHostError as error:
