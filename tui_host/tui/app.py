@@ -113,6 +113,7 @@ class TuiHost(App[int]):
         self.host = host
         self.first_frame = asyncio.Event()
         self.complete = asyncio.Event()
+        self._pressed = asyncio.Event()
         self._session: Session | None = None
         self.crash: TuiHostError | None = None
         self._note: TuiHostError | None = None
@@ -179,9 +180,12 @@ class TuiHost(App[int]):
             await asyncio.to_thread(_import, LATER)
         finally:
             sys.setswitchinterval(usual)
+        from tui_host.tui.markdown.fences import warm
         from tui_host.tui.markdown.parser import load
 
         await asyncio.to_thread(load)  # Markdown is plain text until its parser is there
+        await self._pressed.wait()
+        await asyncio.to_thread(warm)  # 4 MiB that an app at which nobody sits does without
 
     async def _keep_looking(self) -> None:
         """Look whenever there may be something new, at most at the screen's rate."""
@@ -256,6 +260,7 @@ class TuiHost(App[int]):
         if main is not None and isinstance(event, events.InputEvent | events.Paste):
             main.look_on()
         if main is not None and isinstance(event, PRESSES):
+            self._pressed.set()
             if self.screen is not main:
                 main.note(event)
             elif main.swallow(event):
