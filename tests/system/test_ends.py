@@ -69,7 +69,8 @@ def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_pa
             if number == signal.SIGTSTP:
                 terminal.until(terminal.is_restored)
             terminal.signal(signal.SIGCONT)
-            terminal.until(lambda: 1049 in terminal.screen.modes)
+            terminal.until(lambda: 1049 in terminal.screen.modes)  # the next pause comes while it is entered
+        terminal.until_shown("Ask anything")
         terminal.type("typed after it")
         terminal.until_shown("typed after it")
         terminal.signal(signal.SIGTERM)

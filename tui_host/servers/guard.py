@@ -44,7 +44,7 @@ class Guard:
     def __init__(self, terminal: Terminal | None = None) -> None:
         self.terminal = terminal
         self._is_drawing = False
-        self._turn = threading.RLock()  # a pause is told by a signal handler, also in the middle of something else
+        self._turn = threading.RLock()
         self._groups: set[int] = set()
         self._leaving: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None

@@ -442,6 +442,7 @@ class TuiHost(App[int]):
         except Exception as error:  # noqa: BLE001 - nothing may keep the program from its end
             self.noted(error)
         super().exit(result, return_code, message)
+        self.workers.cancel_all()  # whatever they would still put on screens, these are being taken down
         textual_private.bound_the_end(self)
 
     def crashed(self, error: BaseException) -> None:

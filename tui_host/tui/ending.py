@@ -31,8 +31,10 @@ LOOK_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def watched(app: App[int], noted: Callable[[BaseException], None], guard: Guard) -> AsyncGenerator[None]:
-    """Within the block signals and a lost terminal end the app in order.
+async def watched(
+    app: App[int], noted: Callable[[BaseException], None], guard: Guard
+) -> AsyncGenerator[Callable[[], bool]]:
+    """Within the block signals and a lost terminal end the app in order; yields what says whether a signal has come.
 
     Plain handlers, and not the loop's: they work also while the loop waits for something.
 
@@ -71,7 +73,7 @@ async def watched(app: App[int], noted: Callable[[BaseException], None], guard: 
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(_watch_terminal(app))
             try:
-                yield
+                yield resort.is_set
             finally:
                 watch.cancel()
     finally:

@@ -7,7 +7,7 @@ import gc
 import io
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -69,7 +69,7 @@ async def _run(settings: Settings, guard: Guard) -> TuiHost:
 
     keep_pastes_text()
     app = TuiHost(Host(settings, guard=guard))
-    async with watched(app, app.noted, guard), around(app), drawing(app, guard):
+    async with watched(app, app.noted, guard) as is_told, around(app), drawing(app, guard, is_told):
         await app.run_async()
     return app
 
@@ -96,30 +96,38 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def drawing(app: TuiHost, guard: Guard) -> AsyncGenerator[None]:
+async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]) -> AsyncGenerator[None]:
     """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing.
 
     The collector, which was off while modules came in, looks from the complete screen on, and never through what was there by then.
     """
-    from tui_host.tui.pausing import PausableLoop, pausing
+    from tui_host.tui import textual_private
+    from tui_host.tui.pausing import PausableLoop, Pauses
+    from tui_host.tui.terminal import given_back
 
     loop = asyncio.get_running_loop()
     assert isinstance(loop, PausableLoop)  # noqa: S101 - made in `run_app`
+    pauses = Pauses(app, loop, guard, is_told_to_end)
 
-    async def watch() -> None:
+    async def heed() -> None:
         await app.first_frame.wait()
-        with pausing(app, loop, guard):
-            await asyncio.to_thread(guard.draw)
-            await app.complete.wait()
-            gc.freeze()
-            gc.enable()
-            await asyncio.Event().wait()
+        await pauses.heed()
+
+    async def collect() -> None:
+        await app.first_frame.wait()
+        gc.freeze()
+        await app.complete.wait()
+        gc.collect()  # what building the screen has left: 2 MiB, looked for only in what is newer than the first frame
+        gc.freeze()
+        gc.enable()
 
     async with asyncio.TaskGroup() as group:
-        watching = group.create_task(watch())
+        tasks = [group.create_task(heed()), group.create_task(collect())]
         try:
             yield
         finally:
             gc.enable()
-            watching.cancel()
-            guard.leave()
+            for task in tasks:
+                task.cancel()
+            if not textual_private.is_stuck(app):
+                given_back(guard)

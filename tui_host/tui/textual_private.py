@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
+from textual.worker import WorkerFailed
 from typing_extensions import override
 
 if TYPE_CHECKING:
@@ -86,8 +87,9 @@ def end_messages(app: App[int]) -> None:
 
 
 def first_exception(app: App[int]) -> Exception | None:
-    """What ended the app, None if nothing has."""
-    return app._exception
+    """What ended the app, None if nothing has; of what failed in a worker the mistake itself, which knows its place."""
+    error = app._exception
+    return error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
 
 
 def bound_the_end(app: App[int]) -> None:
@@ -95,6 +97,14 @@ def bound_the_end(app: App[int]) -> None:
     writer = getattr(app._driver, "_writer_thread", None)
     if isinstance(writer, WriterThread):
         setattr(writer, "stop", partial(_stop_writer, writer))  # noqa: B010 - a method is replaced, on this one object
+
+
+def let_go(app: App[int]) -> None:
+    """Let an app that is suspended end without touching the terminal, which is another program's by now."""
+    driver = app._driver
+    if isinstance(driver, linux_driver.LinuxDriver):
+        driver.attrs_before = None
+        driver.exit_event.set()  # it reads no more, and throws away nothing that was typed
 
 
 def is_stuck(app: App[int]) -> bool:
