@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
@@ -23,6 +23,7 @@ from tui_host.capture.store_file import connect_to_read, doubt, open_to_write
 from tui_host.capture.store_form import Connect, connect
 from tui_host.capture.store_lock import Lock, is_live
 from tui_host.capture.store_places import SQLValue, begin_capture
+from tui_host.capture.store_room import Room
 from tui_host.capture.store_rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
 from tui_host.capture.store_runs import SPAN
 from tui_host.capture.store_selection import chain_keys, keys_at, select_session
@@ -87,8 +88,11 @@ class Store:
             SettingsError: A newer version of the program has written it; it is left as it is.
         """
         notices: list[str] = []
-        connection, lock = open_to_write(path, connect, migrations, notices)
-        writer = Writer(connection, lock.token, notices.append, doubt=lambda: doubt(path), retry_seconds=retry_seconds)
+        room = Room(path)
+        connection, lock = open_to_write(path, room, connect, migrations, notices)
+        writer = Writer(
+            connection, lock.token, room, notices.append, doubt=lambda: doubt(path), retry_seconds=retry_seconds
+        )
         return cls(path, writer, lock, notices)
 
     @classmethod
@@ -134,15 +138,26 @@ class Store:
         """Hand something to the writer; never blocks. False if there is none any more."""
         return self._writer is not None and self._writer.put(item)
 
-    def run(self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0) -> T:
+    def run(
+        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
+    ) -> T:
         """Do something on the writer's connection, after all that was put before, and wait for it.
+
+        Args:
+            work: What to do, outside any transaction.
+            timeout: Seconds; None waits for ever.
+            makes_room: It is done also while nothing that was put before can be written.
 
         Raises:
             StoreError: It could not be written, or not in time.
         """
         if self._writer is None:
             raise StoreError(self.fault, str(self.path))
-        return self._writer.run(work, timeout)
+        return self._writer.run(work, timeout, makes_room=makes_room)
+
+    def making_room(self) -> AbstractContextManager[None]:
+        """While something is deleted: what is held back for it on the disk is given up."""
+        return Room(self.path).given_up()
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
         """Say that this process begins a capture."""
@@ -273,7 +288,8 @@ class Store:
                 rows: list[StoredRow] = reader.execute(sql, values).fetchall()
                 return [from_row(row, reader, bodies) for row in rows]
             finally:
-                reader.execute("ROLLBACK")
+                if reader.in_transaction:  # some errors have ended it
+                    reader.execute("ROLLBACK")
 
     @contextmanager
     def _reader(self) -> Generator[sqlite3.Connection]:

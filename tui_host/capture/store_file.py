@@ -21,34 +21,41 @@ from tui_host.capture.store_form import (
     version_of,
 )
 from tui_host.capture.store_lock import Lock, alone, remove_left_behind
+from tui_host.capture.store_room import Room
 from tui_host.capture.store_salvage import salvage
 from tui_host.capture.store_writer import is_damage
 from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
 
-LOG_PAGES = 4000
-"""Pages of the write-ahead log (16 MB) after which they come into the file itself: each time the disk is waited for twice."""
 CHECKED_UP_TO = 4 << 20
 """Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write; works in a folder that cannot be written, too (STO-02).
+    """A connection that cannot write; works in a folder that cannot be written (STO-02), and on a full disk.
 
     Raises:
         OlderFormError: It must be brought up to date before.
         StoreError: It cannot be read, or not by this version.
     """
     quoted = path.absolute().as_uri()
+    room = Room(path)
     try:
         try:
             return _checked_to_read(path, f"{quoted}?mode=ro")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            kind = error.sqlite_errorcode & 0xFF
+            if kind in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                return _checked_to_read(path, f"{quoted}?mode=ro&immutable=1")
+            if kind not in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL} or not room.give_up():
                 raise
-            return _checked_to_read(path, f"{quoted}?mode=ro&immutable=1")
+            connection = _checked_to_read(path, f"{quoted}?mode=ro")
+            room.hold()
+            return connection
     except sqlite3.Error as error:
         remedy = "start tui-host, and it is set aside" if is_damage(error) else "look at its permissions"
+        if room.is_full():
+            remedy = "the disk is full: remove something from it"
         raise StoreError(f"the database cannot be read: {error}", str(path), remedy) from error
 
 
@@ -64,7 +71,7 @@ def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
 
 
 def open_to_write(
-    path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+    path: Path, room: Room, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
 ) -> tuple[sqlite3.Connection, Lock]:
     """The database, ready to be written, and this process's lock. A damaged one is set aside, what can be read of it carried over.
 
@@ -77,15 +84,31 @@ def open_to_write(
     try:
         _make_folder_private(path.parent, notices)
         make_private(path)
-        if _is_damaged(path, migrations):
-            with alone(path):  # another process may have seen it at the same time
-                if _is_damaged(path, migrations):
-                    notices.append(_begin_anew(path, migrations))
-        connection = _open(path, connect, migrations, notices)
-        return connection, _lock(path, connection, notices)
+        try:
+            connection, lock = _ready(path, connect, migrations, notices)
+        except (OSError, sqlite3.Error):
+            if not room.give_up():
+                raise
+            connection, lock = _ready(path, connect, migrations, notices)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        if room.is_full():
+            reason = "the disk is full"
         raise StoreError(f"the database cannot be opened: {reason}", str(path), ELSEWHERE) from error
+    room.hold()
+    return connection, lock
+
+
+def _ready(
+    path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+) -> tuple[sqlite3.Connection, Lock]:
+    """The database looked at and opened, and this process's lock: on a full disk even these need some room."""
+    if _is_damaged(path, migrations):
+        with alone(path):  # another process may have seen it at the same time
+            if _is_damaged(path, migrations):
+                notices.append(_begin_anew(path, migrations))
+    connection = _open(path, connect, migrations, notices)
+    return connection, _lock(path, connection, notices)
 
 
 def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Lock:
@@ -190,7 +213,6 @@ def _open(path: Path, connect: Connect, migrations: Sequence[Sequence[str]], not
         if mode != "wal":
             notices.append(f"the data folder allows no write-ahead log ({mode}): keeping is slower here")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         migrate(path, connection, migrations)
     except BaseException:
         connection.close()

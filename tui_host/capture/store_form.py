@@ -97,7 +97,8 @@ def refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> N
         application: int = connection.execute("PRAGMA application_id").fetchone()[0]
         tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     finally:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # some errors have ended it
+            connection.execute("ROLLBACK")
     if not (version or application or tables):
         return
     if application != APPLICATION_ID:

@@ -20,12 +20,15 @@ from typing import Protocol, TypeAlias, TypeVar
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store_deletion import give_pages_back
+from tui_host.capture.store_room import SHORT_LOG_PAGES, Room
 from tui_host.capture.store_rows import RecordTable, Row
 from tui_host.errors import StoreError
 
 BATCH = 1024
 TICK = 0.02
 """Seconds in which what comes is committed together: less than a screen's, and the callers' thread is not disturbed for each record."""
+LOOK_AFTER = 1 << 20
+"""Bytes of records after which the room on the disk is looked at again."""
 AT_ONCE = 4 << 20
 """Bytes in which secrets are looked for at once, at most: they are copied for it."""
 RESTARTS = 1
@@ -113,9 +116,13 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work on the writer's connection that somebody waits for; runs after all that was put before it."""
+    """Work on the writer's connection that somebody waits for; runs after all that was put before it.
+
+    Where that cannot be written, work that makes room runs all the same.
+    """
 
     work: Callable[[sqlite3.Connection], None]
+    makes_room: bool = False
     future: Future[None] = field(default_factory=Future[None])
 
     def perform(self, connection: sqlite3.Connection) -> None:
@@ -130,18 +137,6 @@ class Job:
             self.future.set_result(None)
 
 
-def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
-    """Work for a job, as one transaction; where it fails, the job takes it back."""
-
-    def perform(connection: sqlite3.Connection) -> T:
-        connection.execute("BEGIN IMMEDIATE")
-        done = work(connection)
-        connection.execute("COMMIT")
-        return done
-
-    return perform
-
-
 Statement: TypeAlias = "Slot | Write"
 Item: TypeAlias = "Slot | Write | Job | None"
 
@@ -152,6 +147,7 @@ class Writer:
     Args:
         connection: In autocommit mode and usable from any thread; the writer owns it.
         owner: The lock that this process holds.
+        room: What is known of the disk.
         told: Where it says what a person should know.
         doubt: Called where the file is found to be damaged.
         retry_seconds: How long it waits before it tries again.
@@ -161,12 +157,16 @@ class Writer:
         self,
         connection: sqlite3.Connection,
         owner: str,
+        room: Room,
         told: Callable[[str], None],
         *,
         doubt: Callable[[], None],
         retry_seconds: float,
     ) -> None:
         self.fault = ""
+        self._room = room
+        self._log_pages = 0
+        self._unlooked = 0
         self._doubt = doubt
         self._connection = connection
         self._records = RecordTable(connection, owner)
@@ -192,14 +192,16 @@ class Writer:
             self._hurry.set()
         return not self._ended
 
-    def run(self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None) -> T:
+    def run(
+        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None, *, makes_room: bool = False
+    ) -> T:
         """Do something on the writer's connection after all that was put before, and wait for it.
 
         Raises:
             StoreError: What was put before could not be written, or the time is over.
         """
         results: list[T] = []
-        job = Job(lambda connection: results.append(work(connection)))
+        job = Job(lambda connection: results.append(work(connection)), makes_room)
         self._queue.put(job)
         self._hurry.set()
         if self._ended:
@@ -288,7 +290,7 @@ class Writer:
             first = self._pending[0]
             if isinstance(first, Job):
                 self._pending.popleft()
-                first.perform(self._connection)
+                self._perform(first)
                 continue
             batch = self._statements(BATCH)
             try:
@@ -303,6 +305,24 @@ class Writer:
             else:
                 self._done(batch)
 
+    def _perform(self, job: Job) -> None:
+        if job.makes_room:  # the log is emptied often meanwhile: what stands in it takes room twice
+            self._set_log_pages(SHORT_LOG_PAGES)
+            self._unlooked = LOOK_AFTER
+        job.perform(self._connection)
+
+    def _look_at_room(self, size: int) -> None:
+        """Keep the log short while there is little room on the disk."""
+        self._unlooked -= size
+        if self._unlooked < 0:
+            self._unlooked = LOOK_AFTER
+            self._set_log_pages(self._room.log_pages())
+
+    def _set_log_pages(self, pages: int) -> None:
+        if pages != self._log_pages:
+            self._log_pages = pages
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {pages}").fetchall()
+
     def _statements(self, limit: int | None = None) -> list[Statement]:
         """What stands before the next job."""
         found: list[Statement] = []
@@ -314,7 +334,9 @@ class Writer:
 
     def _commit(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
-        finish_all([item for item in batch if isinstance(item, Slot)])
+        coming = [item for item in batch if isinstance(item, Slot)]
+        finish_all(coming)
+        self._look_at_room(sum([slot.size for slot in coming]))
         connection.execute("BEGIN IMMEDIATE")
         try:
             slots: list[Slot] = []
@@ -372,7 +394,11 @@ class Writer:
         waiting = [item for item in self._pending if isinstance(item, Job)]
         self._pending = deque(item for item in self._pending if not isinstance(item, Job))
         for job in waiting:
-            job.future.set_exception(StoreError(self.fault))
+            if job.makes_room and not self._ended:
+                self._perform(job)
+                self._retry_at = 0.0
+            else:
+                job.future.set_exception(StoreError(self.fault))
 
     @staticmethod
     def _tell_owners(batch: Sequence[Statement], fault: str) -> None:
