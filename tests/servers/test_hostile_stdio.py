@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from tests.servers.running import Running, hostile, started
+from tui_host.capture import stdio
 from tui_host.errors import ServerError
 
 
@@ -337,7 +338,10 @@ async def test_a_grandchild_does_not_survive_its_server() -> None:
         await running.until(lambda: not is_alive(grandchild))
 
 
-async def test_the_last_output_of_a_server_that_ends_slowly_is_read_and_recorded() -> None:
+async def test_the_last_output_of_a_server_that_ends_slowly_is_read_and_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio, "PATIENCE", 60)  # on a busy machine an end takes longer than a person wants to wait
     async with started(hostile("bad", "slow-end")) as running:
         await running.pool.stop_all()
         assert running.status("bad").exit_code == 0
