@@ -278,7 +278,7 @@ class StdioChild:
         self.lines.close()
         self._batches.close()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            with suppress(OSError):
+            with suppress(OSError):  # closed with what it could not flush: nobody reads it
                 pipe.close()
 
     async def _watch(self) -> None:

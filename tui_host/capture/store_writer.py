@@ -282,7 +282,7 @@ class Writer:
                     is_urgent = True
                 item = self._queue.get_nowait()
         except Empty:
-            pass
+            pass  # that was all
         return new, is_urgent
 
     def _work(self) -> None:

@@ -111,7 +111,7 @@ def leave_output(app: App[int], code: int, guard: Guard) -> None:
         try:
             stream.flush()
         except OSError:
-            with suppress(OSError):
+            with suppress(OSError):  # nothing is left to write to
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)

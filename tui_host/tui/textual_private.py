@@ -115,6 +115,6 @@ def is_stuck(app: App[int]) -> bool:
 
 def _stop_writer(writer: WriterThread) -> None:
     end = time.monotonic() + PATIENCE
-    with suppress(Full):
+    with suppress(Full):  # then it will not end in time either, and is left behind
         writer._queue.put(None, timeout=PATIENCE)
     writer.join(max(end - time.monotonic(), 0))

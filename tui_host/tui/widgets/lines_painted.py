@@ -83,7 +83,7 @@ class PaintedLines(ScrollView, can_focus=True):
         self._thumb = (0, 0, 0)
         self._is_telling = False
 
-    # What a subclass says.
+    # What a subclass says. The first two are abstract: the metaclass of Textual's widgets leaves no room for `ABC`.
 
     def line_count(self) -> int:
         """How many lines there are now."""
