@@ -165,7 +165,7 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
         case _:
             from tui_host.tui.run import run_app
 
-            return run_app(settings)
+            return run_app(settings, record=not arguments.no_record)
 
 
 if __name__ == "__main__":

@@ -78,16 +78,24 @@ class Store:
         retry_seconds: float = 5.0,
         migrations: Sequence[Sequence[str]] = MIGRATIONS,
         connect: Connect = connect,
+        notices: list[str] | None = None,
     ) -> Store:
         """Open the database, or make it, readable by its owner alone. Blocks.
 
-        A damaged one is moved aside, and that is told in `notices`.
+        A damaged one is set aside, with what can be read of it carried over, and that is told in `notices`.
+
+        Args:
+            path: Its file.
+            retry_seconds: How long what cannot be written waits until it is tried again.
+            migrations: The forms that are known.
+            connect: Makes a connection that writes.
+            notices: Where a person is told something, now and as long as it is open; None for a list of its own.
 
         Raises:
             StoreError: It cannot be used here; says what to do.
             SettingsError: A newer version of the program has written it; it is left as it is.
         """
-        notices: list[str] = []
+        notices = [] if notices is None else notices
         room = Room(path)
         connection, lock = open_to_write(path, room, connect, migrations, notices)
         writer = Writer(

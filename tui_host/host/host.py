@@ -152,8 +152,7 @@ class Host:
 
         settings = self.settings
         if self._record:
-            self.store = await asyncio.to_thread(Store.open, settings.data_dir / "tui-host.db")
-            self.notices.extend(self.store.notices)
+            self.store = await asyncio.to_thread(Store.open, settings.data_dir / "tui-host.db", notices=self.notices)
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)

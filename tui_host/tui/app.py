@@ -121,6 +121,7 @@ class TuiHost(App[int]):
         self._skipped = False
         self._has_chosen_theme = False
         self._is_open = self._is_looking = False
+        self._told = 0
         chosen = host.settings.ui.ascii
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
         self._glyphs = ASCII if chosen or (chosen is None and wide) else UNICODE
@@ -199,7 +200,7 @@ class TuiHost(App[int]):
         """Whether a look may find something; costs next to nothing."""
         main = self.main
         is_main = main is not None and self.screen is main and self._is_open and self.host.fault is None
-        return not is_main or main is None or main.has_news
+        return not is_main or main is None or main.has_news or self._told < len(self.host.notices)
 
     def _look(self) -> None:
         """Let what is on screen take in what is new."""
@@ -216,6 +217,8 @@ class TuiHost(App[int]):
         if self.host.pool is not None and not self._is_open:
             self._is_open = True
             self._opened()
+        if self._is_open:
+            self._tell()
         main = self.main
         if main is not None:
             main.look()
@@ -224,12 +227,17 @@ class TuiHost(App[int]):
             looks()
 
     def _opened(self) -> None:
-        """The host is there: say what it has to tell, put back a draft, and look for model servers on this machine."""
-        mask = mask_of(self.host, self._glyphs)
-        for notice in self.host.notices:
-            self.notify(line(mask(notice), 300), severity="warning", markup=False, timeout=10)
+        """The host is there: put back a draft, and look for model servers on this machine."""
         if not self.session.turn:
             self.run_worker(self._look_around())
+
+    def _tell(self) -> None:
+        """Say what the host has to tell since."""
+        notices = self.host.notices[self._told :]
+        self._told += len(notices)
+        mask = mask_of(self.host, self._glyphs)
+        for notice in notices:
+            self.notify(line(mask(notice), 300), severity="warning", markup=False, timeout=10)
 
     async def _look_around(self) -> None:
         """Put back what a program that ended left unsent; ask this machine's usual ports which models they have.
@@ -417,8 +425,11 @@ class TuiHost(App[int]):
 
     @override
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Textual's own filters, then the one that lets nothing act on the terminal."""
-        return [*super().get_line_filters(), self._clean]
+        """Textual's own filters, and after them what lets nothing act on the terminal, in one."""
+        others = tuple(super().get_line_filters())
+        if others != self._clean.others:
+            self._clean = Clean(others)
+        return [self._clean]
 
     @override
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:

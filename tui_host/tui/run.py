@@ -22,8 +22,12 @@ PLACELESS = frozenset({"", "dumb", "unknown"})
 """Values of TERM that mean a terminal which cannot place text."""
 
 
-def run_app(settings: Settings) -> int:
+def run_app(settings: Settings, *, record: bool = True) -> int:
     """The app; returns its exit code.
+
+    Args:
+        settings: What is configured.
+        record: Whether anything is kept on disk.
 
     Raises:
         SettingsError: There is no terminal that it can draw on.
@@ -44,7 +48,7 @@ def run_app(settings: Settings) -> int:
     guard = Guard(found_terminal())
     try:
         with asyncio.Runner(loop_factory=PausableLoop) as runner:
-            app = runner.run(_run(settings, guard))
+            app = runner.run(_run(settings, guard, record=record))
     finally:
         guard.bye()
     error = app.crash or app.host.fault
@@ -61,14 +65,14 @@ def _write_utf8() -> None:
         sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
 
 
-async def _run(settings: Settings, guard: Guard) -> TuiHost:
+async def _run(settings: Settings, guard: Guard, *, record: bool) -> TuiHost:
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
     from tui_host.tui.ending import watched
     from tui_host.tui.textual_private import keep_pastes_text
 
     keep_pastes_text()
-    app = TuiHost(Host(settings, guard=guard))
+    app = TuiHost(Host(settings, record=record, guard=guard))
     async with watched(app, app.noted, guard) as is_told, around(app), drawing(app, guard, is_told):
         await app.run_async()
     return app
