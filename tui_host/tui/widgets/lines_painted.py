@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from textual.color import Color
     from textual.filter import LineFilter
 
+EMPTY = Strip([])
+
 
 class PlainBar(ScrollBarRender):
     """A scroll bar without the blocks that make its ends smooth."""
@@ -179,9 +181,7 @@ class PaintedLines(ScrollView, can_focus=True):
         if ground is None:
             ground = self._stand()
         number = y + ground.top
-        if number >= self.virtual_size.height:
-            return Strip.blank(ground.width, ground.base)
-        strip = self.decorate(number, self.strip_at(number))
+        strip = EMPTY if number >= self.virtual_size.height else self.decorate(number, self.strip_at(number))
         # What looks the same is the same strip, however often it was decorated: what is made of it is kept with it.
         key = tuple(strip)
         laid = self._laid.get(key)
