@@ -10,7 +10,7 @@ import sys
 from tui_host.servers.sdk import put_off
 put_off()
 import tui_host.servers.supervisor
-print(*sorted({name.partition(".")[0] for name in sys.modules} & {"starlette", "uvicorn", "cryptography", "jsonschema"}))
+print(*sorted({name.partition(".")[0] for name in sys.modules} & {"starlette", "uvicorn", "cryptography", "jsonschema", "httpx2"}))
 
 import mcp.client
 print(getattr(mcp, "__wrapped__", None), "mcp.server" in sys.modules, mcp.client.session.ClientSession.__name__)

@@ -14,11 +14,14 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import mcp_types
+from anyio import to_thread
 from mcp.client._transport import Transport as ClientTransport
+from mcp.client._transport import TransportStreams
 from mcp.client.session import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
@@ -38,7 +41,7 @@ from tui_host.servers.handshake import introduce
 from tui_host.servers.listing import Fetch, read_pages
 from tui_host.servers.repair import Repair
 from tui_host.servers.structure import as_json
-from tui_host.servers.transports import Wire, http_transport, stdio_transport
+from tui_host.servers.transports import Wire, stdio_transport
 
 if TYPE_CHECKING:
     from tui_host.capture.process import Process
@@ -222,7 +225,7 @@ class Connection:
             return stdio_transport(endpoint.command, wire, early)
         # The call's own limit is the shorter one: a pause in the bytes must not end it before.
         read_seconds = None if not self.spec.timeout else max(300.0, self.spec.timeout + 30)
-        return http_transport(endpoint, wire, kind, read_seconds=read_seconds)
+        return _behind_url(endpoint, wire, kind, read_seconds=read_seconds)
 
     async def _serve(self, client: ClientSession, wire: Wire, scope: anyio.CancelScope) -> None:
         """Introduce, list, then stay until somebody or something ends it."""
@@ -398,6 +401,18 @@ class Connection:
             told = dict.fromkeys((*self._status.notices, *sentences))
             self._status = replace(self._status, notices=tuple(told)[-NOTICES:])
             self._changed()
+
+
+@asynccontextmanager
+async def _behind_url(
+    endpoint: Endpoint, wire: Wire, kind: Literal["http", "sse"], *, read_seconds: float | None
+) -> AsyncGenerator[TransportStreams]:
+    """The transport over HTTP, whose modules come in a thread with the first such server."""
+    await to_thread.run_sync(import_module, "tui_host.servers.http_transport")
+    from tui_host.servers.http_transport import http_transport
+
+    async with http_transport(endpoint, wire, kind, read_seconds=read_seconds) as streams:
+        yield streams
 
 
 def silence_sdk() -> None:
