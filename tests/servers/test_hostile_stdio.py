@@ -299,7 +299,7 @@ async def test_a_flood_of_standard_error_is_drained_kept_in_part_and_counted() -
 
 
 async def test_a_server_that_does_not_read_blocks_nobody_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.capture.stdio.UNREAD_SECONDS", 0.3)
+    monkeypatch.setattr("tui_host.capture.pipes.UNREAD_SECONDS", 0.3)
     async with started(hostile("bad", "never-reads", timeout=2), hostile("good", "good")) as running:
         arguments = json.dumps({"a": "x" * 3_000_000}, separators=(",", ":")).encode()
         async with anyio.create_task_group() as group:

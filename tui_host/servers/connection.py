@@ -30,7 +30,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from tui_host.capture.context import current_place
 from tui_host.errors import ServerError, TuiHostError
 from tui_host.servers.calls import call_params, call_tool
-from tui_host.servers.catalog import Progress, ServerStatus, State, ToolOutput
+from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput
 from tui_host.servers.definitions import changes, read_tools
 from tui_host.servers.description import describe, identity
 from tui_host.servers.endpoint import Endpoint, resolve_endpoint
@@ -94,6 +94,16 @@ class Connection:
         self._halted = anyio.Event()
         self._news = anyio.Event()
         self._shown = lru_cache(256)(recorder.redactor.text)  # the status is asked for at screen rate
+
+    @property
+    def is_ready(self) -> bool:
+        """It is connected, and its tools are known."""
+        return self._status.state == "ready"
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Its tools as last listed, with those that have a problem."""
+        return self._status.tools
 
     @property
     def status(self) -> ServerStatus:

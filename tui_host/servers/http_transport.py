@@ -18,6 +18,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from tui_host.capture.frames import Frame, read_frame
 from tui_host.capture.http import Observer
 from tui_host.capture.httpx2_tap import RecordingTransport
 from tui_host.capture.record import Place
@@ -100,7 +101,7 @@ async def _over_sdk(
 ) -> AsyncGenerator[TransportStreams]:
     """The SDK's own transport with our repair step over it."""
 
-    async def sink(item: SessionMessage, _: bytes) -> None:
+    async def sink(item: SessionMessage, _data: bytes, _frame: Mapping[str, JSON]) -> None:
         await send(item)
 
     async def feed() -> None:
@@ -109,8 +110,8 @@ async def _over_sdk(
                 wire.repair.counts.malformed += 1
                 wire.changed()
                 continue
-            bridge.take(item.message)
-            await bridge.inbox.has_room()
+            bridge.received(item.message)
+            await bridge.has_room()
         bridge.over((wire.gate.cut if wire.gate is not None else "") or "closed the connection")
 
     async with bridged(wire, sink) as bridge, anyio.create_task_group() as group:
@@ -128,12 +129,7 @@ async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
         yield endpoint.url
         return
     async with running(endpoint.command, wire, _LauncherTap(wire)) as child:
-        line = b""
-        with anyio.move_on_after(START_SECONDS):
-            async for lines in child.lines:
-                line = lines[0]
-                break
-        url = _told_url(line)
+        url = _told_url(await _FirstLine().of(child))
         if url is None:
             raise ServerError("its program told no URL", wire.server, "look at its standard error")
         async with anyio.create_task_group() as group:
@@ -145,9 +141,40 @@ async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
 
 
 async def _watch(child: StdioChild, wire: Wire) -> None:
-    async for _ in child.lines:
-        pass
+    await child.over.wait()
     wire.end(await cause_of_end(child))
+
+
+class _FirstLine:
+    """Listens for the one line that a program tells its URL in."""
+
+    def __init__(self) -> None:
+        self._line = b""
+        self._came = anyio.Event()
+
+    async def of(self, child: StdioChild) -> bytes:
+        """The line; empty if there is none, or none in time."""
+        child.listener = self
+        with anyio.move_on_after(START_SECONDS):
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._until_over, child)
+                await self._came.wait()
+                group.cancel_scope.cancel()
+        return self._line
+
+    def take(self, line: bytes, frame: Frame) -> None:
+        """All that come after it are nobody's."""
+        del frame
+        if not self._came.is_set():
+            self._line = line
+            self._came.set()
+
+    async def has_room(self) -> None:
+        """There is."""
+
+    async def _until_over(self, child: StdioChild) -> None:
+        await child.over.wait()
+        self._came.set()
 
 
 def _told_url(line: bytes) -> str | None:
@@ -165,12 +192,13 @@ class _LauncherTap:
     def __init__(self, wire: Wire) -> None:
         self._tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
 
-    def out(self, line: bytes, place: Place) -> None:
+    def out(self, line: bytes, frame: Frame, place: Place) -> None:
         """Nothing is written to it."""
 
-    def into(self, line: bytes, fault: str | None) -> bool:
+    def into(self, line: bytes, fault: str | None) -> Frame:
         """Its one line is for us; all others are nobody's."""
-        return fault is None and line.startswith(b"{")
+        del fault
+        return read_frame(line)
 
     def junk(self, block: bytes, lines: int) -> None:
         """Nobody's."""

@@ -215,11 +215,11 @@ class Pool:
             ServerError: With what happened, and whether the tool may have run.
         """
         slot = self._slot(server)
-        status, connection = slot.status, slot.connection
-        if connection is None or status.state != "ready":
-            what = f"it is not connected: {status.detail or status.state}"
+        connection = slot.ready
+        if connection is None:
+            what = f"it is not connected: {slot.status.detail or slot.status.state}"
             raise ServerError(what, server, "reconnect it", sent=False)
-        found = next((each for each in status.tools if each.name == tool and each.problem is None), None)
+        found = next((each for each in connection.tools if each.name == tool and each.problem is None), None)
         if found is None:
             raise ServerError(f"there is no tool {tool} any more; nothing was sent", server, sent=False)
         if found.fingerprint != fingerprint:

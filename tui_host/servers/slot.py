@@ -79,6 +79,12 @@ class Slot:
             status = replace(status, state="connecting", detail="ending the connection before")
         return replace(status, notices=(self._notice, *status.notices)) if self._notice else status
 
+    @property
+    def ready(self) -> Connection | None:
+        """The connection, if calls may go over it."""
+        connection = self.connection
+        return connection if connection is not None and connection.is_ready and not self.is_again else None
+
     def finished(self, status: ServerStatus) -> None:
         """The connection has ended; its last status stays."""
         self.connection = None

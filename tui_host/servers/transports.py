@@ -5,11 +5,11 @@ Each is an async context manager that yields the SDK's stream pair. `Wire` is wh
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -18,11 +18,12 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage
 
 from tui_host.capture.context import current_place
+from tui_host.capture.frames import Frame, made_frame
 from tui_host.capture.process import Command, Process, ending
 from tui_host.capture.stdio import LineTap, StdioChild
 from tui_host.capture.stdio_tap import StdioTap
-from tui_host.errors import ServerError
-from tui_host.servers.flight import canonical, check_frame, current_flight
+from tui_host.errors import JSON, ServerError
+from tui_host.servers.flight import current_flight, frame_bytes
 from tui_host.servers.guard import Guard
 from tui_host.servers.repair import Inbox, Repair
 
@@ -75,12 +76,16 @@ class Wire:
             self.changed()
 
 
+Sink: TypeAlias = Callable[[SessionMessage, bytes, Mapping[str, JSON]], Awaitable[None]]
+"""Writes a message: as the SDK made it, as bytes, and as what these bytes say."""
+
+
 @dataclass(slots=True)
 class WriteStream:
     """The stream that the SDK writes to: `send` runs in the caller's context, where the call and its place are known."""
 
     wire: Wire
-    sink: Callable[[SessionMessage, bytes], Awaitable[None]]
+    sink: Sink
     is_open: bool = True
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -94,8 +99,8 @@ class WriteStream:
             raise anyio.ClosedResourceError
         flight = current_flight.get()
         try:
-            data = canonical(item.message.model_dump(by_alias=True, mode="json", exclude_unset=True))
-            check_frame(data, flight)
+            frame: dict[str, JSON] = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+            data = frame_bytes(frame, flight)
         except ServerError as error:
             if flight is not None:
                 flight.refusal = error.what
@@ -103,7 +108,7 @@ class WriteStream:
         except ValueError as error:
             raise ServerError(f"this cannot be written as JSON: {error}") from error
         self.wire.repair.sending(item.message, flight)
-        await self.sink(item, data)
+        await self.sink(item, data, frame)
 
     async def aclose(self) -> None:
         """Let nothing more be sent."""
@@ -123,37 +128,34 @@ class WriteStream:
 
 @dataclass(slots=True)
 class Bridge:
-    """The SDK's side of a wire: messages pass the repair step and wait here for the SDK."""
+    """The SDK's side of a wire: messages pass the repair step and wait in the inbox, where the SDK reads them."""
 
     wire: Wire
     write: WriteStream
-    inbox: Inbox
-    to_session: MemoryObjectSendStream[SessionMessage | Exception]
-    read: MemoryObjectReceiveStream[SessionMessage | Exception]
+    read: Inbox
     to_answer: MemoryObjectSendStream[JSONRPCMessage]
     answers: MemoryObjectReceiveStream[JSONRPCMessage] = field(repr=False)
 
-    def take(self, message: JSONRPCMessage) -> None:
+    def take(self, line: bytes, frame: Frame) -> None:
+        """A line came that is a message, or should be one."""
+        message = self.wire.repair.read(line, frame.value)
+        if message is not None:
+            self.received(message)
+
+    def received(self, message: JSONRPCMessage) -> None:
         """A message came."""
         onward, reply = self.wire.repair.received(message)
         if onward is not None:
-            self.inbox.put(onward)
+            self.read.put(onward)
         if reply is not None:
             try:
                 self.to_answer.send_nowait(reply)
             except anyio.WouldBlock:
                 self.wire.refused += 1
 
-    async def forward(self) -> None:
-        """Hand what waits to the SDK; its end is the end of the connection for everybody who waits for an answer."""
-        is_listening = True
-        async with self.to_session:
-            while (message := await self.inbox.get()) is not None:
-                if is_listening:
-                    try:
-                        await self.to_session.send(SessionMessage(message))
-                    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                        is_listening = False  # go on taking: whoever fills the inbox must not wait
+    async def has_room(self) -> None:
+        """Wait until more may come."""
+        await self.read.has_room()
 
     async def answer(self) -> None:
         """Send our own answers, one after the other."""
@@ -164,26 +166,25 @@ class Bridge:
                 return
 
     def over(self, cause: str) -> None:
-        """Nothing more will come."""
+        """Nothing more will come; it is the end of the connection for everybody who waits for an answer."""
         self.wire.end(cause)
-        self.inbox.close()
+        self.read.close()
 
 
 @asynccontextmanager
-async def bridged(wire: Wire, sink: Callable[[SessionMessage, bytes], Awaitable[None]]) -> AsyncGenerator[Bridge]:
+async def bridged(wire: Wire, sink: Sink) -> AsyncGenerator[Bridge]:
     """The SDK's side of a wire, while the block feeds it; `sink` sends what the SDK has written."""
-    to_session, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_answer, answers = anyio.create_memory_object_stream[JSONRPCMessage](_REPLIES_WAITING)
-    bridge = Bridge(wire, WriteStream(wire, sink), Inbox(wire.repair.counts), to_session, read, to_answer, answers)
+    bridge = Bridge(wire, WriteStream(wire, sink), Inbox(wire.repair.counts), to_answer, answers)
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(bridge.forward)
             group.start_soon(bridge.answer)
             yield bridge
             group.cancel_scope.cancel()
     finally:
-        for stream in (to_session, read, to_answer, answers):
-            stream.close()
+        bridge.read.close()
+        to_answer.close()
+        answers.close()
 
 
 @asynccontextmanager
@@ -225,24 +226,20 @@ async def stdio_transport(
     tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
     async with running(command, wire, tap, early) as child:
 
-        async def sink(_: SessionMessage, data: bytes) -> None:
-            await child.send(data + b"\n", current_place.get())
+        async def sink(_: SessionMessage, data: bytes, frame: Mapping[str, JSON]) -> None:
+            await child.send(data + b"\n", made_frame(frame), current_place.get())
 
         async with bridged(wire, sink) as bridge, anyio.create_task_group() as group:
-            group.start_soon(_feed_lines, child, bridge)
+            child.listener = bridge
+            group.start_soon(_until_over, child, bridge)
             try:
                 yield bridge.read, bridge.write
             finally:
                 group.cancel_scope.cancel()
 
 
-async def _feed_lines(child: StdioChild, bridge: Bridge) -> None:
-    async for lines in child.lines:
-        for line in lines:
-            message = bridge.wire.repair.read(line)
-            if message is not None:
-                bridge.take(message)
-        await bridge.inbox.has_room()
+async def _until_over(child: StdioChild, bridge: Bridge) -> None:
+    await child.over.wait()
     bridge.over(child.fault or await cause_of_end(child))
 
 
