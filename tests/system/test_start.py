@@ -24,7 +24,7 @@ AT_FIRST = {
     "tui_host.tui.markdown": {"parser"},
     "tui_host.tui.screens": {"main"},
     "tui_host.tui.widgets": {
-        "details_page", "first", "keys_in_order", "ladder_header", "prompt", "prompt_pastes", "status",
+        "details_page", "first", "keys_in_order", "ladder_heading", "prompt", "prompt_pastes", "status",
     },
 }  # fmt: skip
 """What the first frame needs of the packages that hold most; all else comes when it is painted."""

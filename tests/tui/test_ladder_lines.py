@@ -13,7 +13,7 @@ from tui_host.capture.redact import Redactor
 from tui_host.capture.rows import Row
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.ladder_header import Heading, heading_text
+from tui_host.tui.widgets.ladder_heading import Heading, heading_text
 from tui_host.tui.widgets.ladder_index import LadderIndex
 from tui_host.tui.widgets.ladder_lines import (
     Columns,

@@ -20,7 +20,8 @@ from tui_host.tui.widgets.first import EMPTY_LIVE
 from tui_host.tui.widgets.inspector_source import InspectorSource
 from tui_host.tui.widgets.ladder import LadderView
 from tui_host.tui.widgets.ladder_describe import describe
-from tui_host.tui.widgets.ladder_header import FilterInput, Heading, LadderHeader
+from tui_host.tui.widgets.ladder_header import FilterInput, LadderHeader
+from tui_host.tui.widgets.ladder_heading import Heading
 from tui_host.tui.widgets.ladder_words import Describe
 from tui_host.tui.widgets.lines import LineView
 
