@@ -60,7 +60,14 @@ def recorder(store: Store) -> Recorder:
 
 
 class Broken:
-    """Whoever is told of a record and cannot bear it."""
+    """A source of records that cannot bear what it is told of them."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+
+    def take(self) -> list[Slot]:
+        self._seq += 1
+        return [Slot("c2", self._seq, 0, 0, frame(), self)]
 
     def settled(self, seq: int, fault: str) -> None:
         raise RuntimeError(f"broken at {seq} {fault}")
@@ -218,14 +225,13 @@ def test_what_can_never_be_kept_is_counted_and_holds_up_nothing(recorder: Record
 
 
 def test_a_writer_that_breaks_down_goes_on_once_and_then_memory_takes_over(recorder: Recorder, store: Store) -> None:
-    broken = Slot("c2", 1, 0, 0, frame(), Broken())
+    broken = Broken()
     recorder.append(frame(b"a"))
     store.put(broken)
     recorder.append(frame(b"b"))
     assert recorder.flush(5)
     assert [record.draft.data for record in store.records(capture="c1")] == [b"a", b"b"]
 
-    broken.seq = 2
     store.put(broken)
     wait_until(lambda: recorder.append(frame(b"c")) > 0 and "broke down" in recorder.fault)
 

@@ -14,7 +14,7 @@ from tui_host.capture import store_writer
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store import Store
-from tui_host.capture.store_file import connect
+from tui_host.capture.store_form import connect
 from tui_host.capture.store_writer import BATCH, TICK
 
 

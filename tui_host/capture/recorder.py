@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store_writer import Slot
+from tui_host.capture.store_writer import BATCH, Slot
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ class Recorder:
         self._bytes = 0
         self._seq = self._visible = self._kept = self._shed = 0
         self._refused = 0
+        self._taken = 0
+        self._is_announced = False  # the store has been told that there is something to take
         self._closed = False
         self._exchanges = itertools.count(1)
         self._connections = itertools.count(1)
@@ -125,8 +127,12 @@ class Recorder:
             self._bytes += size
             if self._store is None:
                 self.settled(seq, NOT_RECORDED)
-            elif not self._store.put(slot):
-                self.settled(seq, self._store.fault)
+            elif not self._is_announced:
+                self._is_announced = self._store.put(self)
+                if not self._is_announced:
+                    self.settled(seq, self._store.fault)
+            elif seq - self._taken == BATCH:
+                self._store.hurry()
         return seq
 
     def new_exchange(self) -> str:
@@ -191,7 +197,15 @@ class Recorder:
                 return
             await anyio.sleep(period)
 
-    # What the writer says.
+    # What the writer asks and says.
+
+    def take(self) -> list[Slot]:
+        """What was appended since, in order, to be written."""
+        with self._lock:
+            self._is_announced = False
+            new = self._slots[self._taken - self._evicted :]
+            self._taken = self._seq
+        return new
 
     def settled(self, seq: int, fault: str) -> None:
         """Records up to this number are kept, or wait in memory for the reason given."""

@@ -27,7 +27,7 @@ from tui_host.capture.store_room import Room
 from tui_host.capture.store_rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
 from tui_host.capture.store_runs import SPAN
 from tui_host.capture.store_selection import chain_keys, keys_at, select_session
-from tui_host.capture.store_writer import Slot, Write, Writer, is_damage
+from tui_host.capture.store_writer import Source, Write, Writer, is_damage
 from tui_host.errors import StoreError
 
 CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
@@ -142,9 +142,14 @@ class Store:
 
     # Writing.
 
-    def put(self, item: Slot | Write) -> bool:
-        """Hand something to the writer; never blocks. False if there is none any more."""
+    def put(self, item: Source | Write) -> bool:
+        """Hand something to the writer, or say that there are records to take; never blocks. False if there is none any more."""
         return self._writer is not None and self._writer.put(item)
+
+    def hurry(self) -> None:
+        """Say that so many records are there that no more are to be waited for."""
+        if self._writer is not None:
+            self._writer.hurry()
 
     def run(
         self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -35,8 +34,16 @@ RESTARTS = 1
 T = TypeVar("T")
 
 
-class Owner(Protocol):
-    """Who is told what became of its records; called in the writer's thread."""
+class Source(Protocol):
+    """Where records come from; called in the writer's thread.
+
+    It announces itself with the first record that is new, and again with the first after they were taken: so a record costs its
+    caller no more than a place in a list.
+    """
+
+    def take(self) -> list[Slot]:
+        """What is new since, in order."""
+        ...
 
     def settled(self, seq: int, fault: str) -> None:
         """Records up to this number are kept, or wait in memory for the reason given."""
@@ -52,12 +59,12 @@ class Slot:
 
     Attributes:
         draft: As it is now; nobody may look at it before `finish`.
-        owner: Who is told what became of it.
+        source: Where it comes from; is told what became of it.
         size: Bytes that it took in memory when it was made.
         redactor: What takes the secrets out; None once they are.
     """
 
-    __slots__ = ("capture", "draft", "mono_ns", "owner", "redactor", "seq", "size", "time_ns")
+    __slots__ = ("capture", "draft", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
 
     def __init__(  # noqa: PLR0913, PLR0917 - made for each record: a value to hold some of these would cost as much again
         self,
@@ -66,7 +73,7 @@ class Slot:
         time_ns: int,
         mono_ns: int,
         draft: Draft,
-        owner: Owner,
+        source: Source,
         redactor: Redactor | None = None,
         size: int = 0,
     ) -> None:
@@ -75,7 +82,7 @@ class Slot:
         self.time_ns = time_ns
         self.mono_ns = mono_ns
         self.draft = draft
-        self.owner = owner
+        self.source = source
         self.size = size
         self.redactor = redactor
 
@@ -91,10 +98,15 @@ class Slot:
             self.redactor = None
 
 
-def finish_all(slots: Sequence[Slot]) -> None:
-    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none."""
+def finish_all(slots: Sequence[Slot]) -> int:
+    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none.
+
+    Returns:
+        Bytes that they take in memory.
+    """
     clean: set[Redactor | None] = set()
-    if sum([slot.size for slot in slots]) <= AT_ONCE:
+    size = sum([slot.size for slot in slots])
+    if size <= AT_ONCE:
         redactors = {slot.redactor for slot in slots}
         bytes_of_all = b"\0".join([slot.draft.data for slot in slots])
         clean = {each for each in redactors if each is None or not each.may_be_in(bytes_of_all)}
@@ -104,6 +116,7 @@ def finish_all(slots: Sequence[Slot]) -> None:
             slot.redactor = None
         else:
             slot.finish()
+    return size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +150,9 @@ class Job:
             self.future.set_result(None)
 
 
-Statement: TypeAlias = "Slot | Write"
-Item: TypeAlias = "Slot | Write | Job | None"
+Statement: TypeAlias = "list[Slot] | Write"
+"""Some records of one source, or one statement."""
+Item: TypeAlias = "Source | Write | Job | None"
 
 
 class Writer:
@@ -175,22 +189,24 @@ class Writer:
         self._retry_at = 0.0
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._hurry = threading.Event()
-        self._pending: deque[Slot | Write | Job] = deque()
+        self._pending: deque[Statement | Job] = deque()
         self._stopping = False
         self._ended = False
         self._thread = threading.Thread(target=self._supervise, name="store", daemon=True)
         self._thread.start()
 
-    def put(self, item: Slot | Write) -> bool:
-        """Hand something over; never blocks.
+    def put(self, item: Source | Write) -> bool:
+        """Hand something over, or say that there are new records to be taken; never blocks.
 
         Returns:
             Whether it will be written; False once the writer has ended.
         """
         self._queue.put(item)
-        if self._queue.qsize() == BATCH:
-            self._hurry.set()
         return not self._ended
+
+    def hurry(self) -> None:
+        """Say that so much is there, or somebody waits, that no more is to be waited for."""
+        self._hurry.set()
 
     def run(
         self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None, *, makes_room: bool = False
@@ -244,17 +260,15 @@ class Writer:
                 break
         self._ended = True  # what is put after this is told so at once; what came before, now
         while not self._queue.empty():
-            item = self._queue.get()
-            if item is not None:
-                self._pending.append(item)
+            self._admit(self._queue.get())
         self._give_up_jobs()
-        self._tell_owners(self._statements(), self.fault)
+        self._tell_sources(self._statements(), self.fault)
 
     def _loop(self) -> None:
         while not (self._stopping and self._queue.empty()):
             new, is_urgent = self._take()
             if self.fault and not is_urgent and time.monotonic() < self._retry_at:
-                self._tell_owners(new, self.fault)
+                self._tell_sources(new, self.fault)
             else:
                 self._work()
 
@@ -265,25 +279,34 @@ class Writer:
         is_urgent = False
         try:
             item = self._queue.get(timeout=timeout)
-            if isinstance(item, (Slot, Write)) and self._queue.qsize() < BATCH:
+            if item is not None and not isinstance(item, Job):
                 self._hurry.wait(TICK)
             self._hurry.clear()
             while True:
-                if isinstance(item, (Slot, Write)):
-                    new.append(item)
-                    self._pending.append(item)
-                    if len(new) >= BATCH:
-                        self._hurry.set()  # somebody may wait for what is left
-                        break
-                elif item is None:
-                    self._stopping = is_urgent = True
-                else:
-                    self._pending.append(item)
-                    is_urgent = True
+                new += self._admit(item)
+                is_urgent = is_urgent or item is None or isinstance(item, Job)
+                if len(new) >= BATCH:
+                    self._hurry.set()  # somebody may wait for what is left
+                    break
                 item = self._queue.get_nowait()
         except Empty:
             pass  # that was all
         return new, is_urgent
+
+    def _admit(self, item: Item) -> Sequence[Statement]:
+        """What somebody put, in the order in which it is to be done; gives what of it is to be written."""
+        new: list[Statement] = []
+        if item is None:
+            self._stopping = True
+        elif isinstance(item, Job):
+            self._pending.append(item)
+        elif isinstance(item, Write):
+            new.append(item)
+        else:
+            slots = item.take()
+            new += [slots[start : start + BATCH] for start in range(0, len(slots), BATCH)]
+        self._pending += new
+        return new
 
     def _work(self) -> None:
         while self._pending:
@@ -324,30 +347,26 @@ class Writer:
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {pages}").fetchall()
 
     def _statements(self, limit: int | None = None) -> list[Statement]:
-        """What stands before the next job."""
+        """What stands before the next job; where there is a limit, no more once it is so many records and statements."""
         found: list[Statement] = []
-        for item in islice(self._pending, limit):
-            if isinstance(item, Job):
+        count = 0
+        for item in self._pending:
+            if isinstance(item, Job) or (limit is not None and count >= limit):
                 break
             found.append(item)
+            count += len(item) if isinstance(item, list) else 1
         return found
 
     def _commit(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
-        coming = [item for item in batch if isinstance(item, Slot)]
-        finish_all(coming)
-        self._look_at_room(sum([slot.size for slot in coming]))
+        self._look_at_room(sum([finish_all(item) for item in batch if isinstance(item, list)]))
         connection.execute("BEGIN IMMEDIATE")
         try:
-            slots: list[Slot] = []
             for item in batch:
-                if isinstance(item, Slot):
-                    slots.append(item)
+                if isinstance(item, list):
+                    self._records.add(item)
                 else:
-                    self._records.add(slots)
-                    slots.clear()
                     connection.execute(item.sql, item.row)
-            self._records.add(slots)
             connection.execute("COMMIT")
         except BaseException:
             self._records.forget()
@@ -357,7 +376,12 @@ class Writer:
 
     def _commit_each(self, batch: Sequence[Statement]) -> None:
         """One by one, to find what can never be written and go on without it."""
+        single: list[Statement] = []
         for item in batch:
+            self._pending.popleft()
+            single += [[slot] for slot in item] if isinstance(item, list) else [item]
+        self._pending.extendleft(reversed(single))
+        for item in single:
             try:
                 self._commit((item,))
             except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
@@ -369,18 +393,15 @@ class Writer:
 
     def _refuse(self, item: Statement, error: Exception) -> None:
         reason = f"something could not be kept: {error}"
-        if isinstance(item, Slot):
-            item.owner.refused()
+        if isinstance(item, list):
+            item[0].source.refused()
         self._told(reason)
 
     def _done(self, batch: Sequence[Statement]) -> None:
-        if len(batch) == len(self._pending):
-            self._pending.clear()
-        else:
-            for _ in batch:
-                self._pending.popleft()
+        for _ in batch:
+            self._pending.popleft()
         self.fault = ""
-        self._tell_owners(batch, "")
+        self._tell_sources(batch, "")
 
     def _fail(self, error: sqlite3.Error) -> None:
         if is_damage(error):
@@ -388,7 +409,7 @@ class Writer:
         self.fault = _reason(error)
         self._retry_at = time.monotonic() + self._retry_seconds
         self._give_up_jobs()
-        self._tell_owners(self._statements(), self.fault)
+        self._tell_sources(self._statements(), self.fault)
 
     def _give_up_jobs(self) -> None:
         waiting = [item for item in self._pending if isinstance(item, Job)]
@@ -401,10 +422,10 @@ class Writer:
                 job.future.set_exception(StoreError(self.fault))
 
     @staticmethod
-    def _tell_owners(batch: Sequence[Statement], fault: str) -> None:
-        newest = {item.owner: item.seq for item in batch if isinstance(item, Slot)}
-        for owner, seq in newest.items():
-            owner.settled(seq, fault)
+    def _tell_sources(batch: Sequence[Statement], fault: str) -> None:
+        newest = {item[-1].source: item[-1].seq for item in batch if isinstance(item, list)}
+        for source, seq in newest.items():
+            source.settled(seq, fault)
 
 
 def _is_storage(error: sqlite3.Error) -> bool:
