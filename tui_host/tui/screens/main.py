@@ -21,6 +21,7 @@ from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.masks import mask_of
 from tui_host.tui.offers import offers
 from tui_host.tui.widgets import status
+from tui_host.tui.widgets.covered import Covered
 from tui_host.tui.widgets.first import FirstChat, FirstInspector
 from tui_host.tui.widgets.prompt import Prompt
 
@@ -50,7 +51,15 @@ DRAFT_SECONDS = 1.0
 """How often at most the draft is put on the disk while it is written."""
 
 
-class MainScreen(Screen[None]):
+class _Chat(Covered, Container):
+    """The chat with the approval over it."""
+
+
+class _Talk(Covered, Vertical):
+    """What was said, and the prompt."""
+
+
+class MainScreen(Covered, Screen[None]):
     """Chat and inspector of one session.
 
     Its first frame is light. What takes longer to import is put in by `complete`; until then look-alikes stand there, and the
@@ -130,7 +139,7 @@ class MainScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield self._header
         with Horizontal(id="body"):
-            with Container(id="chat"), Vertical(id="talk"):
+            with _Chat(id="chat"), _Talk(id="talk"):
                 yield Container(FirstChat(self._offers), id="paper")
                 yield self._waiting
                 yield self._prompt
