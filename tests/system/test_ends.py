@@ -109,9 +109,14 @@ def test_a_terminal_that_reads_nothing_keeps_nothing_from_its_end(tmp_path: Path
         assert terminal.process.wait(20) == 143  # nobody reads
 
 
-@pytest.mark.parametrize("kind", ["handler", "host"])
+MISTAKES = ["early", "start", "handler", "worker", "host", "end", "ask", "ask host"]
+"""Where they are made: before the app, in its first frame, in a handler, a worker, the host's tasks, its end; without a screen."""
+
+
+@pytest.mark.parametrize("kind", MISTAKES)
 def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_path: Path, kind: str) -> None:
-    with program(tmp_path, FAULTY, kind, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
+    words = ("ask", "hello") if kind.startswith("ask") else ()
+    with program(tmp_path, FAULTY, kind, *words, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
         assert terminal.ended() == 1
         assert terminal.is_restored()
         (log,) = (tmp_path / "data").glob("crash-*.log")
@@ -124,6 +129,17 @@ def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_pat
         assert "in fail" in text
         assert "⟨secret:CANARY⟩ [red]␛]52;c;EVIL␛\\[/nope]" in text
         assert CANARY not in text
+
+
+def test_a_mistake_in_a_thread_of_ask_is_one_line_beside_the_answer(tmp_path: Path) -> None:
+    words = ("ask", "hello", "--model", "mine/m")
+    with program(tmp_path, FAULTY, "ask thread", *words, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
+        assert terminal.ended() == 1  # nobody listens at the provider's address
+        (log,) = (tmp_path / "data").glob("crash-*.log")
+        first, second = terminal.written.decode().splitlines()
+        assert first == f"tui-host: a mistake of tui-host's own (ZeroDivisionError) (see {log})"
+        assert "mine" in second
+        assert CANARY not in log.read_text()
 
 
 def test_a_mistake_in_a_thread_is_told_and_ends_nothing(tmp_path: Path) -> None:

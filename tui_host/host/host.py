@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import os
 import time
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -113,13 +113,15 @@ class Host:
         except TuiHostError as error:
             self.fault = error
         except Exception as error:  # noqa: BLE001 - the supervisor of all that runs: what fails unforeseen is told as its state
-            self.fault = TuiHostError(
-                f"the host failed: {self.redacted(repr(error))}", remedy="start again, and report it"
-            )
-            self.fault.__cause__ = error  # for a log that says where
+            self.fault = self.mistake(error)
         finally:
             self._ready.set()
-            await self._close()
+            try:
+                await self._close()
+            except TuiHostError as error:
+                self.fault = self.fault or error
+            except Exception as error:  # noqa: BLE001 - as above
+                self.fault = self.fault or self.mistake(error)
 
     async def ready(self) -> None:
         """Return once turns can run.
@@ -202,15 +204,16 @@ class Host:
 
         self._group = None
         with anyio.CancelScope(shield=True):
-            if self._client is not None:
-                with anyio.move_on_after(CLOSE_SECONDS):
-                    await self._client.aclose()
-            if self.recorder is not None:
-                await asyncio.to_thread(self.recorder.close)
-            if self.store is not None:
-                for session in self.sessions:
-                    self.store.sessions.release(session)
-                await asyncio.to_thread(self.store.close)
+            async with AsyncExitStack() as stack:  # the last one first, and each also where another has failed
+                if self.store is not None:
+                    stack.push_async_callback(asyncio.to_thread, self.store.close)
+                    for session in self.sessions:
+                        stack.callback(self.store.sessions.release, session)
+                if self.recorder is not None:
+                    stack.push_async_callback(asyncio.to_thread, self.recorder.close)
+                if self._client is not None:
+                    with anyio.move_on_after(CLOSE_SECONDS):
+                        await self._client.aclose()
 
     async def _provider(self, name: str) -> Provider:
         """The provider of a name; the demo's process is started with its first use."""
@@ -337,13 +340,19 @@ class Host:
         finally:
             self._turns.pop(session.id, None)
 
-    def _defect(self, error: Exception) -> TuiHostError:
+    def mistake(self, error: BaseException) -> TuiHostError:
         """A mistake of ours in words; how it came about goes to a log, unless nothing is to be kept."""
-        from tui_host.host.crash import innermost, place_in, write_crash
+        from tui_host.host.crash import write_crash
+
+        return write_crash(error, self.settings.data_dir if self._record else None, self.redacted)
+
+    def _defect(self, error: Exception) -> TuiHostError:
+        """The same of what ends a turn alone."""
+        from tui_host.host.crash import innermost, place_in
 
         remedy = "report it, and try again"
         if self._record:
-            remedy = f"{write_crash(error, self.settings.data_dir, self.redacted).remedy}; {remedy}"
+            remedy = f"{self.mistake(error).remedy}; {remedy}"
         fault = innermost(error)
         return TuiHostError(f"a defect in tui-host ended this turn ({type(fault).__name__})", place_in(fault), remedy)
 
@@ -366,14 +375,9 @@ class Host:
     @property
     def redactor(self) -> Redactor:
         """What knows the secrets: the recorder's; before there is one, one that knows the same secrets."""
-        from tui_host.capture.redact import Redactor
-        from tui_host.settings.secrets import secret_headers, secrets_of
+        from tui_host.capture.redact import redactor_of
 
-        if self.recorder is not None:
-            return self.recorder.redactor
-        redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(self.settings))
-        redactor.add_places(headers=secret_headers(self.settings))
-        return redactor
+        return redactor_of(self.settings) if self.recorder is None else self.recorder.redactor
 
     def result(self, session: Session) -> TurnResult | None:
         """How the session's last turn of this process ended, None while it is at work."""

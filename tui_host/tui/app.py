@@ -458,18 +458,14 @@ class TuiHost(App[int]):
 
     def crashed(self, error: BaseException) -> None:
         """A mistake of ours, wherever it was made: write it down and end; the first one is told."""
-        from tui_host.host.crash import write_crash
-
         if self.crash is None:
-            self.crash = write_crash(error, self.host.settings.data_dir, self.host.redacted)
+            self.crash = self.host.mistake(error)
         self.exit(return_code=1)
 
     def noted(self, error: BaseException) -> None:
         """A mistake of ours that ends nothing but what it happened in; the first one is told."""
-        from tui_host.host.crash import write_crash
-
         told = self._note
-        self._note = write_crash(error, self.host.settings.data_dir, self.host.redacted)
+        self._note = self.host.mistake(error)
         if told is None and self.is_running:
             self.notify(str(self._note), severity="error", markup=False)
 

@@ -42,13 +42,16 @@ def run_app(settings: Settings, *, record: bool = True) -> int:
     from tui_host.servers.guard import Guard
     from tui_host.tui.ending import leave_output
     from tui_host.tui.pausing import PausableLoop
-    from tui_host.tui.terminal import found_terminal
+    from tui_host.tui.terminal import found_terminal, restore
 
     _write_utf8()
     guard = Guard(found_terminal())
     try:
         with asyncio.Runner(loop_factory=PausableLoop) as runner:
             app = runner.run(_run(settings, guard, record=record))
+    except BaseException:
+        restore(guard)  # Textual may not have come to that
+        raise
     finally:
         guard.bye()
     error = app.crash or app.host.fault
@@ -85,9 +88,8 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
     async def serve() -> None:
         await app.complete.wait()
         await app.host.serve()
-        fault = app.host.fault
-        if fault is not None and fault.__cause__ is not None:  # no fault of what it works with, but a mistake of ours
-            app.crashed(fault.__cause__)
+        if app.host.fault is not None:
+            app.exit(return_code=1)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(serve())
@@ -133,5 +135,6 @@ async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]
             gc.enable()
             for task in tasks:
                 task.cancel()
-            if not textual_private.is_stuck(app):
-                given_back(guard)
+            guard.leave()
+    if not textual_private.is_stuck(app):
+        given_back(guard)
