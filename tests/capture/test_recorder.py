@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
@@ -89,6 +90,40 @@ def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder
     assert recorder.since(2) == seen[2:]
     assert recorder.since(0, limit=2) == seen[:2]
     assert recorder.unkept == 0
+
+
+class Turned:
+    """A wall clock that somebody turns."""
+
+    def __init__(self) -> None:
+        self.wall = 1_795_268_701_000_000_000
+        self.mono = 5_000_000_000
+
+    def wall_ns(self) -> int:
+        return self.wall
+
+    def mono_ns(self) -> int:
+        self.mono += 10_000
+        return self.mono
+
+
+def test_a_clock_that_is_turned_back_changes_no_order_and_no_duration(store: Store) -> None:
+    clock = Turned()
+    recorder = Recorder(store, Redactor(), capture="c1", clock=clock)
+    began = clock.wall
+    for wall in (began, began + 10_300, began - 3_600_000_000_000, began - 3_600_000_000_000 + 10_000, 0):
+        clock.wall = wall
+        recorder.append(frame(b"%d" % wall))
+    assert recorder.flush(5)
+
+    kept = list(store.records(capture="c1"))
+
+    assert [record.seq for record in kept] == [1, 2, 3, 4, 5]
+    assert [after.mono_ns - before.mono_ns for before, after in pairwise(kept)] == [10_000] * 4
+    hour = began - 3_600_000_000_000
+    assert [record.time_ns for record in kept] == [began, began + 10_000, hour, hour + 10_000, 0], (
+        "within a millisecond"
+    )
 
 
 def test_what_is_shown_is_on_disk(recorder: Recorder, store: Store) -> None:

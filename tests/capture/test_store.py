@@ -19,6 +19,7 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.schema import MIGRATIONS
 from tui_host.capture.store import Store
+from tui_host.capture.store_form import connect
 from tui_host.errors import SettingsError, StoreError
 
 WRITER = """
@@ -28,6 +29,7 @@ from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store import Store
+from tui_host.capture.store_form import connect
 
 path, capture, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = Store.open(path)
@@ -351,3 +353,18 @@ def test_a_closed_store_says_what_it_could_not_write(tmp_path: Path) -> None:
     assert not store.close()
     assert recorder.append(frame(b"after the end")) == 2
     assert recorder.unkept == 2
+
+
+def test_where_there_is_no_write_ahead_log_that_is_told_and_all_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "tui-host.db"
+
+    def without_shared_memory(path: Path) -> sqlite3.Connection:
+        return connect(path, uri=f"{path.as_uri()}?vfs=unix-dotfile")
+
+    store = Store.open(path, connect=without_shared_memory)
+    record(store, [frame(b"kept")])
+    found = [each.draft.data for each in store.records()]
+    store.close()
+
+    assert found == [b"kept"]
+    assert store.notices == ["the data folder allows no write-ahead log (delete): keeping is slower here"]

@@ -237,3 +237,18 @@ def test_two_that_open_a_damaged_file_at_once_set_it_aside_once(tmp_path: Path) 
     assert [len(list(store.records(capture=capture))) for capture in ("c2", "c3")] == [100, 100]
     assert len(list(store.records(capture="c1"))) > 280
     store.close()
+
+
+def test_a_text_that_is_damaged_on_the_disk_hides_nothing_else(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "tui-host.db")
+    for session in (FIRST, SECOND):
+        save(store, session)
+    spoiled = b"spoil\xc3(ed"
+    store.run(
+        lambda connection: connection.execute(
+            "UPDATE sessions SET title = CAST(? AS TEXT) WHERE id = ?", (spoiled, FIRST)
+        )
+    )
+
+    assert {info.title for info in store.sessions.list()} == {r"spoil\xc3(ed", f"title of {SECOND}"}
+    store.close()

@@ -17,6 +17,8 @@ from tui_host.errors import StoreError
 if TYPE_CHECKING:
     from tui_host.capture.store import CaptureKind, Store
 
+DRIFT_NS = 1_000_000
+"""By how much a stamp of the wall clock may be off: so long it goes with the monotonic one, and takes next to no room on the disk."""
 OVERHEAD = 700
 """Bytes that a record takes in memory besides its data, roughly."""
 
@@ -95,6 +97,7 @@ class Recorder:
         self.fault: str = "" if store is not None else NOT_RECORDED
         self._store = store
         self._wall_ns, self._mono_ns = clock.wall_ns, clock.mono_ns
+        self._ahead_ns = 0  # the wall clock of the monotonic one
         self._memory = memory
         self._lock = threading.RLock()
         self._slots: list[Slot] = []
@@ -122,7 +125,11 @@ class Recorder:
         size = len(draft.data) + OVERHEAD
         with self._lock:
             self._seq = seq = self._seq + 1
-            slot = Slot(self.capture, seq, self._wall_ns(), self._mono_ns(), draft, self, self.redactor, size)
+            mono_ns = self._mono_ns()
+            drift_ns = self._wall_ns() - mono_ns - self._ahead_ns
+            if not -DRIFT_NS < drift_ns < DRIFT_NS:
+                self._ahead_ns += drift_ns
+            slot = Slot(self.capture, seq, mono_ns + self._ahead_ns, mono_ns, draft, self, self.redactor, size)
             self._slots.append(slot)
             self._bytes += size
             if self._store is None:

@@ -20,7 +20,7 @@ from tui_host.capture.schema import MIGRATIONS, SEQ_BITS
 from tui_host.capture.sessions import SessionInfo, Sessions
 from tui_host.capture.store_bodies import Bodies
 from tui_host.capture.store_file import connect_to_read, doubt, open_to_write
-from tui_host.capture.store_form import Connect, connect
+from tui_host.capture.store_form import Connect, connect, despite_damage
 from tui_host.capture.store_lock import Lock, is_live
 from tui_host.capture.store_places import SQLValue, begin_capture
 from tui_host.capture.store_room import Room
@@ -190,7 +190,7 @@ class Store:
             StoreError: The file cannot be read.
         """
         with self._reader() as reader:
-            return reader.execute(sql, values).fetchall()
+            return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
 
     def records(
         self,
@@ -298,7 +298,7 @@ class Store:
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
-                rows: list[StoredRow] = reader.execute(sql, values).fetchall()
+                rows: list[StoredRow] = despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
                 return [from_row(row, reader, bodies) for row in rows]
             finally:
                 if reader.in_transaction:  # some errors have ended it

@@ -7,8 +7,9 @@ import sqlite3
 import stat
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tui_host.capture.schema import APPLICATION_ID, MIGRATIONS
 from tui_host.errors import SettingsError, StoreError
@@ -16,7 +17,12 @@ from tui_host.errors import SettingsError, StoreError
 BUSY_SECONDS = 5.0
 ELSEWHERE = "choose another place with --data-dir, or start with --no-record"
 
+T = TypeVar("T")
 Connect: TypeAlias = Callable[[Path], sqlite3.Connection]
+
+
+damaged_text = partial(str, encoding="utf-8", errors="backslashreplace")
+"""Reads a text, where damage within it shows as numbers and keeps nobody from the rest (STO-03); takes twice as long."""
 
 
 class OlderFormError(StoreError):
@@ -35,6 +41,22 @@ def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def despite_damage(connection: sqlite3.Connection, read: Callable[[], T]) -> T:
+    """What is read on a connection, also where a text in it is damaged.
+
+    Args:
+        connection: Where.
+        read: Reads; done again where it came upon such a text.
+    """
+    try:
+        return read()
+    except sqlite3.OperationalError:
+        if connection.text_factory is damaged_text:
+            raise
+        connection.text_factory = damaged_text  # from now on: where one is damaged, there may be more
+        return read()
 
 
 def version_of(connection: sqlite3.Connection) -> int:

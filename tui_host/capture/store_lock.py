@@ -80,7 +80,7 @@ def alone(database: Path) -> Generator[None]:
     Raises:
         OSError: The folder allows no file.
     """
-    path = database.with_name(database.name + ".lock")
+    path = database.with_name(database.name + ".alone")
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         with suppress(OSError):  # some network file systems have none: told when the process takes its own

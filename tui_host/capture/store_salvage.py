@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tui_host.capture.schema import MIGRATIONS
 from tui_host.capture.schema_2 import DECISIONS_OF_RECORDS, LINKS_OF_RECORDS
-from tui_host.capture.store_form import connect, make_private, migrate_once, version_of
+from tui_host.capture.store_form import connect, damaged_text, make_private, migrate_once, version_of
 from tui_host.capture.store_writer import is_damage
 
 AT_ONCE = 512
@@ -109,7 +109,7 @@ def salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]] = MI
 
 
 def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> Carried:
-    source.text_factory = _text
+    source.text_factory = damaged_text
     source.execute("PRAGMA cell_size_check = ON")
     form = version_of(source)
     for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF", "foreign_keys = OFF"):
@@ -131,11 +131,6 @@ def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations:
     target.execute("PRAGMA synchronous = FULL")
     target.execute("PRAGMA journal_mode = WAL").fetchall()  # and with that all of it is on the disk
     return Carried(sessions, records)
-
-
-def _text(said: bytes) -> str:
-    """What is damaged within a text shows as numbers, and keeps nobody from the rest."""
-    return said.decode("utf-8", "backslashreplace")
 
 
 class _Table:
