@@ -21,6 +21,7 @@ FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "ba
 WHOLE = 2 << 20
 """Bytes up to which a frame is parsed whole, if it has no more than `NODES` values."""
 NODES = 20_000
+_MARGIN = 64
 LEVELS = 500
 """How deep a frame may nest: what any version of Python reads, in whatever depth of calls it is read."""
 
@@ -239,12 +240,12 @@ def _malformed(line: bytes, reason: str) -> FrameHead:
 
 def _of_skimmed(line: bytes) -> FrameHead | None:
     """The head of a frame too large to be parsed for it; None if its beginning and end do not tell."""
-    stripped = line.strip()
-    if stripped.startswith(b"["):
-        return FrameHead(kind="batch", words="many messages") if stripped.endswith(b"]") else None
-    if not stripped.startswith(b"{") or not stripped.endswith(b"}"):
+    brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
+    if brackets == b"[]":
+        return FrameHead(kind="batch", words="many messages")
+    if brackets != b"{}":
         return None
-    found = skim(stripped)
+    found = skim(line)
     identity = _token_id(found.get((b"", b"id")))
     method = _text(found.get((b"", b"method")))
     if method:

@@ -25,17 +25,24 @@ _AHEAD = 4
 
 
 class ReadPipe:
-    """What comes out of a pipe. The loop watches it from enter to exit and not anew for each chunk."""
+    """What comes out of a pipe. The loop watches it from enter to exit and not anew for each chunk.
 
-    def __init__(self, pipe: IO[bytes]) -> None:
+    Args:
+        pipe: Our end.
+        at_once: Gets each chunk while nothing else waits and `chunk` is waited for; False if it must wait there all the same.
+    """
+
+    def __init__(self, pipe: IO[bytes], at_once: Callable[[bytes], bool] = lambda _: False) -> None:
         self._descriptor = pipe.fileno()
+        self._at_once = at_once
         self._chunks: deque[bytes] = deque()
         self._news = asyncio.Event()
         self._is_watched = False
-        self._fault: OSError | None = None
+        self._is_awaited = False
+        self._fault: Exception | None = None
 
     async def chunk(self) -> bytes:
-        """What is there, at most 256 KB; empty at the end.
+        """What has come and was not taken at once, at most 256 KB; empty at the end.
 
         Raises:
             OSError: It cannot be read.
@@ -45,7 +52,11 @@ class ReadPipe:
                 raise self._fault
             self._watch()
             self._news.clear()
-            await self._news.wait()
+            self._is_awaited = True
+            try:
+                await self._news.wait()
+            finally:
+                self._is_awaited = False
         return self._chunks.popleft()
 
     def __enter__(self) -> Self:
@@ -59,15 +70,18 @@ class ReadPipe:
         self._forget()
 
     def _read(self) -> None:
+        """There is something; called by the loop."""
         try:
             chunk = os.read(self._descriptor, READ_BYTES)
+            if chunk and self._is_awaited and not self._chunks and self._at_once(chunk):
+                return
         except BlockingIOError:
             return
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - raised where chunks are waited for
             self._fault = error
         else:
             self._chunks.append(chunk)
-        if self._fault is not None or len(self._chunks) >= _AHEAD or not self._chunks[-1]:
+        if self._fault is not None or not self._chunks[-1] or len(self._chunks) >= _AHEAD:
             self._forget()
         self._news.set()
 

@@ -64,8 +64,13 @@ class Listener(Protocol):
         """The next one; it is recorded. What is no message but looks like one comes too: somebody may wait for it."""
         ...
 
+    @property
+    def is_full(self) -> bool:
+        """No more may come for now: what is not taken is not read."""
+        ...
+
     async def has_room(self) -> None:
-        """Wait until more may come: what is not taken is not read."""
+        """Wait until more may come."""
         ...
 
 
@@ -223,6 +228,7 @@ class StdioChild:
         self._input = LineWriter(process.stdin, tap.out, changed)
         self._tap = tap
         self._changed = changed
+        self._splitter = Splitter()
         self._junk = 0
         self._junk_budget = _budget(_JUNK_BURST)
         self._output_ended = anyio.Event()
@@ -287,37 +293,52 @@ class StdioChild:
         self._changed()
 
     async def _read_output(self) -> None:
-        splitter = Splitter()
         try:
-            with ReadPipe(self.process.stdout) as pipe:
+            with ReadPipe(self.process.stdout, self._taken_at_once) as pipe:
                 while chunk := await pipe.chunk():
-                    if self.fault is None:
-                        await self._take(splitter.feed(chunk))
-                        if splitter.too_long and self.fault is None:
-                            self._cut(splitter)
-            if (rest := splitter.rest()) and self.fault is None:
+                    await self._take(chunk)
+            if (rest := self._splitter.rest()) and self.fault is None:
                 self._tap.into(rest, "unfinished: the output ended in the middle of the line")
         finally:
             self._output_ended.set()
             self.over.set()
             self._changed()
 
-    async def _take(self, lines: list[bytes]) -> None:
-        """Record lines and hand on the messages among them, giving way to others now and then."""
+    def _taken_at_once(self, chunk: bytes) -> bool:
+        """Take a chunk that is no work for more than one turn of the loop; whether it was one."""
+        if chunk.count(b"\n") > _SLICE or (self.listener is not None and self.listener.is_full):
+            return False
+        self._record(self._lines(chunk))
+        return True
+
+    async def _take(self, chunk: bytes) -> None:
+        """Take any chunk, giving way to others now and then."""
+        lines = self._lines(chunk)
         for start in range(0, len(lines), _SLICE):
-            if start:
-                await checkpoint()
             self._record(lines[start : start + _SLICE])
-            self._changed()
-            if self.fault is not None:
-                return
+            await checkpoint()
             if self.listener is not None:
                 await self.listener.has_room()
 
+    def _lines(self, chunk: bytes) -> list[bytes]:
+        """The lines that a chunk completes; none once the connection cannot go on."""
+        if self.fault is not None:
+            return []
+        lines = self._splitter.feed(chunk)
+        if self._splitter.too_long:
+            self._record(lines)
+            lines = []
+            if self.fault is None:
+                self._cut()
+        return lines
+
     def _record(self, lines: list[bytes]) -> None:
+        """Record lines and hand on the messages among them."""
+        if self.fault is not None:
+            return
         block: list[bytes] = []
         for line in lines:
-            plausible = line.lstrip()[:1] in {b"{", b"["}
+            plausible = line[:1] in {b"{", b"["} or line.lstrip()[:1] in {b"{", b"["}
             if not plausible and not self._junk_budget.take(len(line) + _LINE_COST):
                 block.append(line)
                 continue
@@ -339,11 +360,12 @@ class StdioChild:
             self._junk += sum(map(len, block))
         if self._junk > JUNK_LIMIT:
             self._fail(f"wrote {self._junk:,} bytes to standard output that are no messages")
+        self._changed()
 
-    def _cut(self, splitter: Splitter) -> None:
-        size = splitter.size
+    def _cut(self) -> None:
+        size = self._splitter.size
         fault = f"a line of more than {size:,} bytes; the limit is {LINE_LIMIT:,}"
-        self._tap.into(splitter.rest()[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
+        self._tap.into(self._splitter.rest()[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
         self._fail(fault)
 
     def _fail(self, fault: str) -> None:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
@@ -96,9 +96,9 @@ class Connection:
         self._shown = lru_cache(256)(recorder.redactor.text)  # the status is asked for at screen rate
 
     @property
-    def is_ready(self) -> bool:
-        """It is connected, and its tools are known."""
-        return self._status.state == "ready"
+    def state(self) -> State:
+        """How it stands."""
+        return self._status.state
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -219,10 +219,9 @@ class Connection:
     @asynccontextmanager
     async def _connected(self, endpoint: Endpoint, wire: Wire, kind: Transport) -> AsyncGenerator[ClientSession]:
         silence_sdk()
-        info = mcp_types.Implementation(name="tui-host", version=importlib.metadata.version("tui-host"))
         async with (
             self._transport(endpoint, wire, kind) as (read, write),
-            ClientSession(read, write, client_info=info, message_handler=self._notified) as client,
+            ClientSession(read, write, client_info=_ourselves(), message_handler=self._notified) as client,
         ):
             await introduce(client, self.spec.mode)
             yield client
@@ -423,6 +422,12 @@ async def _behind_url(
 
     async with http_transport(endpoint, wire, kind, read_seconds=read_seconds) as streams:
         yield streams
+
+
+@cache
+def _ourselves() -> mcp_types.Implementation:
+    """What servers are told of this client; our own metadata is read from the disk for it."""
+    return mcp_types.Implementation(name="tui-host", version=importlib.metadata.version("tui-host"))
 
 
 def silence_sdk() -> None:

@@ -169,6 +169,11 @@ class _FirstLine:
             self._line = line
             self._came.set()
 
+    @property
+    def is_full(self) -> bool:
+        """Never."""
+        return False
+
     async def has_room(self) -> None:
         """There is."""
 

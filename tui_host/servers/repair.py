@@ -93,9 +93,14 @@ class Inbox:
             self._messages.append(message)
         self._news.set()
 
+    @property
+    def is_full(self) -> bool:
+        """No more should come for now."""
+        return len(self._messages) > INBOX_LIMIT and not self._closed
+
     async def has_room(self) -> None:
         """Wait until it is not full."""
-        while len(self._messages) > INBOX_LIMIT and not self._closed:
+        while self.is_full:
             self._room.clear()
             await self._room.wait()
 
@@ -196,7 +201,7 @@ class Repair:
                 return _message(value)
             except (ValueError, RecursionError):
                 pass
-        if not data.strip():
+        if not data or data.isspace():
             return None
         parts = parts_of(data)
         if parts > PARTS_LIMIT:

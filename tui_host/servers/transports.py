@@ -153,6 +153,11 @@ class Bridge:
             except anyio.WouldBlock:
                 self.wire.refused += 1
 
+    @property
+    def is_full(self) -> bool:
+        """No more should come for now."""
+        return self.read.is_full
+
     async def has_room(self) -> None:
         """Wait until more may come."""
         await self.read.has_room()
