@@ -1,5 +1,12 @@
 """The second form of the database: each thing has its table, and a record refers to its place instead of repeating it.
 
+- `captures`, `connections`, `sessions`, `turns`, `messages`: as the words say; `items` are what a chat shows.
+- `places`: where records belong (capture, wire, peer, session, turn, step, call, connection, exchange), each once.
+- `exchanges`: a view of places, one row for each HTTP request with its response, at the place of its first record. All that is
+  to be told of one stands in its records, so a table would tell it twice.
+- `records`: each thing captured, at its place; its data may be packed (`store_bodies`), and an answer is one row (`store_runs`).
+- `decisions`, `links`: what such a record's data says, once more, to be found by call; they go with it.
+
 Published: never changed.
 """
 
@@ -91,8 +98,8 @@ _PLACES = (
     """,
     """
     CREATE VIEW exchanges AS
-    SELECT capture, exchange AS id, wire, peer, connection, session, turn, step, key AS place
-    FROM places WHERE exchange IS NOT NULL
+    SELECT capture, exchange AS id, wire, peer, connection, session, turn, step, min(key) AS place
+    FROM places WHERE exchange IS NOT NULL GROUP BY capture, exchange
     """,
     """
     INSERT INTO connections (capture, id, peer)
