@@ -53,7 +53,11 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
             room.hold()
             return connection
     except sqlite3.Error as error:
-        remedy = "start tui-host, and it is set aside" if is_damage(error) else "look at its permissions"
+        remedy = (
+            "start tui-host: it is set aside, and what can be read carried over"
+            if is_damage(error)
+            else "look at its permissions"
+        )
         if room.is_full():
             remedy = "the disk is full: remove something from it"
         raise StoreError(f"the database cannot be read: {error}", str(path), remedy) from error
@@ -134,20 +138,25 @@ def doubted(path: Path) -> Path:
     return path.with_name(path.name + ".check")
 
 
-def set_aside(path: Path) -> Path:
-    """Move the database and what belongs to it out of the way; nothing in it is deleted.
+def _set_aside(path: Path, fresh: Path) -> Path:
+    """Put another database in the place of one that is damaged; nothing in that one is deleted.
 
     Returns:
-        Where the database is now.
+        Where the damaged one is now.
     """
     aside = path.with_name(f"{path.name}.damaged-{stamp()}")
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
-    if log.exists() and not log.stat().st_size:
-        log.unlink()
-    for old in (path, log):
-        if old.exists():
-            old.replace(aside.with_name(aside.name + old.name.removeprefix(path.name)))
+    try:
+        aside.hardlink_to(path)  # so that there is one in its place at any moment
+    except OSError:  # no such links on this disk
+        path.replace(aside)
+    if log.exists():
+        if log.stat().st_size:
+            log.replace(aside.with_name(aside.name + "-wal"))
+        else:
+            log.unlink()
     index.unlink(missing_ok=True)  # made anew by whoever reads the log
+    fresh.replace(path)
     doubted(path).unlink(missing_ok=True)
     return aside
 
@@ -194,11 +203,10 @@ def _begin_anew(path: Path, migrations: Sequence[Sequence[str]]) -> str:
     fresh = path.with_name(path.name + ".salvaged")
     try:
         carried = salvage(path, fresh, migrations)
-        aside = set_aside(path)
-        if carried.is_nothing:
-            make_private(path)
-        else:
-            fresh.replace(path)
+        if carried.is_nothing:  # also where it could not be made: a new one begins with nothing
+            fresh.unlink()
+            make_private(fresh)
+        aside = _set_aside(path, fresh)
     finally:
         fresh.unlink(missing_ok=True)
     return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried.words}"

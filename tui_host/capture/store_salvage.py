@@ -80,7 +80,7 @@ class Carried:
     def words(self) -> str:
         """The same for a person."""
         if self.fault:
-            return f"what can be read of it could not be carried over: {self.fault}"
+            return f"what can be read of it could not be carried over: {self.fault}; to try again, end this and move it back"
         if self.is_nothing:
             return "nothing in it could be read"
         return f"{self.sessions:,} sessions and {self.records:,} records could be read, and are in the new one"
