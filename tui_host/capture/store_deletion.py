@@ -69,6 +69,11 @@ def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3
     return perform
 
 
+def set_aside_beside(database: Path) -> list[Path]:
+    """Databases that were damaged and set aside; they are the person's to remove."""
+    return sorted(path for path in database.parent.glob(f"{database.name}.damaged-*") if not path.name.endswith("-wal"))
+
+
 def delete_all(run: Run, keys: Sequence[int]) -> None:
     """Delete records in slices, between which the writer does what waits; of two that stand against each other the later is first.
 
