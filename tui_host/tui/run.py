@@ -8,10 +8,10 @@ import io
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from tui_host.errors import SettingsError
+from tui_host.errors import SettingsError, TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.servers.guard import Guard
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 PLACELESS = frozenset({"", "dumb", "unknown"})
 """Values of TERM that mean a terminal which cannot place text."""
+
+THRESHOLDS = (2000, 20, 50)
+"""How many more objects, and how many younger rounds, make the collector look; through all of them only now and then: next to
+nothing of ours waits for it, and the screen does."""
 
 
 def run_app(settings: Settings, *, record: bool = True) -> int:
@@ -76,7 +80,7 @@ async def _run(settings: Settings, guard: Guard, *, record: bool) -> TuiHost:
 
     keep_pastes_text()
     app = TuiHost(Host(settings, record=record, guard=guard))
-    async with watched(app, app.noted, guard) as is_told, around(app), drawing(app, guard, is_told):
+    async with watched(app, app.noted, guard) as is_told, around(app), drawing(app, guard, is_told), collecting(app):
         await app.run_async()
     return app
 
@@ -103,10 +107,7 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]) -> AsyncGenerator[None]:
-    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing.
-
-    The collector, which was off while modules came in, looks from the complete screen on, and never through what was there by then.
-    """
+    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing."""
     from tui_host.tui import textual_private
     from tui_host.tui.pausing import PausableLoop, Pauses
     from tui_host.tui.terminal import given_back
@@ -119,22 +120,40 @@ async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]
         await app.first_frame.wait()
         await pauses.heed()
 
+    async with asyncio.TaskGroup() as group:
+        heeding = group.create_task(heed())
+        try:
+            yield
+        finally:
+            heeding.cancel()
+            guard.leave()
+    if not textual_private.is_stuck(app):
+        given_back(guard)
+
+
+@asynccontextmanager
+async def collecting(app: TuiHost) -> AsyncGenerator[None]:
+    """While the block runs the app, the collector looks from the complete screen on, and never through what was imported.
+
+    It was off while modules came in. What they define stays, and each look through it stops the screen for a tenth of a second.
+    """
+
     async def collect() -> None:
         await app.first_frame.wait()
         gc.freeze()
         await app.complete.wait()
         gc.collect()  # what building the screen has left: 2 MiB, looked for only in what is newer than the first frame
         gc.freeze()
+        gc.set_threshold(*THRESHOLDS)
         gc.enable()
+        with suppress(TuiHostError):  # who runs the app tells it
+            await app.host.ready()
+        gc.freeze()  # with the host came the SDK
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(heed()), group.create_task(collect())]
+        collecting = group.create_task(collect())
         try:
             yield
         finally:
             gc.enable()
-            for task in tasks:
-                task.cancel()
-            guard.leave()
-    if not textual_private.is_stuck(app):
-        given_back(guard)
+            collecting.cancel()

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TextArea
 from typing_extensions import override
@@ -20,6 +19,7 @@ from tui_host.tui.keys import ACTIONS
 from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.masks import mask_of
 from tui_host.tui.offers import offers
+from tui_host.tui.screens.painted import PaintedScreen
 from tui_host.tui.widgets import status
 from tui_host.tui.widgets.covered import Covered
 from tui_host.tui.widgets.first import FirstChat, FirstInspector
@@ -59,7 +59,7 @@ class _Talk(Covered, Vertical):
     """What was said, and the prompt."""
 
 
-class MainScreen(Covered, Screen[None]):
+class MainScreen(Covered, PaintedScreen):
     """Chat and inspector of one session.
 
     Its first frame is light. What takes longer to import is put in by `complete`; until then look-alikes stand there, and the
