@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import locale
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -333,6 +334,14 @@ class TuiHost(App[int]):
         """Leave the screens over the main one, where what is asked for can be seen."""
         while self.main is not None and self.screen is not self.main and len(self.screen_stack) > 1:
             self.pop_screen()
+
+    @override
+    def action_suspend_process(self) -> None:
+        """Give the terminal back to the shell that started us, if there is one to continue us."""
+        if os.getpgrp() == os.getsid(0):
+            self.notify("no shell waits here that could bring tui-host back", severity="warning", markup=False)
+        else:
+            super().action_suspend_process()
 
     def action_new(self) -> None:
         """A new session."""

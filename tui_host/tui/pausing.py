@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tui_host.servers.guard import Guard
 
+SIGNAL_SECONDS = 0.2
+"""How long a signal may be under way that was sent before the one that goes on: another thread may have to take it first."""
 TOLD_SECONDS = 5.0
 """A shorter pause is not worth a word."""
 
@@ -112,9 +114,12 @@ class Pauses:
         """
         while self._is_due:
             os.killpg(0, signal.SIGSTOP)  # with what started us in the same job, so that its shell notices
+            is_ours = _is_in_foreground()  # else it goes on in the background, where it has no terminal
+            if not is_ours:
+                time.sleep(SIGNAL_SECONDS)
             if self._is_told_to_end():
                 raise InterruptedError
-            self._is_due = not _is_in_foreground()  # a job that goes on in the background has no terminal
+            self._is_due = not is_ours
 
 
 def _is_in_foreground() -> bool:
