@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
@@ -21,6 +21,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line, tool_name
 from tui_host.errors import TuiHostError
 from tui_host.tui import copying, textual_private
+from tui_host.tui.early_keys import EarlyKeys
 from tui_host.tui.ending import HANGUP, is_terminal_gone
 from tui_host.tui.filters import Clean
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
@@ -82,7 +83,7 @@ def can_try_again(session: Session) -> bool:
     return False
 
 
-class TuiHost(App[int]):
+class TuiHost(EarlyKeys):
     """The program's first front.
 
     Attributes:

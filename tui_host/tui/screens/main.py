@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Container, Horizontal
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TextArea
@@ -21,7 +21,7 @@ from tui_host.tui.masks import mask_of
 from tui_host.tui.offers import offers
 from tui_host.tui.screens.painted import PaintedScreen
 from tui_host.tui.widgets import status
-from tui_host.tui.widgets.covered import Covered
+from tui_host.tui.widgets.covered import Covered, CoveredContainer, CoveredVertical
 from tui_host.tui.widgets.first import FirstChat, FirstInspector
 from tui_host.tui.widgets.prompt import Prompt
 
@@ -49,14 +49,6 @@ RECALLED = 1000
 """So many of the last messages of an opened session come back with `up`."""
 DRAFT_SECONDS = 1.0
 """How often at most the draft is put on the disk while it is written."""
-
-
-class _Chat(Covered, Container):
-    """The chat with the approval over it."""
-
-
-class _Talk(Covered, Vertical):
-    """What was said, and the prompt."""
 
 
 class MainScreen(Covered, PaintedScreen):
@@ -139,7 +131,7 @@ class MainScreen(Covered, PaintedScreen):
     def compose(self) -> ComposeResult:
         yield self._header
         with Horizontal(id="body"):
-            with _Chat(id="chat"), _Talk(id="talk"):
+            with CoveredContainer(id="chat"), CoveredVertical(id="talk"):
                 yield Container(FirstChat(self._offers), id="paper")
                 yield self._waiting
                 yield self._prompt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual.containers import Container, Vertical
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -9,7 +10,7 @@ from typing_extensions import override
 
 
 class Covered(Widget):
-    """Mix it in before a container or a screen without border and padding. Textual would make each line, covered or not."""
+    """Mixed in before a container or a screen without border and padding. Textual would make each line, covered or not."""
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -18,3 +19,11 @@ class Covered(Widget):
         for each in self.get_line_filters():
             strip = strip.apply_filter(each, self.background_colors[1])
         return [strip] * crop.height
+
+
+class CoveredContainer(Covered, Container):
+    """Textual's container."""
+
+
+class CoveredVertical(Covered, Vertical):
+    """Textual's column."""
