@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import IO
 
@@ -12,9 +12,9 @@ import anyio.lowlevel
 import pytest
 
 from tui_host.capture import pipes
-from tui_host.capture.frames import Frame, read_frame
 from tui_host.capture.pipes import LineWriter, ReadPipe
 from tui_host.capture.record import NOWHERE, Place
+from tui_host.errors import JSON
 
 LARGE = b"x" * 300_000 + b"\n"
 
@@ -32,15 +32,15 @@ class Written:
 
     def __init__(self, sink: IO[bytes]) -> None:
         self.recorded: list[bytes] = []
-        self.writer = LineWriter(sink, self._record, lambda: None)
+        self.writer = LineWriter(sink, self._record, lambda: 5, lambda: None)
 
-    def _record(self, line: bytes, frame: Frame, place: Place) -> None:
-        assert (frame, place) == (read_frame(line), NOWHERE)
+    def _record(self, line: bytes, value: Mapping[str, JSON], place: Place, at: int) -> None:
+        assert (value, place, at) == ({"size": len(line)}, NOWHERE, 5)
         self.recorded.append(line)
 
     async def send(self, *lines: bytes) -> None:
         for line in lines:
-            await self.writer.send(line, read_frame(line), NOWHERE)
+            await self.writer.send(line, {"size": len(line)}, NOWHERE)
 
 
 async def until(is_so: Callable[[], bool]) -> None:

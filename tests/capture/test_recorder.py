@@ -77,6 +77,16 @@ class Broken:
         raise RuntimeError("broken")
 
 
+def test_what_is_recorded_a_moment_later_bears_the_time_at_which_it_happened(recorder: Recorder) -> None:
+    at = recorder.now()
+    recorder.append(frame())
+    recorder.append(frame(), at)
+    assert recorder.flush()
+    now, before = recorder.since(0)
+    assert before.mono_ns == at < now.mono_ns
+    assert now.time_ns - before.time_ns == now.mono_ns - at
+
+
 def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder, store: Store) -> None:
     numbers = [recorder.append(frame(b"%d\n" % number)) for number in range(3)]
     assert recorder.flush(5)

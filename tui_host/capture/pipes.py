@@ -6,14 +6,14 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Self, TypeAlias
 
 import anyio
 
-from tui_host.capture.frames import Frame
 from tui_host.capture.record import Place
+from tui_host.errors import JSON
 
 READ_BYTES = 256 << 10
 WRITES_WAITING = 64 << 20
@@ -96,12 +96,18 @@ class ReadPipe:
             self._is_watched = False
 
 
+Record: TypeAlias = Callable[[bytes, Mapping[str, JSON], Place, int], None]
+"""Takes a line, what it says, what it belongs to, and when it was written."""
+
+
 class LineWriter:
     """Lines into a pipe: written where they are sent if there is room, else by `run`, in order.
 
     Args:
         pipe: Our end; `run` closes it when it ends.
-        record: Takes each line the moment before it is written.
+        record: Takes each line the moment after it was given to the system, so that whoever reads it need not wait for that;
+            the last value is what `now` said before.
+        now: A clock.
         changed: Called when what is told of it has changed.
 
     Attributes:
@@ -109,23 +115,22 @@ class LineWriter:
         unread_since: Monotonic seconds since when nobody has read what waits, None if somebody reads.
     """
 
-    def __init__(
-        self, pipe: IO[bytes], record: Callable[[bytes, Frame, Place], None], changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, pipe: IO[bytes], record: Record, now: Callable[[], int], changed: Callable[[], None]) -> None:
         self.waiting = 0
         self.unread_since: float | None = None
         self._pipe = pipe
         self._descriptor = pipe.fileno()
         self._record = record
+        self._now = now
         self._changed = changed
-        self._queue: deque[tuple[bytes, Frame, Place]] = deque()
+        self._queue: deque[tuple[bytes, Mapping[str, JSON], Place]] = deque()
         self._rest = memoryview(b"")
         self._wake = anyio.Event()
         self._room = anyio.Event()
         self._is_closing = False
         os.set_blocking(self._descriptor, False)
 
-    async def send(self, line: bytes, frame: Frame, place: Place) -> None:
+    async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
         """Write a line, its end included, or queue it; waits only while 64 MB wait already.
 
         Raises:
@@ -138,11 +143,10 @@ class LineWriter:
             raise anyio.ClosedResourceError
         self.waiting += len(line)
         if self.waiting > len(line):
-            self._queue.append((line, frame, place))
+            self._queue.append((line, value, place))
             return
-        self._begin(line, frame, place)
         try:
-            self._write()
+            self._begin(line, value, place)
         except OSError:  # it closed its standard input; whether that is its end the output will tell
             self.close()
         if self._rest:
@@ -157,7 +161,6 @@ class LineWriter:
                     self._write()
                 elif self._queue:
                     self._begin(*self._queue.popleft())
-                    self._write()
                 else:
                     self._wake = anyio.Event()
                     await self._wake.wait()
@@ -173,9 +176,13 @@ class LineWriter:
         self._wake.set()
         self._room.set()
 
-    def _begin(self, line: bytes, frame: Frame, place: Place) -> None:
-        self._record(line, frame, place)
+    def _begin(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
+        at = self._now()
         self._rest = memoryview(line)
+        try:
+            self._write()
+        finally:
+            self._record(line, value, place, at)
 
     def _write(self) -> None:
         """Write as much as there is room for."""

@@ -116,8 +116,16 @@ class Recorder:
 
     # Recording.
 
-    def append(self, draft: Draft) -> int:
+    def now(self) -> int:
+        """The monotonic clock, for what is recorded a moment after it happened."""
+        return self._mono_ns()
+
+    def append(self, draft: Draft, at_ns: int | None = None) -> int:
         """Stamp and record; never blocks on the disk and never fails for it. Secrets are out before anybody can see it.
+
+        Args:
+            draft: What was captured.
+            at_ns: When, if not just now, as `now` told it.
 
         Returns:
             The record's number in the capture.
@@ -129,6 +137,7 @@ class Recorder:
             drift_ns = self._wall_ns() - mono_ns - self._ahead_ns
             if not -DRIFT_NS < drift_ns < DRIFT_NS:
                 self._ahead_ns += drift_ns
+            mono_ns = mono_ns if at_ns is None else at_ns
             slot = Slot(self.capture, seq, mono_ns + self._ahead_ns, mono_ns, draft, self, self.redactor, size)
             self._slots.append(slot)
             self._bytes += size

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,6 +19,7 @@ from tui_host.capture.frames import Frame
 from tui_host.capture.pipes import LineWriter, ReadPipe
 from tui_host.capture.process import Process
 from tui_host.capture.record import Place
+from tui_host.errors import JSON
 
 LINE_LIMIT = 64 << 20
 """Bytes that a line may have; a server that writes more is faulty."""
@@ -40,8 +41,12 @@ _REFILL_PER_SECOND = 128 << 10
 class LineTap(Protocol):
     """Takes what was on the pipes, in the order of the wire, before anything acts on it."""
 
-    def out(self, line: bytes, frame: Frame, place: Place) -> None:
-        """A line with its end is given to the server's standard input."""
+    def now(self) -> int:
+        """The clock of the capture."""
+        ...
+
+    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
+        """A line with its end, which says this, was given to the server's standard input."""
         ...
 
     def into(self, line: bytes, fault: str | None) -> Frame:
@@ -225,7 +230,7 @@ class StdioChild:
         self.listener: Listener | None = None
         self.over = anyio.Event()
         self.fault: str | None = None
-        self._input = LineWriter(process.stdin, tap.out, changed)
+        self._input = LineWriter(process.stdin, tap.out, tap.now, changed)
         self._tap = tap
         self._changed = changed
         self._splitter = Splitter()
@@ -239,13 +244,13 @@ class StdioChild:
         """Monotonic seconds since when it has not read what waits for it, None if it reads."""
         return self._input.unread_since
 
-    async def send(self, line: bytes, frame: Frame, place: Place) -> None:
-        """Give it a line, its end included; waits only while 64 MB wait already.
+    async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
+        """Give it a line, its end included, which says this; waits only while 64 MB wait already.
 
         Raises:
             anyio.ClosedResourceError: It is being stopped, or has closed its standard input.
         """
-        await self._input.send(line, frame, place)
+        await self._input.send(line, value, place)
 
     async def run(self) -> None:
         """Serve the pipes until the process has ended and its output was read to the end."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from tui_host.capture.correlator import Correlator
-from tui_host.capture.frames import Frame, read_frame
+from tui_host.capture.frames import Frame, made_frame, read_frame
 from tui_host.capture.record import NOWHERE, Direction, Draft, Place
+from tui_host.errors import JSON
 
 
 class Recording(Protocol):
     """What a tap needs of a recorder."""
 
-    def append(self, draft: Draft, /) -> object:
-        """Keep a record."""
+    def now(self) -> int:
+        """The clock that records are stamped by."""
+        ...
+
+    def append(self, draft: Draft, at_ns: int | None = None, /) -> object:
+        """Keep a record of what happened then, or just now."""
         ...
 
 
@@ -35,11 +41,16 @@ class StdioTap:
         self.received = 0
         self.malformed = 0
 
-    def out(self, line: bytes, frame: Frame, place: Place) -> None:
+    def now(self) -> int:
+        """The clock that records are stamped by."""
+        return self._recorder.now()
+
+    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
         """Record a line on its way to the server."""
         self.sent += 1
-        seen = self._correlator.see("out", frame.head, place)
-        self._keep("out", line, frame.head.reason or seen.odd, seen.place)
+        head = made_frame(value).head
+        seen = self._correlator.see("out", head, place)
+        self._keep("out", line, head.reason or seen.odd, seen.place, at_ns)
 
     def into(self, line: bytes, fault: str | None) -> Frame:
         """Record a line that came from the server, and give what was read of it."""
@@ -72,7 +83,9 @@ class StdioTap:
         )
         self._recorder.append(draft)
 
-    def _keep(self, direction: Direction, data: bytes, malformed: str, place: Place = NOWHERE) -> None:
+    def _keep(
+        self, direction: Direction, data: bytes, malformed: str, place: Place = NOWHERE, at_ns: int | None = None
+    ) -> None:
         draft = Draft(
             wire="mcp",
             kind="frame",
@@ -83,4 +96,4 @@ class StdioTap:
             data=data,
             malformed=malformed or None,
         )
-        self._recorder.append(draft)
+        self._recorder.append(draft, at_ns)

@@ -197,7 +197,11 @@ class _LauncherTap:
     def __init__(self, wire: Wire) -> None:
         self._tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
 
-    def out(self, line: bytes, frame: Frame, place: Place) -> None:
+    def now(self) -> int:
+        """The clock of the capture."""
+        return self._tap.now()
+
+    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
         """Nothing is written to it."""
 
     def into(self, line: bytes, fault: str | None) -> Frame:

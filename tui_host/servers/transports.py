@@ -18,7 +18,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage
 
 from tui_host.capture.context import current_place
-from tui_host.capture.frames import Frame, made_frame
+from tui_host.capture.frames import Frame
 from tui_host.capture.process import Command, Process, ending
 from tui_host.capture.stdio import LineTap, StdioChild
 from tui_host.capture.stdio_tap import StdioTap
@@ -232,7 +232,7 @@ async def stdio_transport(
     async with running(command, wire, tap, early) as child:
 
         async def sink(_: SessionMessage, data: bytes, frame: Mapping[str, JSON]) -> None:
-            await child.send(data + b"\n", made_frame(frame), current_place.get())
+            await child.send(data + b"\n", frame, current_place.get())
 
         async with bridged(wire, sink) as bridge, anyio.create_task_group() as group:
             child.listener = bridge
