@@ -113,7 +113,9 @@ def answering(count: int) -> float:
     command = [sys.executable, "-I", "-S", SCRIPT, STARTING_SECONDS]
     with ExitStack() as stack:
         programs = [
-            stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            stack.enter_context(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+            )
             for _ in range(count)
         ]
         for program in programs:
