@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PLACELESS = frozenset({"", "dumb", "unknown"})
 """Values of TERM that mean a terminal which cannot place text."""
 
-THRESHOLDS = (2000, 20, 50)
+THRESHOLDS = (1000, 10, 100)
 """How many more objects, and how many younger rounds, make the collector look; through all of them only now and then: next to
 nothing of ours waits for it, and the screen does."""
 
