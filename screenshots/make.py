@@ -27,8 +27,8 @@ from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 from tui_host.tui.run import around
-from tui_host.tui.widgets.approval import Approval
-from tui_host.tui.widgets.transcript import Transcript
+from tui_host.tui.widgets.approval.panel import Approval
+from tui_host.tui.widgets.transcript.view import Transcript
 
 FOLDER = Path(__file__).parent
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")

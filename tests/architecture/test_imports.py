@@ -11,7 +11,7 @@ LIGHT = (
     "tui_host.settings.load",
     "tui_host.capture.record",
     "tui_host.capture.recorder",
-    "tui_host.capture.store",
+    "tui_host.capture.store.store",
     "tui_host.chat.session",
     "tui_host.chat.policy",
     "tui_host.host.host",

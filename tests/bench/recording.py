@@ -15,7 +15,7 @@ from tests.bench.measure import Table, at_least, at_most, interleaved, percentil
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store import Store
+from tui_host.capture.store.store import Store
 
 FRAME = b'{"jsonrpc":"2.0","id":%07d,"result":{"content":[{"type":"text","text":"' + b"lorem ipsum " * 70 + b'"}]}}\n'
 PLACE = Place(session="20261121-134501-x7k2q", turn=1, step=1)

@@ -19,7 +19,7 @@ from tests.bench.on_pty import HERE
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store import Store
+from tui_host.capture.store.store import Store
 from tui_host.chat.arguments import canonical
 from tui_host.errors import JSON
 from tui_host.servers.pool import Pool

@@ -11,8 +11,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Redaction, Wire
-from tui_host.capture.store import Store
-from tui_host.capture.store_form import OlderFormError
+from tui_host.capture.store.form import OlderFormError
+from tui_host.capture.store.store import Store
 
 WAIT = 5.0
 

@@ -13,8 +13,8 @@ from tui_host.capture.exports import jsonl
 from tui_host.capture.record import Draft, Head, Place, Redaction
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.sessions import SessionState
-from tui_host.capture.store import Store
+from tui_host.capture.store.sessions import SessionState
+from tui_host.capture.store.store import Store
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SESSION, DRAFT = "20261121-134501-x7k2q", "20261121-134502-bbbbb"

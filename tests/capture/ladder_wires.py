@@ -9,10 +9,10 @@ from tests.capture.wires import Kept, rpc
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.frames import frame_head
 from tui_host.capture.http import ObservedExchange, Observer
-from tui_host.capture.ladder import Ladder
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import NOWHERE, Direction, Draft, Place
-from tui_host.capture.rows import Row
 
 JSON_TYPE = [("content-type", "application/json")]
 

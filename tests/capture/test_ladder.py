@@ -8,7 +8,7 @@ import pytest
 
 from tests.capture.ladder_wires import EVENT_STREAM, JSON_TYPE, Wires, at, call_of, result_of, whole_turn
 from tests.capture.wires import rpc
-from tui_host.capture.ladder import Ladder
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import NOWHERE, Draft
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.ladder_wires import EVENT_STREAM, Wires, at, call_of, result_of, whole_turn
-from tui_host.capture.ladder import Ladder
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Record
-from tui_host.capture.rows import Row
 
 
 @given(st.lists(st.integers(1, 30), max_size=10))

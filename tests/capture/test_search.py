@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.capture.search import search
-from tui_host.capture.sessions import SessionState
-from tui_host.capture.store import Store
+from tui_host.capture.store.search import search
+from tui_host.capture.store.sessions import SessionState
+from tui_host.capture.store.store import Store
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from tests.capture.drafts import FixedClock, any_draft, frame, wait_until
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.schema import MIGRATIONS
-from tui_host.capture.store import Store
-from tui_host.capture.store_form import connect
+from tui_host.capture.store.form import connect
+from tui_host.capture.store.schema import MIGRATIONS
+from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
 
 WRITER = """
@@ -28,8 +28,8 @@ from pathlib import Path
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store import Store
-from tui_host.capture.store_form import connect
+from tui_host.capture.store.store import Store
+from tui_host.capture.store.form import connect
 
 path, capture, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = Store.open(path)

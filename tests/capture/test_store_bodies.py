@@ -19,8 +19,8 @@ from tests.capture.drafts import frame
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store import Store
-from tui_host.capture.store_runs import KINDS, Piece, pack_run, unpack_run
+from tui_host.capture.store.runs import KINDS, Piece, pack_run, unpack_run
+from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 
 SESSION = "20261121-134501-x7k2q"

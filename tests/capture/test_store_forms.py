@@ -12,8 +12,8 @@ from tests.capture.drafts import frame
 from tests.capture.kept_forms import GOLDEN, fill, restore, told
 from tests.capture.test_store import record
 from tui_host.capture.record import Draft, Place
-from tui_host.capture.schema import MIGRATIONS
-from tui_host.capture.store import Store
+from tui_host.capture.store.schema import MIGRATIONS
+from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 
 FORMS = range(1, len(MIGRATIONS) + 1)

@@ -17,7 +17,7 @@ from tests.capture.drafts import frame, wait_until
 from tests.capture.test_store_sessions import FIRST, SECOND, save
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store import Store
+from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 
 path = Path(sys.argv[1]) / "tui-host.db"

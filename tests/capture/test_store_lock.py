@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import wait_until
-from tui_host.capture.store import Store
-from tui_host.capture.store_lock import Lock, is_live, remove_left_behind
-from tui_host.capture.store_pruning import Limits, prune
+from tui_host.capture.store.lock import Lock, is_live, remove_left_behind
+from tui_host.capture.store.pruning import Limits, prune
+from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 
 HOLDER = """
 import sys
 from pathlib import Path
-from tui_host.capture.store_lock import Lock
+from tui_host.capture.store.lock import Lock
 
 lock = Lock(Path(sys.argv[1]))
 print(lock.token, flush=True)
@@ -32,8 +32,8 @@ from pathlib import Path
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.sessions import SessionState
-from tui_host.capture.store import Store
+from tui_host.capture.store.sessions import SessionState
+from tui_host.capture.store.store import Store
 
 path, name = Path(sys.argv[1]), sys.argv[2]
 store = Store.open(path)

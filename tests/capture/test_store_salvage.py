@@ -14,8 +14,8 @@ from tests.capture.kept_forms import GOLDEN, fill
 from tests.capture.test_store import record, start_writer
 from tests.capture.test_store_forms import kept, told
 from tests.capture.test_store_sessions import FIRST, SECOND, save
-from tui_host.capture.store import Store
-from tui_host.capture.store_file import doubted
+from tui_host.capture.store.file import doubted
+from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
 
 PAGE = 4096

@@ -15,8 +15,8 @@ from tui_host.capture.link import offered_link
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.sessions import SessionState, Source
-from tui_host.capture.store import Store
+from tui_host.capture.store.sessions import SessionState, Source
+from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
 FIRST, SECOND, THIRD = "20261121-134501-aaaaa", "20261121-134502-bbbbb", "20261122-090000-ccccc"
@@ -24,8 +24,8 @@ FIRST, SECOND, THIRD = "20261121-134501-aaaaa", "20261121-134502-bbbbb", "202611
 OTHER_PROCESS = """
 import sys
 from pathlib import Path
-from tui_host.capture.sessions import SessionState
-from tui_host.capture.store import Store
+from tui_host.capture.store.sessions import SessionState
+from tui_host.capture.store.store import Store
 
 store = Store.open(Path(sys.argv[1]))
 store.sessions.save(SessionState(id=sys.argv[2], title="theirs", created_ns=1, updated_ns=1, source="chat",

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import frame, wait_until
-from tui_host.capture import store_writer
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store import Store
-from tui_host.capture.store_form import connect
-from tui_host.capture.store_writer import BATCH, TICK
+from tui_host.capture.store import writer
+from tui_host.capture.store.form import connect
+from tui_host.capture.store.store import Store
+from tui_host.capture.store.writer import BATCH, TICK
 
 
 class Commits:
@@ -47,7 +47,7 @@ def recorder(tmp_path: Path, commits: Commits) -> Iterator[Recorder]:
 
 @pytest.fixture
 def _endless_tick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_writer, "TICK", 60.0)
+    monkeypatch.setattr(writer, "TICK", 60.0)
 
 
 def test_records_that_come_one_after_the_other_are_committed_together(recorder: Recorder, commits: Commits) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store import Store
+from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session

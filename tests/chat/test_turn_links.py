@@ -15,7 +15,7 @@ from tests.chat.conftest import Make
 from tests.llm.peer import head, peer, saying
 from tests.llm.streams import DONE, calls, chunk, fragment
 from tui_host.capture.chain import fold_chain
-from tui_host.capture.ladder import Ladder
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Record
 from tui_host.chat.policy import Question
 from tui_host.errors import JSON

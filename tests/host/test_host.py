@@ -19,7 +19,7 @@ from tests.cli.provider import hangs, provider, text
 from tests.llm.peer import head
 from tests.llm.streams import chunk
 from tui_host.capture.exports import EXPORTS
-from tui_host.capture.store import Store
+from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.chat.session import Session
 from tui_host.errors import StoreError, TuiHostError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tui_host import __main__
-from tui_host.capture.store import Store
+from tui_host.capture.store.store import Store
 from tui_host.cli import ask
 from tui_host.host.host import Host
 from tui_host.tui import ending, terminal

@@ -25,7 +25,8 @@ AT_FIRST = {
     "tui_host.tui.markdown": {"parser"},
     "tui_host.tui.screens": {"main", "painted"},
     "tui_host.tui.widgets": {
-        "covered", "details_page", "first", "keys_in_order", "ladder_heading", "prompt", "prompt_pastes", "status",
+        "covered", "first", "keys_in_order", "ladder", "ladder.heading", "pages", "pages.page", "prompt", "prompt.field",
+        "prompt.pastes", "status",
     },
 }  # fmt: skip
 """What the first frame needs of the packages that hold most; all else comes when it is painted."""

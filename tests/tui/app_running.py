@@ -20,10 +20,10 @@ from tui_host.tui.app import TuiHost
 from tui_host.tui.run import around
 from tui_host.tui.screens.main import MainScreen
 from tui_host.tui.source import SessionSource
-from tui_host.tui.widgets.approval import Approval
-from tui_host.tui.widgets.inspector import Inspector
-from tui_host.tui.widgets.prompt import Prompt
-from tui_host.tui.widgets.transcript import Transcript
+from tui_host.tui.widgets.approval.panel import Approval
+from tui_host.tui.widgets.inspector.pane import Inspector
+from tui_host.tui.widgets.prompt.field import Prompt
+from tui_host.tui.widgets.transcript.view import Transcript
 
 BOUND_SECONDS = 30
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""

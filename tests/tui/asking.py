@@ -19,8 +19,8 @@ from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.approval import Approval
-from tui_host.tui.widgets.approval_field import Field
+from tui_host.tui.widgets.approval.field import Field
+from tui_host.tui.widgets.approval.panel import Approval
 
 SCHEMA: JSON = {
     "type": "object",

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tui_host.capture.ending import Ending, Reason
-from tui_host.capture.ladder import Ladder
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction
-from tui_host.capture.rows import Row
 from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect

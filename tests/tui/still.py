@@ -17,7 +17,7 @@ from tests.tui.pictures import UPDATE, faint, golden, keep, picture_of, runs_of,
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store import Store
+from tui_host.capture.store.store import Store
 from tui_host.chat.arguments import canonical
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem, UserItem
 from tui_host.chat.policy import CallRequest, Decision, Policy, Question

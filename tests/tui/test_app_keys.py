@@ -17,7 +17,7 @@ from tui_host.tui.screens.model import ModelScreen
 from tui_host.tui.screens.request import RequestScreen
 from tui_host.tui.screens.servers import ServersScreen
 from tui_host.tui.screens.sessions import SessionsScreen
-from tui_host.tui.widgets.details import Detail
+from tui_host.tui.widgets.details.panel import Detail
 
 pytestmark = pytest.mark.timeout(180)
 

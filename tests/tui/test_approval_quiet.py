@@ -18,7 +18,7 @@ from tests.tui.asking import (
     text,
     verdict,
 )
-from tui_host.tui.widgets.approval_quiet import Quiet
+from tui_host.tui.widgets.approval.quiet import Quiet
 
 
 async def test_what_was_typed_ahead_never_decides() -> None:

@@ -14,16 +14,13 @@ from rich.cells import cell_len
 
 from tests.tui.inspector_wires import CALL, MESSAGES, Wires, a_turn, events_of, request_body, to_json
 from tui_host.capture.ending import Ending
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Redaction
 from tui_host.capture.redact import Redactor
-from tui_host.capture.rows import Row
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 from tui_host.tui.masks import Mask, masked
-from tui_host.tui.widgets.details_page import Page, cut, fitting
-from tui_host.tui.widgets.details_text import TextPage, hex_text, is_text
-from tui_host.tui.widgets.details_tree import Entry, TreePage
-from tui_host.tui.widgets.details_wire import (
+from tui_host.tui.widgets.details.wire import (
     decision_page,
     events_page,
     frame_page,
@@ -31,9 +28,12 @@ from tui_host.tui.widgets.details_wire import (
     raw_page,
     timing_page,
 )
-from tui_host.tui.widgets.ladder_describe import describe
-from tui_host.tui.widgets.making import PIECE, Making, Steps, made
-from tui_host.tui.widgets.parts import parts_page
+from tui_host.tui.widgets.ladder.describe import describe
+from tui_host.tui.widgets.pages.making import PIECE, Making, Steps, made
+from tui_host.tui.widgets.pages.page import Page, cut, fitting
+from tui_host.tui.widgets.pages.parts import parts_page
+from tui_host.tui.widgets.pages.text import TextPage, hex_text, is_text
+from tui_host.tui.widgets.pages.tree import Entry, TreePage
 
 LONG = 10.0
 

@@ -11,17 +11,17 @@ from textual.pilot import Pilot
 from typing_extensions import override
 
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, connected, events_of, request_body
-from tui_host.capture.rows import Row
+from tui_host.capture.ladder.row import Row
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.glyphs import ASCII
-from tui_host.tui.widgets import details
-from tui_host.tui.widgets.details_page import Page
-from tui_host.tui.widgets.details_text import TextPage
-from tui_host.tui.widgets.inspector import Inspector
-from tui_host.tui.widgets.inspector_source import InspectorSource
-from tui_host.tui.widgets.ladder_header import FilterInput, LadderHeader
-from tui_host.tui.widgets.making import Steps
+from tui_host.tui.widgets.details import panel
+from tui_host.tui.widgets.inspector.pane import Inspector
+from tui_host.tui.widgets.ladder.header import FilterInput, LadderHeader
+from tui_host.tui.widgets.pages.making import Steps
+from tui_host.tui.widgets.pages.page import Page
+from tui_host.tui.widgets.pages.source import InspectorSource
+from tui_host.tui.widgets.pages.text import TextPage
 
 
 class Inspecting(App[None]):
@@ -427,7 +427,7 @@ async def test_a_page_that_takes_long_says_at_once_how_far_it_is(monkeypatch: py
             yield "1 of 2 bytes"
         return TextPage("parts", "there it is")
 
-    monkeypatch.setattr(details, "MAKERS", {**details.MAKERS, "Parts": slow})
+    monkeypatch.setattr(panel, "MAKERS", {**panel.MAKERS, "Parts": slow})
     app = Inspecting(wires)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "reading 1 of 2 bytes" in app.text)

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.redact import Redactor
-from tui_host.capture.rows import Row
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.ladder_heading import Heading, heading_text
-from tui_host.tui.widgets.ladder_index import LadderIndex
-from tui_host.tui.widgets.ladder_lines import (
+from tui_host.tui.widgets.ladder.heading import Heading, heading_text
+from tui_host.tui.widgets.ladder.index import LadderIndex
+from tui_host.tui.widgets.ladder.lines import (
     Columns,
     Told,
     clock,

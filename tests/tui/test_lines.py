@@ -15,8 +15,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.widgets.lines import LineView
-from tui_host.tui.widgets.lines_painted import thumb_of
+from tui_host.tui.widgets.lines.painted import thumb_of
+from tui_host.tui.widgets.lines.view import LineView
 
 
 class Numbers(LineView):

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 from typing_extensions import override
 
-from tui_host.tui.widgets.prompt import Prompt
-from tui_host.tui.widgets.prompt_completion import Completion
+from tui_host.tui.widgets.prompt.completion import Completion
+from tui_host.tui.widgets.prompt.field import Prompt
 
 MANY = "\n".join(f"line {number:03}" for number in range(300))
 OTHER = "\n".join(["[pasted: 300 lines, 2.7 kB]"] + ["x" * 29] * 24 + ["y" * 32])

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tests.tui.app_running import MATH, SMALL, Running, fast, running
-from tui_host.capture.rows import Row
+from tui_host.capture.ladder.row import Row
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
@@ -26,11 +26,11 @@ from tui_host.tui.screens.model import ModelScreen
 from tui_host.tui.screens.page import KeyLine, PageScreen
 from tui_host.tui.screens.servers import ServersScreen
 from tui_host.tui.screens.sessions import SessionsScreen
-from tui_host.tui.widgets.approval import Approval
+from tui_host.tui.widgets.approval.panel import Approval
 from tui_host.tui.widgets.choices import ChoiceList
-from tui_host.tui.widgets.details_view import PageLines, PageView
-from tui_host.tui.widgets.ladder import LadderView
-from tui_host.tui.widgets.lines import LineView
+from tui_host.tui.widgets.details.view import PageLines, PageView
+from tui_host.tui.widgets.ladder.view import LadderView
+from tui_host.tui.widgets.lines.view import LineView
 
 pytestmark = pytest.mark.timeout(180)
 

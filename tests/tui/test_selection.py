@@ -17,13 +17,13 @@ from typing_extensions import override
 from tests.tui.inspector_wires import Wires, a_turn, connected
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
 from tui_host.tui.markdown.parser import load
-from tui_host.tui.widgets.details_page import Page
-from tui_host.tui.widgets.details_text import TextPage
-from tui_host.tui.widgets.details_tree import Entry, TreePage
-from tui_host.tui.widgets.details_view import PageLines
-from tui_host.tui.widgets.inspector import Inspector
-from tui_host.tui.widgets.selecting import SelectingView
-from tui_host.tui.widgets.transcript import Transcript
+from tui_host.tui.widgets.details.view import PageLines
+from tui_host.tui.widgets.inspector.pane import Inspector
+from tui_host.tui.widgets.lines.selecting import SelectingView
+from tui_host.tui.widgets.pages.page import Page
+from tui_host.tui.widgets.pages.text import TextPage
+from tui_host.tui.widgets.pages.tree import Entry, TreePage
+from tui_host.tui.widgets.transcript.view import Transcript
 
 ANSWER = """\
 ## The *sum* of it

@@ -20,11 +20,11 @@ from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.inks import Inks
 from tui_host.tui.markdown.parser import load
-from tui_host.tui.widgets.transcript import Transcript
-from tui_host.tui.widgets.transcript_column import Column
-from tui_host.tui.widgets.transcript_empty import Empty
-from tui_host.tui.widgets.transcript_items import Look
-from tui_host.tui.widgets.transcript_words import call_rows
+from tui_host.tui.widgets.transcript.column import Column
+from tui_host.tui.widgets.transcript.empty import Empty
+from tui_host.tui.widgets.transcript.items import Look
+from tui_host.tui.widgets.transcript.view import Transcript
+from tui_host.tui.widgets.transcript.words import call_rows
 
 MULTIPLY = CallItem(
     turn=1,

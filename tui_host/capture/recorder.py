@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store_writer import BATCH, Slot
+from tui_host.capture.store.writer import BATCH, Slot
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
-    from tui_host.capture.store import CaptureKind, Store
+    from tui_host.capture.store.store import CaptureKind, Store
 
 DRIFT_NS = 1_000_000
 """By how much a stamp of the wall clock may be off: so long it goes with the monotonic one, and takes next to no room on the disk."""

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.capture.exports import EXPORTS
-from tui_host.capture.store import Store
-from tui_host.capture.store_deletion import set_aside_beside
-from tui_host.capture.store_form import OlderFormError
-from tui_host.capture.store_pruning import Limits, prune
+from tui_host.capture.store.deletion import set_aside_beside
+from tui_host.capture.store.form import OlderFormError
+from tui_host.capture.store.pruning import Limits, prune
+from tui_host.capture.store.store import Store
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, output
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 
 if TYPE_CHECKING:
-    from tui_host.capture.sessions import SessionInfo
+    from tui_host.capture.store.sessions import SessionInfo
     from tui_host.cli.arguments import Arguments
     from tui_host.settings.schema import Settings
 

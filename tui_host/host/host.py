@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Draft
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.redact import Redactor
-    from tui_host.capture.store import Store
+    from tui_host.capture.store.store import Store
     from tui_host.chat.policy import Approver, Policy
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session, Source
@@ -144,7 +144,7 @@ class Host:
 
     async def _open(self) -> None:
         from tui_host.capture.recorder import Recorder
-        from tui_host.capture.store import Store
+        from tui_host.capture.store.store import Store
         from tui_host.chat.policy import Refuse
         from tui_host.chat.services import Services
         from tui_host.chat.session import session_id

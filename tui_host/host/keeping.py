@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tui_host.capture.sessions import SessionState
+from tui_host.capture.store.sessions import SessionState
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.session import Session
 from tui_host.chat.stored import Messages, message_to_text
@@ -14,8 +14,8 @@ from tui_host.errors import StoreError
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
-    from tui_host.capture.sessions import SessionInfo
-    from tui_host.capture.store import Store
+    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.store.store import Store
     from tui_host.chat.policy import Policy
     from tui_host.llm.messages import Message
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
-    from tui_host.capture.store import Store
-    from tui_host.capture.store_pruning import Pruned
+    from tui_host.capture.store.pruning import Pruned
+    from tui_host.capture.store.store import Store
     from tui_host.settings.schema import Store as StoreSettings
 
 FIRST_SECONDS = 1.0
@@ -33,7 +33,7 @@ async def keep_within(store: Store, settings: StoreSettings, stop: asyncio.Event
     import anyio
     from anyio import to_thread
 
-    from tui_host.capture.store_pruning import Limits, prune
+    from tui_host.capture.store.pruning import Limits, prune
 
     if settings.keep is None and settings.max is None:
         return

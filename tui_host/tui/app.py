@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.screens.sessions import SessionsScreen
-    from tui_host.tui.widgets.transcript import Transcript
+    from tui_host.tui.widgets.transcript.view import Transcript
 
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
@@ -47,19 +47,19 @@ THEME = "textual-dark"
 # Imported in a thread once the first frame is painted, in the order in which it is likely to be missed.
 LATE = (
     "tui_host.chat.session",
-    "tui_host.tui.widgets.transcript",
-    "tui_host.tui.widgets.transcript_empty",
-    "tui_host.tui.widgets.inspector",
+    "tui_host.tui.widgets.transcript.view",
+    "tui_host.tui.widgets.transcript.empty",
+    "tui_host.tui.widgets.inspector.pane",
     "tui_host.tui.source",
 )
 LATER = (
-    "tui_host.tui.widgets.prompt_completion",
+    "tui_host.tui.widgets.prompt.completion",
     "tui_host.tui.screens.help",
     "tui_host.tui.screens.servers",
     "tui_host.tui.screens.model",
     "tui_host.tui.screens.sessions",
     "tui_host.tui.screens.request",
-    "tui_host.tui.widgets.approval",
+    "tui_host.tui.widgets.approval.panel",
     "tui_host.host.crash",
 )
 SWITCH_SECONDS = 0.0005

@@ -135,6 +135,6 @@ def _resume(app: App[int], seconds: float) -> None:
         return  # its screens are being taken down
     app.screen.refresh(layout=True)
     if seconds >= TOLD_SECONDS:
-        from tui_host.tui.widgets.transcript_words import duration
+        from tui_host.tui.widgets.transcript.words import duration
 
         app.notify(f"paused for {duration(seconds)}; no deadline passed meanwhile", markup=False)

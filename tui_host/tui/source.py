@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from tui_host.capture.ladder import Ladder
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.llm.dialects import DIALECTS
 from tui_host.tui.masks import mask_of
 
 if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
-    from tui_host.capture.rows import Row
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.dialects.dialect import Dialect

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from tui_host.capture.exports import jsonl, markdown
-from tui_host.capture.sessions import SessionInfo
-from tui_host.capture.store import Store
+from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.store.store import Store
 
 
 def _jsonl(store: Store, session: SessionInfo) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.sessions import SessionInfo, rfc3339
+from tui_host.capture.store.sessions import SessionInfo, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
 FORMAT = 1

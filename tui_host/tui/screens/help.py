@@ -13,13 +13,13 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.keys import ACTIONS, PLACES, Key
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.screens.page import PageScreen
-from tui_host.tui.widgets.approval import Approval
-from tui_host.tui.widgets.details_view import PageView
-from tui_host.tui.widgets.inspector_view import PieceView
-from tui_host.tui.widgets.jsonlines import Piece
-from tui_host.tui.widgets.ladder import LadderView
-from tui_host.tui.widgets.prompt import Prompt
-from tui_host.tui.widgets.transcript import Transcript
+from tui_host.tui.widgets.approval.panel import Approval
+from tui_host.tui.widgets.details.view import PageView
+from tui_host.tui.widgets.ladder.view import LadderView
+from tui_host.tui.widgets.lines.jsonlines import Piece
+from tui_host.tui.widgets.lines.pieces import PieceView
+from tui_host.tui.widgets.prompt.field import Prompt
+from tui_host.tui.widgets.transcript.view import Transcript
 
 ABOUT = (
     (

@@ -23,7 +23,7 @@ from tui_host.tui.screens.painted import PaintedScreen
 from tui_host.tui.widgets import status
 from tui_host.tui.widgets.covered import Covered, CoveredContainer, CoveredVertical
 from tui_host.tui.widgets.first import FirstChat, FirstInspector
-from tui_host.tui.widgets.prompt import Prompt
+from tui_host.tui.widgets.prompt.field import Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from tui_host.llm.probe import LocalServer
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.source import SessionSource
-    from tui_host.tui.widgets.approval import Approval
-    from tui_host.tui.widgets.inspector import Inspector
-    from tui_host.tui.widgets.transcript import Transcript
+    from tui_host.tui.widgets.approval.panel import Approval
+    from tui_host.tui.widgets.inspector.pane import Inspector
+    from tui_host.tui.widgets.transcript.view import Transcript
 
 Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
@@ -165,9 +165,9 @@ class MainScreen(Covered, PaintedScreen):
         """Put chat and inspector under what stands in their places, and take that away once they are drawn."""
         if self.is_complete:
             return
-        from tui_host.tui.widgets.inspector import Inspector
-        from tui_host.tui.widgets.transcript import Transcript
-        from tui_host.tui.widgets.transcript_empty import Empty
+        from tui_host.tui.widgets.inspector.pane import Inspector
+        from tui_host.tui.widgets.transcript.empty import Empty
+        from tui_host.tui.widgets.transcript.view import Transcript
 
         offered = self._offers
         transcript = Transcript(
@@ -294,7 +294,7 @@ class MainScreen(Covered, PaintedScreen):
 
     def offer(self, local: Sequence[LocalServer]) -> None:
         """Say in an empty chat which model servers answer on this machine."""
-        from tui_host.tui.widgets.transcript_empty import Empty
+        from tui_host.tui.widgets.transcript.empty import Empty
 
         offered = self._offers = offers(self._host.settings, local)
         if self._transcript is not None:
@@ -360,7 +360,7 @@ class MainScreen(Covered, PaintedScreen):
             transcript.styles.margin = (0, 0, margin, 0)
 
     def _ask(self) -> None:
-        from tui_host.tui.widgets.approval import Approval
+        from tui_host.tui.widgets.approval.panel import Approval
 
         self._asked = list(self._session.questions)
         self._approval = Approval(self._asked, on_grant=self._granted, mask=self._mask, glyphs=self._glyphs)
@@ -382,7 +382,7 @@ class MainScreen(Covered, PaintedScreen):
 
     def _granted(self, question: Question) -> None:
         """Allow the tool for the session, and say how that is taken back."""
-        from tui_host.tui.widgets.approval_words import name_of
+        from tui_host.tui.widgets.approval.words import name_of
 
         self._session.grant(question)
         name = name_of(question.request.tool)

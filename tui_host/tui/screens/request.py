@@ -10,16 +10,16 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
-from tui_host.capture.ladder import Ladder
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.masks import mask_of, masked
 from tui_host.tui.screens.page import PageScreen
-from tui_host.tui.widgets.details import Detail
+from tui_host.tui.widgets.details.panel import Detail
 
 if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Draft, Record
-    from tui_host.capture.rows import Row
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.dialects.dialect import Dialect

@@ -18,8 +18,8 @@ from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import LOW, PageScreen
 from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
-from tui_host.tui.widgets.details_tree import TreePage
-from tui_host.tui.widgets.details_view import PageLines
+from tui_host.tui.widgets.details.view import PageLines
+from tui_host.tui.widgets.pages.tree import TreePage
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from textual.message import Message
 
-from tui_host.capture.search import Found, search
+from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.masks import mask_of
@@ -18,8 +18,8 @@ from tui_host.tui.widgets.choices import Choice, ChoiceList
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_host.capture.sessions import SessionInfo
-    from tui_host.capture.store import Store
+    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 

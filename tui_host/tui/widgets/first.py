@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.widgets.ladder_heading import Heading, heading_text
+from tui_host.tui.widgets.ladder.heading import Heading, heading_text
 
 if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs

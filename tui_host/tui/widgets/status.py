@@ -158,7 +158,7 @@ def _figures(session: Session | None) -> list[str]:
     if session is None or not session.turn:
         return []
     from tui_host.chat.conversation import SummaryItem
-    from tui_host.tui.widgets.transcript_words import duration
+    from tui_host.tui.widgets.transcript.words import duration
 
     words = [f"turn {session.turn}"]
     last = session.conversation[-1] if len(session.conversation) else None

@@ -1,0 +1,1 @@
+"""Records folded into the rows that the inspector lists."""

@@ -1,0 +1,161 @@
+"""The inspector's rows, folded from records as they come. Source: DESIGN, Screens; ux.md, section 3."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tui_host.capture.chain import read_link, read_object
+from tui_host.capture.ladder.filter import RowFilter
+from tui_host.capture.ladder.frames import LadderFrames
+from tui_host.capture.ladder.http import LadderHttp
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.rows import LadderRows
+from tui_host.capture.link import Link
+from tui_host.capture.record import Record
+from tui_host.capture.words import WORDS
+from tui_host.errors import JSON
+
+
+class Ladder:
+    """The rows of a session or a capture. Each record costs the same, however many there were before."""
+
+    def __init__(self) -> None:
+        self._rows = LadderRows()
+        self._http = LadderHttp(self._rows)
+        self._frames = LadderFrames(self._rows)
+        self._filter = RowFilter(self._rows)
+        self._waiting: dict[tuple[str, str], list[Link]] = {}
+        self._lines = -1  # the row of the last lines of standard error
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All rows, in the order in which their first bytes came; a row's number is its place."""
+        return self._rows.table
+
+    @property
+    def revision(self) -> int:
+        """Grows when rows came or changed."""
+        return self._rows.revision
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Take in the next records, in order; several captures may follow each other."""
+        for record in records:
+            self._add(record)
+        self._rows.settle()
+
+    def changed_since(self, revision: int) -> Sequence[int]:
+        """Numbers of the rows that came or changed after a revision, in order."""
+        return self._rows.changed_since(revision)
+
+    def partner(self, number: int) -> int | None:
+        """The other half: the response of a request, the answer of a question, and the other way round."""
+        return self._rows.partner(number)
+
+    def relatives(self, number: int) -> tuple[int, ...]:
+        """The rows that share a call with a row, nearest first; of a row without calls its partner."""
+        found = {
+            other for call in self._rows.table.calls_of(number) for other in self._rows.of_call(call) if other != number
+        }
+        partner = self._rows.partner(number)
+        if not found and partner is not None:
+            return (partner,)
+        return tuple(sorted(found, key=lambda other: (abs(other - number), other)))
+
+    def row_of(self, key: tuple[str, int]) -> int | None:
+        """The row that begins with a record, named by capture and number."""
+        return self._rows.row_of(*key)
+
+    def filter(self, text: str) -> array[int]:
+        """Numbers of the rows that a filter keeps, in order: all tokens and all plain words must fit.
+
+        Tokens are `tool:`, `method:`, `id:`, `dir:` (in, out), `kind:`, `status:`, `server:` and `turn:`.
+        """
+        return self._filter.numbers(text)
+
+    def _add(self, record: Record) -> None:
+        draft = record.draft
+        match draft.kind:
+            case "frame":
+                before = len(self._rows)
+                self._frames.add(record)
+                if len(self._rows) > before:
+                    self._http.carried(record, before)
+            case "line":
+                self._line(record)
+            case "decision":
+                self._decision(record)
+            case "link":
+                self._link(record)
+            case _:
+                self._http.add(record)
+                self._give_waiting(record)
+
+    def _line(self, record: Record) -> None:
+        draft = record.draft
+        words = draft.data[: 4 * WORDS].decode("utf-8", "backslashreplace").rstrip()[:WORDS]
+        last = self._lines
+        if last >= 0 and last == len(self._rows) - 1:
+            row = self._rows.table[last]
+            if (row.capture, row.peer, row.connection) == (record.capture, draft.peer, draft.connection or ""):
+                self._rows.repeat(last, record, words)
+                return
+        row = replace(self._rows.row_for(record, "mcp", "line"), outward=False, words=words, events=1)
+        self._lines = self._rows.add(row)
+
+    def _decision(self, record: Record) -> None:
+        value = read_object(record.draft.data)
+        server, tool = _text(value.get("server")), _text(value.get("tool"))
+        words = _text(value.get("words")) or f"{_text(value.get('decision'))} by {_text(value.get('by'))}"
+        row = replace(self._rows.row_for(record, "host", "decision"), peer=server, tool=tool, words=words[:WORDS])
+        self._rows.add(row)
+        for call in row.calls:
+            self._rows.tools.setdefault(call, f"{server}.{tool}")
+
+    def _link(self, record: Record) -> None:
+        link = read_link(record.draft.data)
+        if link is None:
+            return
+        if link.tool:
+            self._rows.tools[link.call] = f"{link.server}.{link.tool}" if link.server else link.tool
+        number = self._row_of_span(record.capture, link)
+        if number is not None:
+            self._join(number, link)
+        elif link.span.exchange is not None:
+            self._waiting.setdefault((record.capture, link.span.exchange), []).append(link)
+
+    def _row_of_span(self, capture: str, link: Link) -> int | None:
+        if link.span.exchange is not None:
+            return self._http.half(capture, link.span.exchange, is_request=link.span.side == "request")
+        return self._rows.row_of(capture, link.span.seq) if link.span.seq is not None else None
+
+    def _join(self, number: int, link: Link) -> None:
+        """Give a row the call that a link joins it to; of a response say what it asks."""
+        row = self._rows.table[number]
+        if link.call in row.calls:
+            return
+        words = row.words
+        if link.relation == "asked":
+            asked = f"{self._rows.tools.get(link.call, link.tool)} {link.words}".strip()
+            words = (f"{words}, {asked}" if words.startswith("asks ") else f"asks {asked}")[:WORDS]
+        self._rows.change(replace(row, calls=row.calls | {link.call}, words=words))
+
+    def _give_waiting(self, record: Record) -> None:
+        """Links that came before the row that they are about."""
+        if not self._waiting:
+            return
+        key = (record.capture, record.draft.exchange or "")
+        left: list[Link] = []
+        for link in self._waiting.pop(key, ()):
+            number = self._row_of_span(record.capture, link)
+            if number is None:
+                left.append(link)
+            else:
+                self._join(number, link)
+        if left and record.draft.kind not in {"end", "error"}:
+            self._waiting[key] = left
+
+
+def _text(value: JSON) -> str:
+    return value if isinstance(value, str) else ""

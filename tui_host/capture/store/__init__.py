@@ -1,0 +1,1 @@
+"""The database: its schema, its writer, its readers."""

@@ -1,0 +1,164 @@
+"""Deletion that really removes: rows, then the pages they stood on, then what the write-ahead log still has of them.
+
+`secure_delete`, which every connection has on, overwrites what is freed. Functions run on the writer's connection.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from tui_host.capture.store.schema import SEQ_BITS
+
+SLICE, SLICE_BYTES = 1000, 512 << 10
+"""Records, and bytes of them, deleted in one transaction: what is recorded meanwhile waits no longer than for these.
+
+On a full disk there must be room for what they become in the log.
+"""
+PAGES = 200
+"""Pages given back to the system at once, for the same reasons."""
+T = TypeVar("T")
+
+LOG_MILLISECONDS = 1000
+"""How long other processes are waited for when the log is emptied: what is recorded meanwhile waits, too."""
+
+
+class Run(Protocol):
+    """Does something on the writer's connection, and waits for it."""
+
+    def __call__(self, work: Callable[[sqlite3.Connection], T], /) -> T:
+        """Do it."""
+        ...
+
+
+_OF_SESSION = (
+    "DELETE FROM places WHERE session = ?",
+    "DELETE FROM messages WHERE session = ?",
+    "DELETE FROM items WHERE session = ?",
+    "DELETE FROM turns WHERE session = ?",
+    "DELETE FROM sessions WHERE id = ?",
+)
+_EMPTY = f"""
+    SELECT key, ended, owner FROM captures WHERE NOT EXISTS
+        (SELECT 1 FROM records WHERE records.key BETWEEN captures.key << {SEQ_BITS} AND (captures.key + 1 << {SEQ_BITS}) - 1)
+"""  # noqa: S608 - constants alone
+_OF_CAPTURE = (
+    "DELETE FROM places WHERE capture = ?",
+    "DELETE FROM connections WHERE capture = ?",
+    "DELETE FROM captures WHERE key = ?",
+)
+
+
+def copies_of(database: Path) -> list[Path]:
+    """The copies of older forms beside the database, each as it was before it was brought to the next form."""
+    return list(database.parent.glob(f"{database.name}.form*"))
+
+
+def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
+    """Work for a job, as one transaction; where it fails, the job takes it back."""
+
+    def perform(connection: sqlite3.Connection) -> T:
+        connection.execute("BEGIN IMMEDIATE")
+        done = work(connection)
+        connection.execute("COMMIT")
+        return done
+
+    return perform
+
+
+def set_aside_beside(database: Path) -> list[Path]:
+    """Databases that were damaged and set aside; they are the person's to remove."""
+    return sorted(path for path in database.parent.glob(f"{database.name}.damaged-*") if not path.name.endswith("-wal"))
+
+
+def delete_all(run: Run, keys: Sequence[int]) -> None:
+    """Delete records in slices, between which the writer does what waits; of two that stand against each other the later is first.
+
+    Args:
+        run: Does something on the writer's connection, and waits for it.
+        keys: Of the records.
+    """
+    at = 0
+    while at < len(keys):
+        at += run(in_transaction(partial(_delete_some, keys=keys[at : at + SLICE])))
+
+
+def _delete_some(connection: sqlite3.Connection, keys: Sequence[int]) -> int:
+    """Delete the first of these records; how many."""
+    size = count = 0
+    for key in keys:
+        row: tuple[int] | None = connection.execute("SELECT length(data) FROM records WHERE key = ?", (key,)).fetchone()
+        delete_records(connection, (key,))
+        size += row[0] if row else 0
+        count += 1
+        if size >= SLICE_BYTES:
+            break
+    return count
+
+
+def delete_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+    """Delete records; in a transaction. Of two that stand against each other the later goes first or in the same one."""
+    connection.executemany("DELETE FROM records WHERE key = ?", ((key,) for key in keys))
+
+
+def delete_session(connection: sqlite3.Connection, session: str) -> None:
+    """Delete all of a session but records, of which none may be left; in a transaction."""
+    for statement in _OF_SESSION:
+        connection.execute(statement, (session,))
+
+
+def delete_capture(connection: sqlite3.Connection, capture: int) -> None:
+    """Delete all of a capture but records, of which none may be left; in a transaction."""
+    for statement in _OF_CAPTURE:
+        connection.execute(statement, (capture,))
+
+
+def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str | None], bool]) -> None:
+    """Delete captures that are over and have no records; in a transaction."""
+    for key, ended, owner in connection.execute(_EMPTY).fetchall():
+        if ended is not None or not is_live(owner):
+            delete_capture(connection, key)
+
+
+def give_pages_back(connection: sqlite3.Connection) -> bool:
+    """Give some free pages back to the system; outside a transaction.
+
+    Returns:
+        Whether there are more.
+    """
+    # a script: `execute` stops after a statement's first step, which is one page
+    connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
+    free: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    return free > 0
+
+
+def empty_log(connection: sqlite3.Connection) -> bool:
+    """Bring the write-ahead log into the file, and cut it off.
+
+    Returns:
+        Whether it is empty; it cannot be while another process reads in it.
+    """
+    waits: int = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute(f"PRAGMA busy_timeout = {LOG_MILLISECONDS}").fetchall()
+    try:
+        busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {waits}").fetchall()
+    return not busy
+
+
+def give_back(run: Run) -> bool:
+    """Give all free pages back, and empty the log: in pieces, between which the writer does what waits.
+
+    Args:
+        run: Does something on the writer's connection, and waits for it.
+
+    Returns:
+        Whether nothing that was deleted is left in the log.
+    """
+    while run(give_pages_back):
+        pass
+    return run(empty_log)

@@ -1,0 +1,109 @@
+"""Sessions found by the words in their titles and messages. A scan: a word of two characters, as in Chinese, is found too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.store.sessions import SessionInfo, Sessions
+from tui_host.errors import JSON
+
+AROUND = 40
+"""Characters shown on either side of what was found."""
+
+_NOT_SAID = frozenset(
+    ("id", "wire_id", "role", "part", "stop", "source", "media_type", "data", "echo", "provider", "model")
+)
+"""Fields of a message that nobody said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A session in which all words were found.
+
+    Attributes:
+        session: The session.
+        excerpt: Foreign text around the first word in the messages, one line; empty where the title alone has it.
+        turn: The turn of that message, 0 for the title.
+    """
+
+    session: SessionInfo
+    excerpt: str = ""
+    turn: int = 0
+
+
+def search(sessions: Sessions, words: str) -> Iterator[Found]:
+    """Sessions whose title or messages contain every one of the words, whatever their case; the last changed first. Blocks.
+
+    Args:
+        sessions: Where to look.
+        words: Separated by spaces.
+
+    Raises:
+        StoreError: The database cannot be read.
+    """
+    wanted = [word.casefold() for word in words.split()]
+    if not wanted:
+        return
+    for session in sessions.list():
+        found = _in_session(sessions, session, wanted)
+        if found is not None:
+            yield found
+
+
+def _in_session(sessions: Sessions, session: SessionInfo, wanted: Sequence[str]) -> Found | None:
+    missing = {word for word in wanted if word not in session.title.casefold()}
+    if not missing:
+        return Found(session=session)
+    excerpt, turn = "", 0
+    for text in sessions.messages(session.id):
+        if not _may_contain(text, missing):
+            continue
+        value = _read(text)
+        said = " ".join(_strings(value))
+        folded = said.casefold()
+        here = [word for word in wanted if word in folded]
+        if here and not excerpt:
+            excerpt, turn = _excerpt(said, folded.index(here[0]), len(here[0])), _turn(value)
+        missing.difference_update(here)
+        if not missing:
+            return Found(session=session, excerpt=excerpt, turn=turn)
+    return None
+
+
+def _may_contain(text: str, words: set[str]) -> bool:
+    """Whether the JSON is worth reading."""
+    folded = text.casefold()
+    return "\\" in folded or any(word in folded for word in words)
+
+
+def _read(text: str) -> JSON:
+    try:
+        value: JSON = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value
+
+
+def _strings(value: JSON) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            if name not in _NOT_SAID:
+                yield from _strings(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from _strings(item)
+
+
+def _turn(value: JSON) -> int:
+    turn = value.get("turn") if isinstance(value, Mapping) else None
+    return turn if isinstance(turn, int) else 0
+
+
+def _excerpt(said: str, at: int, length: int) -> str:
+    start, end = max(0, at - AROUND), at + length + AROUND
+    words = " ".join(said[start:end].split())
+    return f"{'…' if start else ''}{words}{'…' if end < len(said) else ''}"

@@ -1,0 +1,328 @@
+"""The store: one database for captures, records and sessions, written by one thread, read from any.
+
+Several processes may have the same file open. Source: DESIGN, How a byte becomes a row; threats, STO.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+from tui_host.capture.chain import Chain, fold_chain
+from tui_host.capture.record import Record
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store.bodies import Bodies
+from tui_host.capture.store.file import connect_to_read, doubt, open_to_write
+from tui_host.capture.store.form import Connect, connect, despite_damage
+from tui_host.capture.store.lock import Lock, is_live
+from tui_host.capture.store.places import SQLValue, begin_capture
+from tui_host.capture.store.room import Room
+from tui_host.capture.store.rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
+from tui_host.capture.store.runs import SPAN
+from tui_host.capture.store.schema import MIGRATIONS, SEQ_BITS
+from tui_host.capture.store.selection import chain_keys, keys_at, select_session
+from tui_host.capture.store.sessions import SessionInfo, Sessions
+from tui_host.capture.store.writer import Source, Write, Writer, is_damage
+from tui_host.errors import StoreError
+
+CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
+PAGE = 128
+"""Records read at once, so that no reader holds on to an old state of the file for long."""
+_REACHING = "WHERE last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
+_IN_ORDER = "WHERE records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
+_OF_EXCHANGE = """
+    WHERE records.key IN (
+        SELECT records.key FROM captures
+            JOIN places ON places.exchange = ? AND places.capture = captures.key
+            JOIN records ON records.place = places.key
+        WHERE captures.id = ? AND records.kind IN (?, ?)
+    ) ORDER BY records.key
+"""
+
+T = TypeVar("T")
+
+
+class Store:
+    """An open database.
+
+    Attributes:
+        path: Its file.
+        owner: Names the lock that this process holds while it writes; empty where it does not.
+        notices: What a person should be told, one sentence each.
+        redactor: What every saved text passes.
+        sessions: The sessions in it.
+    """
+
+    def __init__(self, path: Path, writer: Writer | None, lock: Lock | None, notices: list[str]) -> None:
+        self.path = path
+        self.owner = lock.token if lock is not None else ""
+        self.notices = notices
+        self.redactor = Redactor()
+        self.sessions = Sessions(self)
+        self._writer = writer
+        self._lock_held = lock
+        self._readers: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        retry_seconds: float = 5.0,
+        migrations: Sequence[Sequence[str]] = MIGRATIONS,
+        connect: Connect = connect,
+        notices: list[str] | None = None,
+    ) -> Store:
+        """Open the database, or make it, readable by its owner alone. Blocks.
+
+        A damaged one is set aside, with what can be read of it carried over, and that is told in `notices`.
+
+        Args:
+            path: Its file.
+            retry_seconds: How long what cannot be written waits until it is tried again.
+            migrations: The forms that are known.
+            connect: Makes a connection that writes.
+            notices: Where a person is told something, now and as long as it is open; None for a list of its own.
+
+        Raises:
+            StoreError: It cannot be used here; says what to do.
+            SettingsError: A newer version of the program has written it; it is left as it is.
+        """
+        notices = [] if notices is None else notices
+        room = Room(path)
+        connection, lock = open_to_write(path, room, connect, migrations, notices)
+        writer = Writer(
+            connection, lock.token, room, notices.append, doubt=lambda: doubt(path), retry_seconds=retry_seconds
+        )
+        return cls(path, writer, lock, notices)
+
+    @classmethod
+    def open_to_read(cls, path: Path) -> Store:
+        """Open a database that cannot or must not be written. Blocks.
+
+        Raises:
+            StoreError: It cannot be read.
+            SettingsError: A newer version of the program has written it.
+        """
+        connect_to_read(path).close()
+        return cls(path, None, None, [])
+
+    @property
+    def fault(self) -> str:
+        """Why nothing can be written at the moment, empty if all is well."""
+        return self._writer.fault if self._writer is not None else "the database is open for reading alone"
+
+    def close(self, timeout: float = 5.0) -> bool:
+        """Write what waits, and end.
+
+        Returns:
+            Whether everything was written.
+        """
+        written = self._writer.close(timeout) if self._writer is not None else True
+        with self._lock:
+            self._closed = True
+            for reader in self._readers:
+                reader.close()
+            self._readers.clear()
+            if self._lock_held is not None:
+                self._lock_held.release()
+                self._lock_held = None
+        return written
+
+    def is_live(self, owner: str | None) -> bool:
+        """Whether a process that named this lock as its own still runs; its own does."""
+        return bool(owner) and (owner == self.owner or is_live(self.path, owner))
+
+    # Writing.
+
+    def put(self, item: Source | Write) -> bool:
+        """Hand something to the writer, or say that there are records to take; never blocks. False if there is none any more."""
+        return self._writer is not None and self._writer.put(item)
+
+    def hurry(self) -> None:
+        """Say that so many records are there that no more are to be waited for."""
+        if self._writer is not None:
+            self._writer.hurry()
+
+    def run(
+        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
+    ) -> T:
+        """Do something on the writer's connection, after all that was put before, and wait for it.
+
+        Args:
+            work: What to do, outside any transaction.
+            timeout: Seconds; None waits for ever.
+            makes_room: It is done also while nothing that was put before can be written.
+
+        Raises:
+            StoreError: It could not be written, or not in time.
+        """
+        if self._writer is None:
+            raise StoreError(self.fault, str(self.path))
+        return self._writer.run(work, timeout, makes_room=makes_room)
+
+    def making_room(self) -> AbstractContextManager[None]:
+        """While something is deleted: what is held back for it on the disk is given up."""
+        return Room(self.path).given_up()
+
+    def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
+        """Say that this process begins a capture."""
+        sql, row = begin_capture(capture, kind, time_ns, self.owner)
+        self.put(Write(sql=sql, row=row))
+
+    def end_capture(self, capture: str, time_ns: int) -> None:
+        """Say that a capture is over."""
+        self.put(Write(sql="UPDATE captures SET ended = ? WHERE id = ?", row=(time_ns, capture)))
+
+    # Reading. From any thread; blocks on the disk.
+
+    def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
+        """All rows of a query.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        with self._reader() as reader:
+            return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
+
+    def records(
+        self,
+        *,
+        session: str | None = None,
+        capture: str | None = None,
+        connection: str | None = None,
+        after: int = 0,
+        until_seq: int | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Record]:
+        """Records in the order of captures and numbers.
+
+        Args:
+            session: Only those whose place names this session.
+            capture: Only those of this capture.
+            connection: Only those on this connection.
+            after: Only those with a greater number; with `capture` alone.
+            until_seq: Only those up to this number; with `capture` alone.
+            limit: At most so many.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        low, high = 0, (1 << 63) - 1
+        if capture is not None:
+            key = self._key_of(capture)
+            if key is None:
+                return
+            low = record_key(key, after)
+            high = record_key(key, (1 << SEQ_BITS) - 1 if until_seq is None else until_seq)
+        if session is not None or connection is not None:
+            with self._reader() as reader:
+                keys = keys_at(reader, session, connection, range(low + 1, high + 1))
+            found = (record for key, record in in_order(self._with_keys(keys)) if low < key <= high)
+            yield from islice(found, limit)
+            return
+        read = in_order(self._pages(low, high))
+        yield from islice((record for key, record in read if low < key <= high), limit)
+
+    def record(self, capture: str, seq: int) -> Record | None:
+        """One record, None if it is not there."""
+        return next(self.records(capture=capture, after=seq - 1, until_seq=seq), None)
+
+    def body(self, capture: str, exchange: str, side: Literal["request", "response"]) -> bytes:
+        """An HTTP body as it was transferred: the request's data, or the response's chunks, joined."""
+        kind = "request" if side == "request" else "chunk"
+        holder = "request" if side == "request" else "response"  # at whose key a whole answer stands
+        rows = self._read_records(f"{SELECT} {_OF_EXCHANGE}", (exchange, capture, kind, holder), Bodies())
+        return b"".join(record.draft.data for _, record in in_order(rows) if record.draft.kind == kind)
+
+    def chain(self, session: str, call: str) -> Chain:
+        """The life of one call, found without a look at the rest of its session.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        with self._reader() as reader:
+            keys = chain_keys(reader, session, call)
+        return fold_chain(call, (record for _, record in in_order(self._with_keys(keys))))
+
+    def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
+        """A session's records in the order of its export; True with those that are its connections' preamble.
+
+        What belongs to it is said in `selection`.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        with self._reader() as reader:
+            selection = select_session(reader, session)
+        for keys, is_preamble in ((selection.preamble, True), (selection.belonging, False)):
+            for _, record in in_order(self._with_keys(keys)):
+                yield record, is_preamble
+
+    def find_session(self, name: str) -> SessionInfo:
+        """A session by its id, a unique prefix of it, or `last`; see `Sessions.find`."""
+        return self.sessions.find(name)
+
+    def _key_of(self, capture: str) -> int | None:
+        rows = self.read("SELECT key FROM captures WHERE id = ?", capture)
+        key = rows[0][0] if rows else None
+        return key if isinstance(key, int) else None
+
+    def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
+        """The records of rows with greater keys, and of the runs that reach into them, row by row."""
+        bodies = Bodies()
+        yield from self._read_records(f"{SELECT} {_REACHING}", (low, low + SPAN, low), bodies)
+        at: int | None = low
+        while at is not None:
+            rows = self._read_records(f"{SELECT} {_IN_ORDER}", (at, high, PAGE), bodies)
+            yield from rows
+            at = rows[-1][0][0] if len(rows) == PAGE else None
+
+    def _with_keys(self, keys: Sequence[int]) -> Iterator[Sequence[Keyed]]:
+        """The records of the rows with these keys, which are in order, row by row."""
+        bodies = Bodies()
+        for start in range(0, len(keys), PAGE):
+            page = keys[start : start + PAGE]
+            sql = f"{SELECT} WHERE records.key IN ({', '.join('?' * len(page))}) ORDER BY records.key"
+            yield from self._read_records(sql, page, bodies)
+
+    def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[Sequence[Keyed]]:
+        """The records of some rows, as one state of the file has them."""
+        with self._reader() as reader:
+            reader.execute("BEGIN")
+            try:
+                rows: list[StoredRow] = despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
+                return [from_row(row, reader, bodies) for row in rows]
+            finally:
+                if reader.in_transaction:  # some errors have ended it
+                    reader.execute("ROLLBACK")
+
+    @contextmanager
+    def _reader(self) -> Generator[sqlite3.Connection]:
+        """A connection for one query; its errors come out as StoreError."""
+        with self._lock:
+            if self._closed:
+                raise StoreError("the database is closed", str(self.path))
+            reader = self._readers.pop() if self._readers else None
+        if reader is None:
+            reader = connect_to_read(self.path) if self._writer is None else connect(self.path)
+            reader.execute("PRAGMA query_only = ON")
+        try:
+            yield reader
+        except sqlite3.Error as error:
+            if is_damage(error):
+                doubt(self.path)
+            raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
+        finally:
+            with self._lock:
+                if self._closed:
+                    reader.close()
+                else:
+                    self._readers.append(reader)

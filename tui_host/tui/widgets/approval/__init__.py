@@ -1,0 +1,1 @@
+"""The modal question: what a call would do, and one key to decide it."""

@@ -1,0 +1,1 @@
+"""The two details of the inspector: rows opened, side by side."""

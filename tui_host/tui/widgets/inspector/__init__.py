@@ -1,0 +1,1 @@
+"""The pane that holds the list and its details."""

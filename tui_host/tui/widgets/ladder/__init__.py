@@ -1,0 +1,1 @@
+"""The inspector's list: two lanes on one clock."""

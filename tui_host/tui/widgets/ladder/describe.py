@@ -1,0 +1,42 @@
+"""A model's request or response in a few words, for its row."""
+
+from __future__ import annotations
+
+from tui_host.capture.ladder.row import Row
+from tui_host.tui.widgets.pages.making import PIECE, Steps
+from tui_host.tui.widgets.pages.source import InspectorSource
+
+MOST = 4 << 20
+"""Bytes of a body that are read for its words."""
+
+
+def describe(source: InspectorSource, row: Row) -> Steps[str]:
+    """«3 tools · 2 messages», «asks math.add {"a":1,"b":2}»; nothing for what is too large or not known."""
+    from tui_host.llm.describe import ResponseWords, request_words
+    from tui_host.tui.widgets.pages.body import head_of, reading
+    from tui_host.tui.widgets.pages.parts import request_before
+
+    if row.size > MOST:
+        return ""
+    body = yield from reading(source, row)
+    if row.kind == "request":
+        before = request_before(source, row)
+        in_turn = before is not None and before.turn == row.turn and before.capture == row.capture
+        return request_words(body.data, source.body(before) if before is not None and in_turn else None)
+    dialect = source.dialect(row)
+    if dialect is None:
+        return ""
+    head = head_of(source, row)
+    words = ResponseWords(
+        dialect=dialect.name,
+        status=row.status,
+        headers=head.headers if head is not None else (),
+        names=source.names(row),
+        hide=source.hide,
+    )
+    for start in range(0, len(body.data), PIECE):
+        words.feed(body.data[start : start + PIECE])
+        yield f"{start:,} of {len(body.data):,} bytes"
+    if row.state != "open":
+        words.finish()
+    return words.words

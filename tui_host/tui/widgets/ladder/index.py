@@ -1,0 +1,164 @@
+"""Which lines the ladder has: the rows that a filter keeps, by sections, with a heading above each."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+
+from tui_host.capture.ladder.row import Row
+from tui_host.tui.widgets.ladder.sections import Sections
+
+_MOST = 40
+"""Bits for a row's number in a line's place."""
+
+
+def _no_partner(_: int) -> int | None:
+    return None
+
+
+class LadderIndex:
+    """Lines as an array of row numbers; a heading is the number of the row below it, negative (less one).
+
+    Sections stand in the order in which they began, a section's rows in the order in which they came. So a row that belongs to
+    an earlier section gets its line there, and not at the end.
+
+    Attributes:
+        kept: How many rows there are lines for.
+        newest_of_turns: The newest row that has a line and belongs to a turn; None if there is none.
+        widest_peer: Characters of the longest server's name.
+    """
+
+    def __init__(self) -> None:
+        self._lines = array("q")
+        self._homes = array("q")
+        self._of_turn = bytearray()
+        self._sections = Sections()
+        self._counts: dict[tuple[str, int], list[int]] = {}
+        self.kept = 0
+        self.newest_of_turns: int | None = None
+        self.widest_peer = 0
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def row_at(self, line: int) -> int:
+        """The row on a line; that below it, for a heading."""
+        number = self._lines[line]
+        return number if number >= 0 else -number - 1
+
+    def is_heading(self, line: int) -> bool:
+        """Whether a line is a heading."""
+        return self._lines[line] < 0
+
+    def line_of(self, number: int) -> int | None:
+        """The line that shows a row; None if there is none."""
+        if not 0 <= number < len(self._homes):
+            return None
+        line = self._place(number)
+        return line if line < len(self._lines) and self._lines[line] == number else None
+
+    def spot(self, line: int) -> int:
+        """A number that stays with a line, the greater the further down it stands."""
+        return self._key(self._lines[line])
+
+    def line_at(self, spot: int) -> int:
+        """The line of such a number, else the next one."""
+        return bisect_left(self._lines, spot, key=self._key)
+
+    def line_near(self, number: int) -> int | None:
+        """The line of a row, or of the nearest one before or after it; None if there are no lines."""
+        if not self._lines:
+            return None
+        line = min(self._place(number), len(self._lines) - 1)
+        return line + 1 if self._lines[line] < 0 else line
+
+    def newest_line(self, selected: int | None) -> int:
+        """The line of the row that following selects: the newest one of the turns, the last line from there on."""
+        end = len(self) - 1
+        if self.newest_of_turns is None:
+            return end
+        line = self.line_of(self.newest_of_turns)
+        at = self.line_of(selected) if selected is not None else None
+        return end if line is None or (at is not None and at > line) else line
+
+    def rows(self, first: int, end: int) -> Sequence[int]:
+        """The rows on the lines from one to before another one."""
+        return [self.row_at(line) for line in range(first, min(end, len(self))) if not self.is_heading(line)]
+
+    def home_of(self, number: int) -> int:
+        """The row that a row's section begins with."""
+        return self._homes[number]
+
+    def counts(self, home: Row) -> tuple[int, int]:
+        """Rows in the LLM lane and in the MCP lane of the turn that a section belongs to, filtered or not."""
+        llm, mcp = self._counts.get((home.capture, home.turn), (0, 0))
+        return llm, mcp
+
+    def count(
+        self, rows: Sequence[Row], seconds: float = 60.0, partner: Callable[[int], int | None] = _no_partner
+    ) -> int:
+        """Find the sections of the rows that came since the last call, and count them, for at most so long.
+
+        Args:
+            rows: All rows.
+            seconds: How long.
+            partner: The other half of a row.
+
+        Returns:
+            How many rows are counted by now.
+        """
+        until = time.perf_counter() + seconds
+        for number in range(len(self._homes), len(rows)):
+            row = rows[number]
+            home = self._sections.home(row, rows, self._homes, partner(number))
+            self._homes.append(home)
+            self._of_turn.append(row.turn > 0)
+            turn = row.turn or (rows[home].turn if home != number else 0)
+            counts = self._counts.setdefault((row.capture, turn), [0, 0])
+            if row.lane != "host":
+                counts[row.lane == "mcp"] += 1
+            if row.lane == "mcp":
+                self.widest_peer = max(self.widest_peer, len(row.peer))
+            if number % 64 == 63 and time.perf_counter() >= until:
+                break
+        return len(self._homes)
+
+    def clear(self) -> None:
+        """Have no lines; what was counted stays."""
+        self._lines = array("q")
+        self.kept = 0
+        self.newest_of_turns = None
+
+    def extend(self, numbers: Iterable[int]) -> int:
+        """Give rows their lines, in the order in which they came; they were counted.
+
+        Returns:
+            The first line that is new or another one now.
+        """
+        lines = self._lines
+        first = len(lines)
+        for number in numbers:
+            place = len(lines)
+            if place and self._key(lines[-1]) > self._order(number):
+                place = self._place(number)
+            first = min(first, place)
+            if not place or self._homes[self.row_at(place - 1)] != self._homes[number]:
+                lines.insert(place, -number - 1)
+                place += 1
+            lines.insert(place, number)
+            self.kept += 1
+            if self._of_turn[number]:
+                self.newest_of_turns = number
+        return first
+
+    def _place(self, number: int) -> int:
+        return bisect_left(self._lines, self._order(number), key=self._key)
+
+    def _order(self, number: int) -> int:
+        return (self._homes[number] << _MOST) + number + 1
+
+    def _key(self, line: int) -> int:
+        """Where a line stands; a heading before its section's rows."""
+        return self._order(line) if line >= 0 else self._homes[-line - 1] << _MOST

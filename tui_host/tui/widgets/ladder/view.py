@@ -1,0 +1,381 @@
+"""The ladder: both wires on one clock, the host's line between them."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.capture.ladder.row import Lane, Row
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.ladder.index import LadderIndex
+from tui_host.tui.widgets.ladder.keys import LadderKeys
+from tui_host.tui.widgets.ladder.lines import Columns, heading, row_line
+from tui_host.tui.widgets.ladder.selection import LadderSelection
+from tui_host.tui.widgets.ladder.words import Describe, LadderWords
+from tui_host.tui.widgets.pages.source import InspectorSource
+
+_TAKING = 0.01
+"""Seconds in one tick for rows that are new: enough for what comes, and a long session opens without a stall."""
+_LOOK_AROUND = 1000
+"""Rows on either side among which one of another lane is looked for."""
+_FILTER_SHARE = 20.0
+"""A filter runs over the rows again after so many times what that took the last time."""
+
+
+COPIED = 120
+"""Cells of a row that is copied, where the screen has less."""
+
+
+class LadderView(LadderKeys):
+    """The rows, one line each, groups under headings. `sync` takes in what is new; it is called at the screen's rate."""
+
+    HAS_CURSOR = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"ladder--related"}
+    DEFAULT_CSS = """
+    LadderView > .ladder--related { background: $accent 10%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "lane('llm')", "LLM lane", show=False),
+        Binding("right,l", "lane('mcp')", "MCP lane", show=False),
+    ]
+
+    class Moved(Message):
+        """Something that the header tells is different now."""
+
+    def __init__(self, describe: Describe, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(glyphs=glyphs, id=id)
+        self._source: InspectorSource | None = None
+        self._words = LadderWords(describe)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._index = LadderIndex()
+        self._words.clear()
+        self._revision = -1
+        self._taken = 0
+        self._selected: int | None = None
+        self._related: frozenset[int] = frozenset()
+        self._peer = 6
+        self._filter = ""
+        self._filter_due = 0.0
+        self._filter_stale = False
+        self.following = True
+        self._new = 0
+
+    # What the inspector asks.
+
+    @property
+    def selected(self) -> Row | None:
+        """The selected row as it is now."""
+        rows = self._rows
+        return rows[self._selected] if self._selected is not None and self._selected < len(rows) else None
+
+    @property
+    def selected_number(self) -> int | None:
+        """Its number."""
+        return self._selected
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is taken in and described: `sync` finds nothing to do."""
+        source = self._source
+        if source is None:
+            return True
+        is_all = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
+        return is_all and not self._filter_stale and self._words.is_settled
+
+    @property
+    def filter_text(self) -> str:
+        """The filter in force, empty for none."""
+        return self._filter
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many rows the filter keeps, of how many."""
+        return self._index.kept, len(self._rows)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Rows in the LLM and in the MCP lane, of the turn of the selected row."""
+        home = self.home
+        return self._index.counts(home) if home is not None else (0, 0)
+
+    @property
+    def new_below(self) -> int:
+        """Rows that came since the person moved; while following, those below what is seen."""
+        if not self.following:
+            return self._new
+        return max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
+
+    @property
+    def home(self) -> Row | None:
+        """The row that the selected row's group begins with: it tells the turn."""
+        row = self.selected
+        return self._rows[self._index.home_of(row.number)] if row is not None else None
+
+    def show(self, source: InspectorSource | None) -> None:
+        """Show another session's rows."""
+        self._source = source
+        self.selection = None
+        self._reset()
+        self.cursor = None
+        self.redraw()
+        self.sync()
+
+    def filter(self, text: str) -> None:
+        """Keep only rows that a filter keeps; empty shows all. The selected row stays if it is among them."""
+        if text != self._filter:
+            self._filter = text
+            self._filter_again()
+            self.post_message(self.Moved())
+
+    def select(self, number: int) -> None:
+        """Make a row the selected one, as a person would."""
+        line = self._index.line_of(number)
+        if line is not None:
+            self.move_cursor(line)
+
+    def stay(self) -> None:
+        """Follow no longer: the person reads what is selected."""
+        if self.following:
+            self.following = False
+            self.post_message(self.Moved())
+
+    def sync(self) -> None:
+        """Take in what is new, and describe what is on the screen. Costs what changed and what is seen, not what there is."""
+        source = self._source
+        if source is None:
+            return
+        if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
+            self._take(source)
+        if self._filter_stale and time.perf_counter() >= self._filter_due:
+            self._filter_again()
+        for number in self._words.fill(source, self._index.rows(self.top, self.top + self.view_height)):
+            self._row_changed(number)
+
+    # How it is kept.
+
+    @property
+    def _rows(self) -> Sequence[Row]:
+        return self._source.ladder.rows if self._source is not None else ()
+
+    def _take(self, source: InspectorSource) -> None:
+        ladder = source.ladder
+        changed, self._revision = ladder.changed_since(self._revision), ladder.revision
+        rows, before = ladder.rows, self._taken
+        self._taken = self._index.count(rows, _TAKING, ladder.partner)
+        for number in changed:
+            if number < before:
+                self._row_changed(number)
+        if self._taken == before:
+            self._relate()
+            return
+        self._widen()
+        if self._filter:
+            self._filter_stale = True
+        else:
+            self._extend(range(before, self._taken))
+        self.post_message(self.Moved())
+
+    def _extend(self, numbers: Sequence[int]) -> None:
+        """Give new rows their lines: at the end, or in an earlier section, and then what is seen stays where it is."""
+        before, top = len(self._index), self.top
+        at_top = self._index.row_at(top) if top < before else None
+        first = self._index.extend(numbers)
+        self._grown(len(numbers), first=min(first, before) if first < before else None, at_top=at_top)
+
+    def _grown(self, new: int, *, first: int | None = None, at_top: int | None = None) -> None:
+        """Lines came: at the end alone, or from `first` on; `at_top` is the row that was seen first."""
+        if first is None:
+            self.grew()
+        else:
+            if self._selected is not None:
+                self.cursor = self._index.line_of(self._selected)
+            self.redraw()
+        if self.following:
+            self._follow()
+        else:
+            self._new += new
+            line = self._index.line_of(at_top) if first is not None and at_top is not None else None
+            if line is not None:
+                self.show_line(line, top=True)
+        self._relate()
+
+    def _follow(self) -> None:
+        """Select what matters most: the newest row of the turns; of connections only what comes before there is a turn.
+
+        A person who went to the end behind it stays at the end, until the next row of a turn.
+        """
+        count = len(self._index)
+        if not count:
+            return
+        self._new = 0
+        newest = self._index.newest_line(self._selected)
+        self.show_line(count - 1)
+        self._choose(newest)
+        self.show_line(newest)
+
+    def _choose(self, line: int) -> None:
+        """Make a line current without asking who wanted it."""
+        number = self._index.row_at(line)
+        self.cursor = line
+        if number != self._selected:
+            self._selected = number
+            self._relate()
+
+    def _relate(self) -> None:
+        """Mark the relatives of the selected row, and those alone."""
+        source, number = self._source, self._selected
+        related = (
+            frozenset(source.ladder.relatives(number))
+            if source is not None and number is not None
+            else frozenset[int]()
+        )
+        for other in related ^ self._related:
+            line = self._index.line_of(other)
+            if line is not None and self.top <= line < self.top + self.view_height:
+                self.refresh_lines(line)
+        self._related = related
+
+    def _filter_again(self) -> None:
+        source = self._source
+        if source is None:
+            return
+        began = time.perf_counter()
+        before, top = self._index.kept, self.top
+        at_top = self._index.row_at(top) if top < len(self._index) else None
+        numbers: Sequence[int] = range(self._taken)
+        if self._filter:
+            numbers = source.ladder.filter(self._filter)
+            numbers = numbers[: bisect_left(numbers, self._taken)]
+        is_more = self._filter_stale and len(numbers) >= before
+        self._filter_stale = False
+        self._index.clear()
+        self._index.extend(numbers)
+        ended = time.perf_counter()
+        self._filter_due = ended + _FILTER_SHARE * (ended - began)
+        if is_more:
+            self._grown(len(numbers) - before, first=0, at_top=at_top)
+        else:
+            self._refiltered()
+
+    def _refiltered(self) -> None:
+        """Show the lines of another filter, on or near what was selected."""
+        self.cursor = None
+        self.redraw()
+        if self.following or self._selected is None:
+            self._follow()
+        elif (line := self._index.line_near(self._selected)) is not None:
+            self._choose(line)
+            self.show_line(line)
+        self._relate()
+
+    def _row_changed(self, number: int) -> None:
+        line = self._index.line_of(number)
+        if line is not None:
+            self.changed(line)
+
+    def _widen(self) -> None:
+        """Give servers' names the room of the longest one, within bounds."""
+        peer = max(self._peer, min(self._index.widest_peer, 8 if self.view_width < 60 else 14))
+        if peer != self._peer:
+            self._peer = peer
+            self.redraw()
+
+    # How it is drawn.
+
+    @override
+    def line_count(self) -> int:
+        return len(self._index)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        return self._drawn(number, self.view_width - 1)
+
+    def _drawn(self, number: int, width: int) -> Strip:
+        source = self._source
+        if source is None:
+            return Strip.blank(width)
+        rows = source.ladder.rows
+        row = rows[self._index.row_at(number)]
+        home = rows[self._index.home_of(row.number)]
+        columns = Columns(width=width, peer=self._peer, glyphs=self.glyphs, mask=source.marks)
+        if self._index.is_heading(number):
+            return self.strip_of(heading(home, columns))
+        return self.strip_of(row_line(row, self._words.told(source, row, home), columns))
+
+    @override
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        mark = ">" if number == self.cursor else ""
+        if not mark and not self._index.is_heading(number) and self._index.row_at(number) in self._related:
+            mark = "*"
+        marked = Strip([Segment(mark or " ", self.piece_style("mark")), *strip])
+        return self.tinted(marked, "ladder--related") if mark == "*" else super().decorate(number, marked)
+
+    # What the person does.
+
+    @property
+    @override
+    def selectable(self) -> LadderSelection | None:
+        return LadderSelection(self._index, self._copied_line) if len(self._index) else None
+
+    @override
+    def hold_still(self) -> None:
+        super().hold_still()
+        self.stay()
+
+    def _copied_line(self, line: int) -> str:
+        """A line as text, its words whole where the screen is too narrow for them."""
+        return self._drawn(line, max(self.view_width, COPIED)).text.rstrip()
+
+    @override
+    def move_cursor(self, number: int) -> None:
+        count = len(self._index)
+        if not count:
+            return
+        number = max(0, min(count - 1, number))
+        if self._index.is_heading(number):
+            is_up = self.cursor is not None and number < self.cursor and number > 0
+            number += -1 if is_up else 1
+        before = self.cursor
+        self._choose(number)
+        if number != before:
+            self.post_message(self.CursorMoved(self, number))
+        self.show_line(0 if number == 1 else number)
+        self.following = number in {count - 1, self._index.newest_line(self._selected)}
+        self._new = 0 if self.following else self._new
+        self.post_message(self.Moved())
+
+    @override
+    def action_last(self) -> None:
+        self.move_cursor(self.line_count() - 1)
+
+    @override
+    def key_escape(self, event: events.Key) -> None:
+        """Take the selection away, else the filter; without one, escape is not ours."""
+        if self.unselect():
+            event.stop()
+        elif self._filter:
+            event.stop()
+            self.filter("")
+
+    def action_lane(self, lane: Lane) -> None:
+        """Go to the nearest relative in a lane, else to the nearest row there; nowhere if the selected row is in it."""
+        row, source = self.selected, self._source
+        if row is None or source is None or row.lane == lane:
+            return
+        rows = source.ladder.rows
+        near = (row.number + sign * step for step in range(1, _LOOK_AROUND) for sign in (-1, 1))
+        for number in (*source.ladder.relatives(row.number), *near):
+            if 0 <= number < self._taken and rows[number].lane == lane and self._index.line_of(number) is not None:
+                self.select(number)
+                return

@@ -1,0 +1,1 @@
+"""Views of lines over which no widget stands: painting, inks, selection."""

@@ -1,0 +1,1 @@
+"""What stands in a detail, made from a row's bytes a piece at a time; no widget here."""

@@ -1,0 +1,240 @@
+"""The Parts tab: what a request is made of and what is new in it; what a response says when its events are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import Head
+from tui_host.capture.visible import decode, line
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.fold import Fold
+from tui_host.llm.jsonspans import read_json
+from tui_host.llm.messages import Usage
+from tui_host.llm.outline import Comparison, Outline, Part, compare
+from tui_host.tui.masks import masked
+from tui_host.tui.widgets.pages.body import Body, head_of, reading
+from tui_host.tui.widgets.pages.making import PIECE, Steps
+from tui_host.tui.widgets.pages.page import Page
+from tui_host.tui.widgets.pages.source import InspectorSource
+from tui_host.tui.widgets.pages.text import TextPage
+from tui_host.tui.widgets.pages.tree import Entry, TreePage
+
+MOST = 8 << 20
+"""Bytes of a body that is taken apart; a larger one is shown raw."""
+_LOOK_BACK = 2000
+"""Rows that are looked through for the request before."""
+
+
+def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
+    """The parts of the row's body."""
+    dialect = source.dialect(row)
+    if dialect is None:
+        return TextPage("parts", "The dialect of this exchange is not known: see Raw.", form="plain")
+    body = yield from reading(source, row)
+    if len(body.data) > MOST:
+        return TextPage("parts", f"{len(body.data):,} bytes are too many to take apart: see Raw.", form="plain")
+    if row.kind == "request":
+        return (yield from _request_page(source, row, body, dialect, flipped))
+    return (yield from _response_page(source, row, body, dialect, flipped))
+
+
+def request_before(source: InspectorSource, row: Row) -> Row | None:
+    """The request to a model before this one."""
+    rows = source.ladder.rows
+    for number in range(row.number - 1, max(-1, row.number - _LOOK_BACK), -1):
+        other = rows[number]
+        if other.kind == "request" and other.lane == "llm" and other.method == row.method and other.peer == row.peer:
+            return other
+    return None
+
+
+def outline_of(
+    source: InspectorSource, row: Row, body: Body, dialect: Dialect
+) -> Steps[tuple[Outline | None, Comparison | None]]:
+    """The request as a tree, and what changed since the one before, where there is one that can be read."""
+    names = source.names(row)
+    now = dialect.outline(body.data, names)
+    yield "taken apart"
+    before = request_before(source, row)
+    if now is None or before is None:
+        return now, None
+    body = yield from reading(source, before)
+    earlier = dialect.outline(body.data, names)
+    yield "compared with the request before"
+    return now, compare(earlier, now) if earlier is not None else None
+
+
+# A request.
+
+
+def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
+    outline, comparison = yield from outline_of(source, row, body, dialect)
+    if outline is None:
+        return TextPage("parts", "This body is no JSON object: see Raw.", form="plain")
+    drawing = _Drawing(outline, comparison, body)
+    entries = [drawing.entry(part) for part in outline.parts]
+    if comparison is not None:
+        entries += [_gone(part) for part in comparison.removed]
+    since = f"since the request before: {comparison.words}" if comparison is not None else "the first request"
+    tokens = sum(part.tokens for part in outline.parts)
+    size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
+    return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since])
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    outline: Outline
+    comparison: Comparison | None
+    body: Body
+
+    def entry(self, part: Part) -> Entry:
+        is_group = part.kind in {"tools", "messages"}
+        return Entry(
+            key=part.key,
+            label=masked(f"{part.label} ({len(part.children)})" if is_group else _label(part), self.body.redacted),
+            figures=_figures(part),
+            mark=self._mark(part),
+            note=f"from {line(part.origin, 40)}" if part.origin and not is_group else "",
+            text=None if part.children else lambda: self._text(part),
+            children=tuple(self.entry(child) for child in part.children),
+            opened=part.kind == "messages",
+            style="what" if is_group else "",
+        )
+
+    def _mark(self, part: Part) -> str:
+        if self.comparison is None:
+            return ""
+        marks = self.comparison.marks
+        mark = marks.get(part.key, "=")
+        if mark == "=":
+            return ""
+        new = sum(marks.get(child.key) == "+" for child in part.children) if part.kind in {"tools", "messages"} else 0
+        return f"+{new}" if new else mark
+
+    def _text(self, part: Part) -> str:
+        text = decode(self.outline.bytes_of(part))
+        if text.startswith('"'):
+            try:
+                value = read_json(text)
+            except ValueError:
+                value = None
+            text = value if isinstance(value, str) else text
+        return masked(text, self.body.redacted)
+
+
+def _label(part: Part) -> str:
+    name = part.name if part.name and part.name != part.label else ""
+    words = [part.label if part.kind not in {"tool", "option"} or not name else "", name]
+    return "  ".join([" ".join(word for word in words if word), *([part.preview] if part.preview else [])])
+
+
+def _figures(part: Part) -> tuple[str, str]:
+    return f"{part.size:,}", f"~{part.tokens:,}"
+
+
+def _gone(part: Part) -> Entry:
+    return Entry(
+        key=f"gone/{part.key}",
+        label=_label(part),
+        figures=_figures(part),
+        mark="-",
+        note="no longer sent",
+        style="note",
+    )
+
+
+# A response.
+
+
+def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
+    if row.status >= 400:
+        return _refusal_page(source, row, body, dialect)
+    fold = yield from fold_of(source, row, body, dialect)
+    entries = _said(fold, body, source.hide)
+    entries += _figures_of(fold.usage)
+    if fold.stop is not None:
+        vendor = f" ({line(fold.vendor_stop, 60)})" if fold.vendor_stop else ""
+        entries.append(Entry(key="stop", label=f"stop: {fold.stop}{vendor}"))
+    if fold.unreadable:
+        entries.append(
+            Entry(key="unreadable", label=f"{fold.unreadable:,} events could not be read: see Events", style="failed")
+        )
+    if fold.has_calls_left_out:
+        label = f"more than {len(fold.calls)} calls were asked for: the rest is left out, see Events"
+        entries.append(Entry(key="left out", label=label, style="failed"))
+    if fold.failure:
+        entries.append(Entry(key="failure", label=f"error: {fold.failure}", style="failed", text=lambda: fold.failure))
+    state = "so far" if row.state == "open" else "folded out of the events"
+    return TreePage("the response, folded", entries, flipped=flipped, notes=[state], empty="nothing was said yet")
+
+
+def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
+    """The response with its events joined."""
+    decoder = dialect.decoder(_content_type(head_of(source, row)))
+    fold = Fold(provider=row.peer, model="", call_id=str)
+    for start in range(0, len(body.data), PIECE):
+        for event in decoder.feed(body.data[start : start + PIECE]):
+            fold.add(event)
+        yield f"{start:,} of {len(body.data):,} bytes folded"
+    if row.state != "open":
+        for event in decoder.finish():
+            fold.add(event)
+    return fold
+
+
+def _content_type(head: Head | None) -> str:
+    headers = head.headers if head is not None else ()
+    return next((value for name, value in headers if name.lower() == "content-type"), "")
+
+
+def _said(fold: Fold, body: Body, hide: Callable[[str], str]) -> list[Entry]:
+    entries: list[Entry] = []
+    for key, name, text in (("thinking", "thinking", fold.thinking), ("text", "answer", fold.text)):
+        if text:
+            shown = masked(hide(text), body.redacted)
+            entries.append(
+                Entry(
+                    key=key,
+                    label=f"{name}  {shown[:200]}",
+                    figures=(f"{len(text.encode('utf-8', 'replace')):,}",),
+                    text=lambda shown=shown: shown,
+                    opened=key == "text",
+                )
+            )
+    for call in fold.calls:
+        arguments = masked(hide(call.call.arguments), body.redacted)
+        entries.append(
+            Entry(
+                key=f"call/{call.call.id}",
+                label=f"asks  {call.call.name} {arguments[:200]}",
+                figures=(f"{len(arguments.encode('utf-8', 'replace')):,}",),
+                mark="" if call.complete else "cut",
+                text=lambda arguments=arguments: arguments,
+                opened=True,
+                style="what",
+            )
+        )
+    return entries
+
+
+def _figures_of(usage: Usage) -> Sequence[Entry]:
+    words = [
+        f"{value:,} {name}"
+        for value, name in (
+            (usage.input_total, "in"),
+            (usage.input_cached, "of them cached"),
+            (usage.output_total, "out"),
+            (usage.reasoning, "of them thinking"),
+        )
+        if value is not None
+    ]
+    return [Entry(key="usage", label=f"tokens, as reported: {', '.join(words)}")] if words else []
+
+
+def _refusal_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Page:
+    head = head_of(source, row)
+    error = dialect.error(row.status, head.headers if head is not None else (), body.data)
+    lines = [f"status: {row.status}", f"what: {error.what}", f"remedy: {error.remedy}" if error.remedy else ""]
+    return TextPage("refusal", masked("\n".join(line for line in lines if line), body.redacted), form="headers")

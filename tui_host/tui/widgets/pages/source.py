@@ -1,0 +1,63 @@
+"""What the inspector reads from. The host implements it over a live capture or over what the store keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import Record
+
+if TYPE_CHECKING:
+    from tui_host.llm.dialects.dialect import Dialect
+
+
+class InspectorSource(Protocol):
+    """One session's rows and bytes. Every call is quick: it is made on the screen's own thread."""
+
+    @property
+    def ladder(self) -> Ladder:
+        """The rows."""
+        ...
+
+    @property
+    def live(self) -> bool:
+        """Whether more may come."""
+        ...
+
+    def record(self, key: tuple[str, int]) -> Record | None:
+        """The record of a capture and a number; None if it is not kept."""
+        ...
+
+    def records_of(self, row: Row) -> Sequence[Record]:
+        """A row's records in order: those of its whole exchange, both directions; else the row's own."""
+        ...
+
+    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
+        """The same, a few hundred at a time: there may be very many, and they may have to come from the disk."""
+        ...
+
+    def body(self, row: Row) -> bytes:
+        """A row's bytes as they were on the wire: the request's or the response's body, the frame, the lines of standard error."""
+        ...
+
+    def started_mono_ns(self, row: Row) -> int:
+        """When the row's turn began, on the monotonic clock of the row's capture; for turn 0 when the capture did."""
+        ...
+
+    def dialect(self, row: Row) -> Dialect | None:
+        """What an exchange with a model is written in; None if that is not known."""
+        ...
+
+    def hide(self, text: str) -> str:
+        """A text that was joined from several records, with masks for the secrets in it: in none of them was there a whole one."""
+        ...
+
+    def marks(self, text: str) -> str:
+        """Words of a record that secrets were taken out of, with masks for the marks that were left."""
+        ...
+
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        """Server and tool for each tool name that a model was given; empty where that is not known."""
+        ...

@@ -1,0 +1,104 @@
+"""The commands that may be meant by what is typed: a few lines above the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.markdown.wrap import clip
+from tui_host.tui.widgets.lines.view import LineView
+
+MOST = 6
+"""Lines that are shown at once; the others scroll."""
+
+
+class Completion(LineView, can_focus=False):
+    """Names with a few words of help. The prompt keeps the focus and moves the choice."""
+
+    HAS_CURSOR = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"completion--help"}
+    DEFAULT_CSS = """
+    Completion {
+        display: none;
+        height: auto;
+        max-height: 6;
+        overflow-y: auto;
+        scrollbar-gutter: stable;
+        background: $panel;
+        & > .line-view--cursor { background: $primary 30%; }
+        & > .completion--help { color: $text-muted; }
+    }
+    """
+
+    def __init__(self, on_chosen: Callable[[], None], *, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self._on_chosen = on_chosen
+        self._glyphs = glyphs
+        self._pairs: list[tuple[str, str]] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to choose from."""
+        return bool(self._pairs)
+
+    @property
+    def chosen(self) -> str:
+        """The name that is chosen now, empty if none."""
+        return self._pairs[self.cursor or 0][0] if self._pairs else ""
+
+    def offer(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Show these; the first one is chosen."""
+        if list(pairs) == self._pairs:
+            return
+        self._pairs = list(pairs)
+        self.display = bool(pairs)
+        self.styles.height = min(MOST, len(self._pairs))
+        self.cursor = 0 if pairs else None
+        self.redraw()
+        self.scroll_to(y=0, animate=False)
+
+    def close(self) -> None:
+        """Show nothing."""
+        self.offer(())
+
+    @override
+    def line_count(self) -> int:
+        return len(self._pairs)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        name, words = self._pairs[number]
+        mark = ">" if number == self.cursor else " "
+        widest = min(24, max(cell_len(other) for other, _ in self._pairs))
+        left = f"{mark} /{clip(name, 40, self._glyphs.more)}".ljust(widest + 5)
+        style = self.get_component_rich_style("completion--help")
+        muted = Style(color=style.color)
+        return Strip(
+            [
+                Segment(left, Style.null()),
+                Segment(clip(words, self.view_width - cell_len(left), self._glyphs.more), muted),
+            ]
+        )
+
+    @override
+    def watch_cursor(self, old: int | None, new: int | None) -> None:
+        for number in (old, new):
+            if number is not None:
+                self.changed(number)
+
+    @override
+    def on_click(self, event: events.Click) -> None:
+        """Take the clicked one."""
+        event.stop()
+        number = event.y - self.gutter.top + self.top
+        if 0 <= number < len(self._pairs):
+            self.cursor = number
+            self._on_chosen()
