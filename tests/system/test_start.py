@@ -23,7 +23,7 @@ AT_FIRST = {
     "tui_host.llm": {"probe"},
     "tui_host.servers": {"guard", "guard_process"},
     "tui_host.tui.markdown": {"parser"},
-    "tui_host.tui.screens": {"main", "painted"},
+    "tui_host.tui.screens": {"arranged", "asking", "main", "painted"},
     "tui_host.tui.widgets": {
         "covered", "first", "keys_in_order", "ladder", "ladder.heading", "pages", "pages.page", "prompt", "prompt.field",
         "prompt.pastes", "status",

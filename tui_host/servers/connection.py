@@ -378,8 +378,7 @@ class Connection:
             self._fail(wire.cause or "the connection was lost")
 
     def _is_refused_as_sse(self) -> bool:
-        gate = self._wire.gate if self._wire is not None else None
-        answer = gate.last if gate is not None else None
+        answer = self._wire.gate.last if self._wire is not None and self._wire.gate is not None else None
         was_refused = self._status.state == "failed" and not self._status.protocol_version
         return was_refused and answer is not None and answer.status in TRIED_AS_SSE
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import locale
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -14,25 +13,17 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.filter import LineFilter
 from textual.screen import Screen
 from typing_extensions import override
 
 from tui_host.capture.visible import line, tool_name
-from tui_host.errors import TuiHostError
-from tui_host.tui import copying, textual_private
-from tui_host.tui.early_keys import EarlyKeys
-from tui_host.tui.ending import HANGUP, is_terminal_gone
-from tui_host.tui.filters import Clean
-from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui import copying
+from tui_host.tui.drawn import Drawn
 from tui_host.tui.keys import ACTIONS, Action
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.main import MainScreen
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from textual.theme import Theme
-
     from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
@@ -42,7 +33,6 @@ if TYPE_CHECKING:
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
 """Seconds between two looks at what is new."""
-THEME = "textual-dark"
 
 # Imported in a thread once the first frame is painted, in the order in which it is likely to be missed.
 LATE = (
@@ -83,14 +73,13 @@ def can_try_again(session: Session) -> bool:
     return False
 
 
-class TuiHost(EarlyKeys):
+class TuiHost(Drawn):
     """The program's first front.
 
     Attributes:
         host: What all is asked of.
         first_frame: Set once something is painted.
         complete: Set once chat and inspector stand in it; the host waits for it.
-        crash: What a mistake of ours left to say, None if there was none.
     """
 
     TITLE = "tui-host"
@@ -111,28 +100,14 @@ class TuiHost(EarlyKeys):
     ]
 
     def __init__(self, host: Host) -> None:
-        super().__init__()
-        self.host = host
+        super().__init__(host)
         self.first_frame = asyncio.Event()
         self.complete = asyncio.Event()
         self._pressed = asyncio.Event()
         self._session: Session | None = None
-        self.crash: TuiHostError | None = None
-        self._note: TuiHostError | None = None
-        self._clean = Clean()
-        self._skipped = False
-        self._has_chosen_theme = False
         self._is_open = self._is_looking = False
         self._told = 0
-        chosen = host.settings.ui.ascii
-        wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
-        self._glyphs = ASCII if chosen or (chosen is None and wide) else UNICODE
         host.approver = self
-
-    @property
-    def glyphs(self) -> Glyphs:
-        """The marks to draw with."""
-        return self._glyphs
 
     @property
     def session(self) -> Session:
@@ -159,9 +134,7 @@ class TuiHost(EarlyKeys):
 
     def on_mount(self) -> None:
         """Let the rest come, and the host begin, after the first frame."""
-        self.theme = self.host.settings.ui.theme or THEME
-        self.theme_changed_signal.subscribe(self, self._remember_theme)
-        self.set_class(self._glyphs is ASCII, "-ascii")
+        self.dress()
         self.run_worker(self._keep_looking)
         self.call_after_refresh(self._painted)
 
@@ -353,19 +326,6 @@ class TuiHost(EarlyKeys):
         elif self.main is not None:
             self.main.show_session(self.session)  # it is new: there is nothing to leave
 
-    def _remember_theme(self, theme: Theme) -> None:
-        """A theme that was chosen is there at the next start too, unless `config.toml` names one."""
-        if theme.name == (self.host.settings.ui.theme or THEME) and not self._has_chosen_theme:
-            return
-        self._has_chosen_theme = True
-        from tui_host.settings.save import save_state
-
-        try:
-            save_state(self.host.settings, "theme", theme.name)
-        except TuiHostError as error:
-            words = f"taken until the program ends, but not remembered: {error}"
-            self.notify(line(words, 300), severity="warning", markup=False)
-
     def action_again(self) -> None:
         """Send the last request again, if it failed."""
         if self.session.busy:
@@ -431,64 +391,8 @@ class TuiHost(EarlyKeys):
             key = f" ({action.shown})" if action.shown else ""
             yield SystemCommand(f"{action.name}{key}", action.help, partial(self._run_action_of, action))
 
-    # What holds on every screen.
-
     @override
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        """Textual's own filters, and after them what lets nothing act on the terminal, in one."""
-        others = tuple(super().get_line_filters())
-        if others != self._clean.others:
-            self._clean = Clean(others)
-        return [self._clean]
-
-    @override
-    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Skip a frame while the terminal does not read; draw all once it does. A full queue would block the loop."""
-        if textual_private.writes_waiting(self) >= textual_private.MOST_WAITING:
-            self._skipped = True
-            return
-        if self._skipped:
-            self._skipped = False
-            self.call_later(self.screen.refresh, layout=True)
-        super()._display(screen, renderable)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its screen open
-
-    # The last resort.
-
-    @override
-    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """End; what stands unsent in the prompt is kept first, and a terminal that reads nothing does not keep us."""
-        try:
-            if self.main is not None:
-                self.main.keep_draft()
-        except Exception as error:  # noqa: BLE001 - nothing may keep the program from its end
-            self.noted(error)
-        super().exit(result, return_code, message)
-        self.workers.cancel_all()  # whatever they would still put on screens, these are being taken down
-        textual_private.bound_the_end(self)
-
-    def crashed(self, error: BaseException) -> None:
-        """A mistake of ours, wherever it was made: write it down and end; the first one is told."""
-        if self.crash is None:
-            self.crash = self.host.mistake(error)
-        self.exit(return_code=1)
-
-    def noted(self, error: BaseException) -> None:
-        """A mistake of ours that ends nothing but what it happened in; the first one is told."""
-        told = self._note
-        self._note = self.host.mistake(error)
-        if told is None and self.is_running:
-            self.notify(str(self._note), severity="error", markup=False)
-
-    @override
-    def panic(self, *renderables: RenderableType) -> None:
-        """In place of Textual's traceback on the screen; its input thread ends with this too, mostly since the terminal has gone."""
-        if is_terminal_gone():
-            self.exit(return_code=HANGUP)
-            return
-        self._fatal_error()
-
-    @override
-    def _fatal_error(self) -> None:
-        """In place of Textual's traceback with local variables: a log without them; exit code 1."""
-        self.crashed(textual_private.first_exception(self) or RuntimeError("the terminal could not be read"))
-        textual_private.end_messages(self)
+    def before_end(self) -> None:
+        """Keep what stands unsent in the prompt."""
+        if self.main is not None:
+            self.main.keep_draft()
