@@ -37,7 +37,8 @@ from tui_host.tui.terminal import RESET
 # pyright: reportPrivateUsage=false
 
 OVERRIDDEN = {
-    "TuiHost": {"_display", "_fatal_error"},
+    "Drawn": {"_display"},
+    "LastResort": {"_fatal_error"},
     "ExactCompositor": {"_dirty_regions", "_regions_to_spans"},
 }
 """The only private names of Textual's that a class of ours defines or uses on itself."""

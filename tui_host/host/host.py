@@ -263,6 +263,8 @@ class Host:
 
         if self.store is None:
             raise StoreError("nothing is kept here", remedy="start without --no-record")
+        if name in self.sessions:
+            return self.sessions[name]  # it may be so new that it is not on the disk yet
         info = self.store.find_session(name)
         if info.id not in self.sessions:
             session = stored_session(self.store, info, self._policy(), self.redacted)
