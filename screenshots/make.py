@@ -22,11 +22,13 @@ from picture import svg
 from textual import events
 from textual.pilot import Pilot
 
+from tui_host.chat.conversation import AnswerItem, UserItem
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 from tui_host.tui.run import around
 from tui_host.tui.widgets.approval.panel import Approval
+from tui_host.tui.widgets.transcript.view import Transcript
 
 FOLDER = Path(__file__).parent
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
@@ -146,6 +148,19 @@ async def chinese(person: Person) -> None:
     await person.whole_turn("(6 × 5 + 7) / 2 等于多少？", 3)
 
 
+async def hard_page(person: Person) -> None:
+    """An answer with everything that Markdown has, chat alone."""
+    page = (FOLDER / "hard.md").read_text(encoding="utf-8")
+    conversation = person.app.session.conversation
+    conversation.add(UserItem(turn=1, text="a hard page of Markdown"))
+    conversation.add(AnswerItem(turn=1, step=1, text=page, state="done", seconds=1.0))
+    transcript = person.app.screen.query_one(Transcript)
+    await person.until(lambda: transcript.virtual_size.height > len(page.splitlines()))
+    if person.app.size.width >= BIG[0]:
+        await person.press("f2", "f2")
+    await person.pilot.pause(1.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """A picture to take."""
@@ -166,6 +181,9 @@ SCENES = {
     "inspector": Scene(title="tui-host: the inspector over the whole screen", act=inspector),
     "servers": Scene(title="tui-host: the servers", act=servers),
     "sessions": Scene(title="tui-host: the sessions", act=sessions, size=(100, 20)),
+    "markdown-140": Scene(title="tui-host: a hard page of Markdown, 140 wide", act=hard_page, size=(140, 94)),
+    "markdown-80": Scene(title="tui-host: the same, 80 wide, light", act=hard_page, size=(80, 113), theme=LIGHT),
+    "markdown-46": Scene(title="tui-host: the same, 46 wide", act=hard_page, size=(46, 127)),
     "chinese": Scene(title="tui-host: a conversation in Chinese", act=chinese),
 }
 

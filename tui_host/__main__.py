@@ -8,9 +8,11 @@ import sys
 # Up here stands only what Python has loaded itself: an interrupt before `main` would be told by a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import FrameType
 
     from tui_host.cli.arguments import Arguments
+    from tui_host.errors import TuiHostError
     from tui_host.settings.load import Overrides
     from tui_host.settings.schema import Settings
 
@@ -65,6 +67,8 @@ def run(words: list[str]) -> int:
 
     _open_what_is_closed()
     _leave_no_core()
+    folder: Path | None = None
+    settings: Settings | None = None
     try:
         _raise_at_interrupts()
         arguments = read_arguments(words)
@@ -75,7 +79,9 @@ def run(words: list[str]) -> int:
 
             gc.enable()
             return serve(arguments.words)
-        return dispatch(arguments, load(overrides(arguments), os.environ))
+        settings = load(overrides(arguments), os.environ)
+        folder = None if arguments.no_record else settings.data_dir
+        return dispatch(arguments, settings)
     except TuiHostError as error:
         return diagnostics.report(error)
     except BrokenPipeError:
@@ -87,6 +93,22 @@ def run(words: list[str]) -> int:
         place = f"{error.filename}: " if error.filename else ""
         diagnostics.tell(f"{place}{error.strerror or repr(error)}")
         return diagnostics.FAILED
+    except Exception as error:  # noqa: BLE001 - the last resort: Python's own would show what was said, secrets and all
+        return diagnostics.report(_mistake(error, folder, settings))
+
+
+def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -> TuiHostError:
+    """What a person is told of a mistake of ours that nobody else has told; its log goes to the folder, if there is one."""
+    from tui_host.host.crash import write_crash
+
+    def redact(text: str) -> str:
+        from tui_host.capture.redact import redactor_of
+
+        if settings is None:
+            raise LookupError("no secret is known yet")
+        return redactor_of(settings).text(text)
+
+    return write_crash(error, folder, redact)
 
 
 def _open_what_is_closed() -> None:
@@ -169,7 +191,7 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
         case _:
             from tui_host.tui.run import run_app
 
-            return run_app(settings)
+            return run_app(settings, record=not arguments.no_record)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
-from tui_host.tui.run import around
+from tui_host.tui.run import around, collecting
 
 HISTORY = 100
 TICK = 0.01
@@ -194,7 +194,7 @@ async def run_ours(feed: tuple[int, int], folder: Path) -> None:
     """Our app as `run` puts it together."""
     settings = load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), os.environ)
     app = TuiHost(Host(settings))
-    async with around(app), asyncio.TaskGroup() as group:
+    async with around(app), collecting(app), asyncio.TaskGroup() as group:
         feeding = group.create_task(Fed(app).feed(feed))
         await app.run_async()
         feeding.cancel()

@@ -13,9 +13,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
+from textual.widget import Widget
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownStream
 from typing_extensions import override
@@ -38,15 +40,40 @@ def tokens_of(source: str) -> Sequence[str]:
     return re.findall(r"\s*[^\s\u4e00-\u9fff]{1,5}|\s*[\u4e00-\u9fff]{1,2}|\s+", source)
 
 
-class Streaming(App[None]):
-    """What both have."""
+class Answer(Protocol):
+    """What grows on the screen while a model answers."""
 
-    def __init__(self, tokens: Sequence[str], places: Sequence[int]) -> None:
+    def widget(self) -> Widget:
+        """What shows it."""
+        ...
+
+    async def begin(self) -> None:
+        """Get ready for the first token."""
+        ...
+
+    async def take(self, token: str) -> None:
+        """One more."""
+        ...
+
+    async def end(self) -> None:
+        """It was the last one."""
+        ...
+
+
+class Streaming(App[None]):
+    """An answer alone on a screen."""
+
+    def __init__(self, answer: Answer, tokens: Sequence[str], places: Sequence[int]) -> None:
         super().__init__()
+        self.answer = answer
         self.tokens = tokens
         self.places = places
         self.seen: dict[str, float] = {}
         self._is_seen = asyncio.Event()
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.answer.widget()
 
     def on_mount(self) -> None:
         """Warm what a first use would load."""
@@ -63,76 +90,60 @@ class Streaming(App[None]):
     async def whole(self) -> None:
         """All of it as fast as it goes, or what there is time for."""
         async with Heartbeat() as heart:
-            await self.begin()
+            await self.answer.begin()
             end = time.perf_counter() + LIMIT_SECONDS
             taken = 0
             for token in self.tokens:
-                await self.take(token)
+                await self.answer.take(token)
                 taken += 1
                 if time.perf_counter() > end:
                     break
-            await self.take(END)
-            await self.end()
+            await self.answer.take(END)
+            await self.answer.end()
             await self._is_seen.wait()
         self.seen = {"taken": taken, "stall": heart.longest}
         self.exit()
 
     async def costs(self) -> None:
         """CPU for one more painted token at each place."""
-        await self.begin()
+        await self.answer.begin()
         taken = 0
         for place in self.places:
-            await self.take("".join(self.tokens[taken:place]))
+            await self.answer.take("".join(self.tokens[taken:place]))
             taken = place + PAINTED
             await asyncio.sleep(3.0)
             before = time.process_time()
             for token in self.tokens[place:taken]:
-                await self.take(token)
+                await self.answer.take(token)
                 await asyncio.sleep(SCREEN_RATE)
             self.seen[f"cost at {place}"] = (time.process_time() - before) / PAINTED
-        await self.take(END)
-        await self.end()
+        await self.answer.take(END)
+        await self.answer.end()
         await self._is_seen.wait()
         self.exit()
 
-    async def begin(self) -> None:
-        """Get ready for the first token."""
-        raise NotImplementedError
 
-    async def take(self, token: str) -> None:
-        """One more."""
-        raise NotImplementedError
-
-    async def end(self) -> None:
-        """It was the last one."""
-        raise NotImplementedError
-
-
-class Ours(Streaming):
+class Ours:
     """The app's transcript, looked at as the app looks at it."""
 
-    def __init__(self, tokens: Sequence[str], places: Sequence[int]) -> None:
-        super().__init__(tokens, places)
+    def __init__(self) -> None:
         self.conversation = Conversation()
+        self.transcript = Transcript(self.conversation)
         self._parts: list[str] = []
         self._number = 0
 
-    @override
-    def compose(self) -> ComposeResult:
-        yield Transcript(self.conversation)
+    def widget(self) -> Widget:
+        return self.transcript
 
-    @override
     async def begin(self) -> None:
-        self.set_interval(SCREEN_RATE, self.query_one(Transcript).sync)
+        self.transcript.set_interval(SCREEN_RATE, self.transcript.sync)
         self._number = self.conversation.add(AnswerItem(turn=1, step=1))
 
-    @override
     async def take(self, token: str) -> None:
         self._parts.append(token)
         self.conversation.grow(self._number, self._present)
         await asyncio.sleep(0)
 
-    @override
     async def end(self) -> None:
         self.conversation.put(self._number, AnswerItem(turn=1, step=1, text="".join(self._parts), state="done"))
 
@@ -141,39 +152,37 @@ class Ours(Streaming):
         return AnswerItem(turn=1, step=1, text=self._parts[0])
 
 
-class Stock(Streaming):
+class Stock:
     """Textual's own."""
 
-    _stream: MarkdownStream | None = None
+    def __init__(self) -> None:
+        self.markdown = Markdown()
+        self.scroll = VerticalScroll(self.markdown)
+        self._stream: MarkdownStream | None = None
 
-    @override
-    def compose(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Markdown()
+    def widget(self) -> Widget:
+        return self.scroll
 
-    @override
     async def begin(self) -> None:
-        self.query_one(VerticalScroll).anchor()
-        self._stream = Markdown.get_stream(self.query_one(Markdown))
+        self.scroll.anchor()
+        self._stream = Markdown.get_stream(self.markdown)
 
-    @override
     async def take(self, token: str) -> None:
         assert self._stream is not None
         await self._stream.write(token)
 
-    @override
     async def end(self) -> None:
         assert self._stream is not None
         await self._stream.stop()
 
 
-KINDS: dict[str, Callable[[Sequence[str], Sequence[int]], Streaming]] = {"ours": Ours, "stock": Stock}
+KINDS: dict[str, Callable[[], Answer]] = {"ours": Ours, "stock": Stock}
 
 
 def main() -> None:
     """Run the one that is asked for."""
     kind, source, result = sys.argv[1:4]
-    app = KINDS[kind](tokens_of(Path(source).read_text()), [int(word) for word in sys.argv[4:]])
+    app = Streaming(KINDS[kind](), tokens_of(Path(source).read_text()), [int(word) for word in sys.argv[4:]])
     app.run()
     Path(result).write_text(json.dumps(app.seen))
 

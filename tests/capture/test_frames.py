@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from tests.capture.wires import rpc
 from tui_host.capture.correlator import REMEMBERED, Correlator
-from tui_host.capture.frames import NODES, WHOLE, frame_head, frames_in
+from tui_host.capture.frames import NODES, WHOLE, frame_head, frames_in, made_frame, read_frame
 from tui_host.capture.record import NOWHERE, Place
 from tui_host.capture.words import WORDS, short
+from tui_host.errors import JSON
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 VALUES = st.recursive(
@@ -49,6 +51,14 @@ def test_nothing_that_comes_makes_the_reader_fail(line: bytes) -> None:
         text.encode()
     for piece in frames_in(line):
         frame_head(piece)
+
+
+@given(MESSAGES)
+def test_a_frame_that_is_moved_is_read_as_one_that_is_shown_save_its_words(value: dict[str, JSON]) -> None:
+    line = json.dumps(value).encode()
+    shown, moved = frame_head(line), read_frame(line)
+    assert moved.head == replace(shown, words="")
+    assert moved.value is None or moved == made_frame(value)
 
 
 @given(MESSAGES, st.data())

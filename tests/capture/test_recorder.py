@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
@@ -15,7 +16,7 @@ from tests.capture.drafts import FixedClock, everything_in, frame, wait_until
 from tui_host.capture.record import Head
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.file import connect
+from tui_host.capture.store.form import connect
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.writer import Slot
 
@@ -60,13 +61,30 @@ def recorder(store: Store) -> Recorder:
 
 
 class Broken:
-    """Whoever is told of a record and cannot bear it."""
+    """A source of records that cannot bear what it is told of them."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+
+    def take(self) -> list[Slot]:
+        self._seq += 1
+        return [Slot("c2", self._seq, 0, 0, frame(), self)]
 
     def settled(self, seq: int, fault: str) -> None:
         raise RuntimeError(f"broken at {seq} {fault}")
 
     def refused(self) -> None:
         raise RuntimeError("broken")
+
+
+def test_what_is_recorded_a_moment_later_bears_the_time_at_which_it_happened(recorder: Recorder) -> None:
+    at = recorder.now()
+    recorder.append(frame())
+    recorder.append(frame(), at)
+    assert recorder.flush()
+    now, before = recorder.since(0)
+    assert before.mono_ns == at < now.mono_ns
+    assert now.time_ns - before.time_ns == now.mono_ns - at
 
 
 def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder, store: Store) -> None:
@@ -82,6 +100,40 @@ def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder
     assert recorder.since(2) == seen[2:]
     assert recorder.since(0, limit=2) == seen[:2]
     assert recorder.unkept == 0
+
+
+class Turned:
+    """A wall clock that somebody turns."""
+
+    def __init__(self) -> None:
+        self.wall = 1_795_268_701_000_000_000
+        self.mono = 5_000_000_000
+
+    def wall_ns(self) -> int:
+        return self.wall
+
+    def mono_ns(self) -> int:
+        self.mono += 10_000
+        return self.mono
+
+
+def test_a_clock_that_is_turned_back_changes_no_order_and_no_duration(store: Store) -> None:
+    clock = Turned()
+    recorder = Recorder(store, Redactor(), capture="c1", clock=clock)
+    began = clock.wall
+    for wall in (began, began + 10_300, began - 3_600_000_000_000, began - 3_600_000_000_000 + 10_000, 0):
+        clock.wall = wall
+        recorder.append(frame(b"%d" % wall))
+    assert recorder.flush(5)
+
+    kept = list(store.records(capture="c1"))
+
+    assert [record.seq for record in kept] == [1, 2, 3, 4, 5]
+    assert [after.mono_ns - before.mono_ns for before, after in pairwise(kept)] == [10_000] * 4
+    hour = began - 3_600_000_000_000
+    assert [record.time_ns for record in kept] == [began, began + 10_000, hour, hour + 10_000, 0], (
+        "within a millisecond"
+    )
 
 
 def test_what_is_shown_is_on_disk(recorder: Recorder, store: Store) -> None:
@@ -218,14 +270,13 @@ def test_what_can_never_be_kept_is_counted_and_holds_up_nothing(recorder: Record
 
 
 def test_a_writer_that_breaks_down_goes_on_once_and_then_memory_takes_over(recorder: Recorder, store: Store) -> None:
-    broken = Slot("c2", 1, 0, 0, frame(), Broken())
+    broken = Broken()
     recorder.append(frame(b"a"))
     store.put(broken)
     recorder.append(frame(b"b"))
     assert recorder.flush(5)
     assert [record.draft.data for record in store.records(capture="c1")] == [b"a", b"b"]
 
-    broken.seq = 2
     store.put(broken)
     wait_until(lambda: recorder.append(frame(b"c")) > 0 and "broke down" in recorder.fault)
 

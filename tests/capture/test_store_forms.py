@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.capture.drafts import frame
 from tests.capture.kept_forms import GOLDEN, fill, restore, told
 from tests.capture.test_store import record
+from tui_host.capture.record import Draft, Place
 from tui_host.capture.store.schema import MIGRATIONS
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
@@ -103,3 +105,17 @@ def test_a_migrated_file_can_be_written_and_the_copy_aside_still_has_what_it_had
     store = Store.open(copy)
     assert told(store) == (GOLDEN / "store.told").read_bytes()
     store.close()
+
+
+def test_an_exchange_is_one_row_however_many_places_its_records_have(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "tui-host.db")
+    sent = Draft(wire="mcp", kind="request", peer="math", exchange="x1", connection="math#1", place=Place())
+    in_call = Place(session="s1", turn=1, step=1, call="call_1")
+    record(store, [sent, replace(sent, kind="frame", place=in_call), replace(sent, exchange="x2", place=in_call)])
+
+    rows = store.read("SELECT id, wire, peer, session FROM exchanges ORDER BY id")
+    first = store.read("SELECT count(*) FROM exchanges JOIN records USING (place) WHERE exchanges.id = 'x1'")
+    store.close()
+
+    assert rows == [("x1", "mcp", "math", None), ("x2", "mcp", "math", "s1")]
+    assert first == [(1,)]

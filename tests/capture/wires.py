@@ -101,7 +101,9 @@ async def serving(*answers: Answer | Callable[[bytes], Answer]) -> AsyncGenerato
     script = list(answers)
 
     async def handle(stream: SocketStream) -> None:
-        with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        with suppress(
+            anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError
+        ):  # the client has had enough
             async with stream:
                 data = b""
                 while True:

@@ -62,7 +62,7 @@ def hangs(begin: bytes = b"") -> Callable[[socket.socket], None]:
 
     def script(link: socket.socket) -> None:
         link.sendall(begin)
-        with suppress(OSError):
+        with suppress(OSError):  # the program cut it, which is what is waited for
             while link.recv(1 << 16):
                 pass
 
@@ -79,7 +79,7 @@ def provider(*answers: Answer) -> Generator[Provider]:
         try:
             yield found
         finally:
-            with suppress(OSError):
+            with suppress(OSError):  # it has been closed
                 listener.shutdown(socket.SHUT_RDWR)
     thread.join(10)
 
@@ -90,7 +90,7 @@ def _serve(listener: socket.socket, found: Provider) -> None:
             link, _ = listener.accept()
         except OSError:
             return
-        with link, suppress(ConnectionError):
+        with link, suppress(ConnectionError):  # the program cut it
             _answer(link, found)
         found.closed.set()
 

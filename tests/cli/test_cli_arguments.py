@@ -46,6 +46,8 @@ def test_ask_takes_all_its_options() -> None:
     assert read.json
     assert read.yes
     assert read.no_record
+    assert read_arguments(["--no-record"]).no_record
+    assert not read_arguments([]).no_record
 
 
 def test_the_demo_models_own_arguments_are_its_own() -> None:

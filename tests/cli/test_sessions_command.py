@@ -238,8 +238,11 @@ def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) ->
     assert b"stays-0815" in files()
     partly = program.run("sessions", "delete", "nope", first, *places)
     assert (partly.code, partly.out) == (1, b"")  # a name that is wrong: nothing is deleted
+    (gone / "tui-host.db.damaged-1").touch()
     ended = program.run("sessions", "delete", first, first, "--json", *places)
-    assert (ended.code, ended.json, ended.err) == (0, {"deleted": [first]}, "")
+    assert (ended.code, ended.json) == (0, {"deleted": [first]})
+    assert ended.err.count("\n") == 1
+    assert "tui-host.db.damaged-1, which was set aside damaged, may still hold it" in ended.err
     assert program.run("sessions", "show", first, *places).code == 1
     assert program.run("sessions", "show", "last", *places).code == 0
     left = files()

@@ -166,7 +166,7 @@ def test_an_unknown_model_is_not_found() -> None:
 def test_any_json_is_read_or_refused(value: JSON) -> None:
     body: dict[str, JSON] = {"model": "openai", "messages": [_USER, value], "tools": [value]}
     for request in (value, body, {**body, "tools": value}, {"model": "openai", "messages": value}):
-        with contextlib.suppress(RequestRefused):
+        with contextlib.suppress(RequestRefused):  # to be refused is fine: any other error is not
             _read(json.dumps(request).encode())
 
 

@@ -153,8 +153,8 @@ CREATE TABLE turns (
 INSERT INTO "turns" VALUES('20261121-134501-x7k2q',1,1795268703000000001,1795268703000000001,'demo/openai','native');
 INSERT INTO "turns" VALUES('20261121-134501-x7k2q',2,1795268703000000002,1795268703000000002,'demo/openai','native');
 CREATE VIEW exchanges AS
-    SELECT capture, exchange AS id, wire, peer, connection, session, turn, step, key AS place
-    FROM places WHERE exchange IS NOT NULL;
+    SELECT capture, exchange AS id, wire, peer, connection, session, turn, step, min(key) AS place
+    FROM places WHERE exchange IS NOT NULL GROUP BY capture, exchange;
 CREATE INDEX records_by_place ON records (place);
 CREATE INDEX records_by_base ON records (base) WHERE base IS NOT NULL;
 CREATE INDEX records_by_last ON records (last) WHERE last IS NOT NULL;

@@ -38,7 +38,17 @@ async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_
         await until(lambda: store.sessions.get(session.id) and not store.sessions.get(FIRST))
 
         assert [info.id for info in store.sessions.list()] == [session.id]
-        assert host.notices == []
+        await until(lambda: host.notices)
+        assert host.notices == ["1 old session was removed: 1 by [store] keep = 1h"]
+
+
+async def test_what_went_for_its_size_is_told_with_the_limit(tmp_path: Path) -> None:
+    an_old_session(tmp_path)
+
+    async with serving(replace(configured(tmp_path), store=StoreSettings(max=50_000))) as host:
+        await until(lambda: host.notices)
+
+        assert host.notices == ["1 old session was removed: 1 by [store] max = 50KB"]
 
 
 async def test_without_limits_nothing_goes(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_heade
         async with serving(settings) as host:
             await asked(host, host.new_session(), "hello")
             assert host.recorder is not None
+            assert host.recorder.flush()
             [request] = [record for record in host.recorder.since(0, limit=100) if record.draft.kind == "request"]
             assert request.draft.head is not None
             assert ("X-Own", "⟨secret:OWN⟩") in request.draft.head.headers

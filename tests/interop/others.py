@@ -44,6 +44,8 @@ START_SECONDS = 60
 
 def uvx(package: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
     """The command of a program of PyPI, as a person writes it."""
+    # What these tests are about is other people's programs: where their runner is not installed there is nothing to test.
+    # They are no part of the gate, which needs none of it.
     if shutil.which("uvx") is None:
         pytest.skip("uvx is not installed")
     return ["uvx", *options, package, *arguments]
@@ -51,7 +53,7 @@ def uvx(package: str, *arguments: str, options: Sequence[str] = ()) -> list[str]
 
 def npx(package: str) -> list[str]:
     """The command of a program of npm, as a person writes it."""
-    if shutil.which("npx") is None:
+    if shutil.which("npx") is None:  # as above
         pytest.skip("npx is not installed")
     return ["npx", "-y", f"{package}@{NPM[package]}"]
 
@@ -61,7 +63,7 @@ class Node:
 
     def __init__(self, folder: Path) -> None:
         self._modules = folder / "node_modules"
-        if shutil.which("npm") is None:
+        if shutil.which("npm") is None:  # as above
             pytest.skip("npm is not installed")
         wanted = [f"{name}@{version}" for name, version in NPM.items() if self._version(name) != version]
         if wanted:

@@ -42,7 +42,7 @@ class Relay:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError):
+        with suppress(OSError):  # nothing is connected to it: some systems call that an error
             self._listener.shutdown(socket.SHUT_RDWR)
         self._threads[0].join(5)
         self._listener.close()
@@ -55,7 +55,7 @@ class Relay:
     def cut(self) -> None:
         """Break off the connections there are; new ones are taken all the same."""
         for one in (one for pair in self._pairs for one in pair):
-            with suppress(OSError):
+            with suppress(OSError):  # the other side has cut it
                 one.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
@@ -79,10 +79,10 @@ class Relay:
 
 
 def _copy(source: socket.socket, target: socket.socket, kept: bytearray) -> None:
-    with suppress(OSError):
+    with suppress(OSError):  # cut by either side, or by `cut`
         while piece := source.recv(1 << 16):
             kept += piece
             target.sendall(piece)
     for one, way in ((target, socket.SHUT_WR), (source, socket.SHUT_RD)):
-        with suppress(OSError):
+        with suppress(OSError):  # it is gone already
             one.shutdown(way)

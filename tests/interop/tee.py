@@ -29,7 +29,7 @@ def copy(source: int, target: int, log: Path) -> None:
             write(kept, piece)
             write(target, piece)
     except BrokenPipeError:
-        pass
+        pass  # nobody takes it any more
     finally:
         os.close(source)
         os.close(target)

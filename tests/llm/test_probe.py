@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import anyio
 import pytest
 from anyio.abc import ByteStream
@@ -60,3 +63,14 @@ async def test_a_server_that_hangs_is_not_waited_for() -> None:
             servers = await local_servers({"ollama": there.url, "vllm": good.url, "lmstudio": "http://127.0.0.1:9/v1"})
 
     assert [server.provider for server in servers] == ["vllm"]
+
+
+def test_where_nobody_listens_nothing_that_speaks_http_is_imported() -> None:
+    code = """
+import sys, anyio
+from tui_host.llm.probe import local_servers
+print(anyio.run(local_servers, {"ollama": "http://127.0.0.1:9/v1"}), *{"httpx", "httpcore"} & set(sys.modules))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert run.stdout == "()\n"

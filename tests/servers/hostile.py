@@ -227,7 +227,7 @@ def well_behaved(call: Call) -> None:
 
 def progress(call: Call) -> None:
     for each in range(10):
-        time.sleep(float(ARGUMENT or 0.1))
+        time.sleep(float(ARGUMENT or 0.1))  # the pace of its work
         notify("notifications/progress", progressToken=call.number, progress=each, total=10, message="working")
     call.say("worked")
 
@@ -273,6 +273,7 @@ def misbehave_at_start() -> None:
         case "deaf":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         case "grandchild":
+            # Its sleep, as every one in this file, is how it misbehaves: nobody waits for a sleep to end.
             command = [sys.executable, "-S", "-c", "import signal,time; signal.signal(15, 1); time.sleep(600)"]
             grandchild = subprocess.Popen(command)
             print(f"grandchild {grandchild.pid}", file=sys.stderr, flush=True)
@@ -289,11 +290,11 @@ def main() -> None:
         assert is_object(message)
         on_message(message)
         if MODE == "never-reads" and message.get("method") == "tools/list":
-            time.sleep(600)
+            time.sleep(600)  # deaf to all that follows
     if MODE == "deaf":
-        time.sleep(600)
+        time.sleep(600)  # it does not end though its input has
     if MODE == "slow-end":
-        time.sleep(0.3)
+        time.sleep(0.3)  # it ends late
         write((b"x" * 999 + b"\n") * 1000)
 
 

@@ -39,7 +39,7 @@ async def progress(ctx: Context) -> str:
     """Report progress three times."""
     for each in range(3):
         await ctx.report_progress(each, 3, "working")
-        await anyio.sleep(0.05)
+        await anyio.sleep(0.05)  # the pace of its work
     return "worked"
 
 

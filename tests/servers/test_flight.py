@@ -7,16 +7,19 @@ import json
 import pytest
 
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.flight import Flight, canonical, check_frame
+from tui_host.servers.flight import Flight, canonical, check_frame, frame_bytes
 
 ARGUMENTS: JSON = {"city": "Zürich", "days": 2.50}
 DECIDED = Flight(tool="get_forecast", arguments=canonical(ARGUMENTS))
 
 
+def called(tool: str = "get_forecast", arguments: JSON = ARGUMENTS, **more: JSON) -> dict[str, JSON]:
+    params: dict[str, JSON] = {"name": tool, "arguments": arguments, **more}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
 def frame(tool: str = "get_forecast", arguments: JSON = ARGUMENTS) -> bytes:
-    return canonical(
-        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-    )
+    return canonical(called(tool, arguments))
 
 
 def test_a_call_as_it_was_decided_may_leave_and_so_may_what_is_no_call() -> None:
@@ -39,3 +42,33 @@ def test_a_call_as_it_was_decided_may_leave_and_so_may_what_is_no_call() -> None
 def test_any_other_call_is_refused(data: bytes, flight: Flight | None, words: str) -> None:
     with pytest.raises(ServerError, match=words):
         check_frame(data, flight)
+
+
+def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
+    meta: JSON = {"progressToken": 1}
+    data = frame_bytes(called(_meta=meta), DECIDED)
+    assert json.loads(data) == called(_meta=meta)
+    assert data.endswith(b',"arguments":' + canonical(ARGUMENTS) + b"}}")
+
+
+def test_what_is_no_call_is_written_as_it_is() -> None:
+    assert (
+        frame_bytes({"jsonrpc": "2.0", "id": 1, "method": "ping"}, None) == b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "flight", "words"),
+    [
+        (called(), None, "nobody decided"),
+        (called(), Flight(tool="get_forecast"), "nobody decided"),
+        (called("delete_all"), DECIDED, "the tool about to be called is not the one"),
+        (called(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments about to be sent are not those"),
+        (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments about to be sent are not those"),
+        ({"method": "tools/call"}, DECIDED, "nothing was sent"),
+    ],
+    ids=["no flight", "no decision", "tool", "arguments", "deeper arguments", "nothing"],
+)
+def test_no_other_call_is_written(value: dict[str, JSON], flight: Flight | None, words: str) -> None:
+    with pytest.raises(ServerError, match=words):
+        frame_bytes(value, flight)

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from tests.servers.running import Running, hostile, started
+from tui_host.capture import stdio
 from tui_host.errors import ServerError
 
 
@@ -298,7 +299,7 @@ async def test_a_flood_of_standard_error_is_drained_kept_in_part_and_counted() -
 
 
 async def test_a_server_that_does_not_read_blocks_nobody_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.capture.stdio.UNREAD_SECONDS", 0.3)
+    monkeypatch.setattr("tui_host.capture.pipes.UNREAD_SECONDS", 0.3)
     async with started(hostile("bad", "never-reads", timeout=2), hostile("good", "good")) as running:
         arguments = json.dumps({"a": "x" * 3_000_000}, separators=(",", ":")).encode()
         async with anyio.create_task_group() as group:
@@ -337,7 +338,10 @@ async def test_a_grandchild_does_not_survive_its_server() -> None:
         await running.until(lambda: not is_alive(grandchild))
 
 
-async def test_the_last_output_of_a_server_that_ends_slowly_is_read_and_recorded() -> None:
+async def test_the_last_output_of_a_server_that_ends_slowly_is_read_and_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio, "PATIENCE", 60)  # on a busy machine an end takes longer than a person wants to wait
     async with started(hostile("bad", "slow-end")) as running:
         await running.pool.stop_all()
         assert running.status("bad").exit_code == 0

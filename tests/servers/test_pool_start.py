@@ -17,6 +17,7 @@ from tui_host.capture.redact import Redactor
 from tui_host.servers.pool import Pool
 from tui_host.settings.schema import ServerSpec
 
+# Linux and macOS start processes by the same code; only how this file looks at them, through /proc, is Linux's.
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="children are counted in Linux's way")
 PATIENCE = 20.0
 MUTE = "no-initialize"
@@ -91,5 +92,5 @@ async def test_a_turn_waits_for_a_server_from_its_start_on_and_for_each_connecti
 
 
 async def _run_late(pool: Pool) -> None:
-    await anyio.sleep(0.25)
+    await anyio.sleep(0.25)  # the delay is what is tested: no condition tells that it is late
     await pool.run()

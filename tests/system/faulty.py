@@ -8,18 +8,22 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import NoReturn
 
 from tui_host import __main__
+from tui_host.capture.store.store import Store
+from tui_host.cli import ask
 from tui_host.host.host import Host
-from tui_host.tui import ending
+from tui_host.tui import ending, terminal
 from tui_host.tui.app import TuiHost
+from tui_host.tui.screens.main import MainScreen
 
 CANARY = "sk-canary-4711-0815"
 """The value of `CANARY`, to which the configuration refers."""
 NOISE = "[red]\x1b]52;c;EVIL\x1b\\[/nope]"
 
 
-def fail() -> None:
+def fail(*_: object) -> NoReturn:
     in_a_local = CANARY
     raise ZeroDivisionError(f"{in_a_local} {NOISE}")
 
@@ -29,9 +33,30 @@ def hang() -> None:
     time.sleep(600)
 
 
-async def serve(self: Host) -> None:
-    self.fault = None
+async def fail_in_a_task(*_: object) -> None:
     fail()
+
+
+def fail_in_a_thread(*_: object) -> None:
+    threading.Thread(target=fail).start()
+
+
+async def open_with_a_failing_thread(self: Host) -> None:
+    fail_in_a_thread()
+    await opened(self)
+
+
+opened = Host._open
+FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
+    "early": ((terminal, "found_terminal", fail),),
+    "start": ((MainScreen, "compose", fail),),
+    "host": ((Host, "_open", fail_in_a_task),),
+    "end": ((TuiHost, "_opened", TuiHost.exit), (Store, "close", fail)),
+    "ask": ((ask, "ask", fail),),
+    "ask host": ((Host, "_open", fail_in_a_task),),
+    "ask thread": ((Host, "_open", open_with_a_failing_thread),),
+}
+"""By the kind: whose, what, and what stands in its place."""
 
 
 def main() -> None:
@@ -44,16 +69,18 @@ def main() -> None:
         match kind:
             case "handler":
                 self.call_later(fail)
+            case "worker":
+                self.run_worker(fail_in_a_task())
             case "thread":
-                threading.Thread(target=fail).start()
+                fail_in_a_thread()
             case "loop":
                 self.call_later(self.set_timer, 0.1, hang)
-            case _:  # "none": but it has no last resort
+            case _:  # of another place, or "none": but it has no last resort
                 pass
 
     TuiHost._painted = begin
-    if kind == "host":
-        Host._open = serve
+    for owner, name, fault in FAULTS.get(kind, ()):
+        setattr(owner, name, fault)
     __main__.main()
 
 

@@ -52,13 +52,13 @@ def model(scripts: Sequence[Script]) -> Generator[str]:
     waiting = list(scripts)
 
     def serve() -> None:
-        with suppress(OSError):
+        with suppress(OSError):  # closed at the test's end
             while True:
                 stream, _ = listener.accept()
                 threading.Thread(target=talk, args=(stream,), daemon=True).start()
 
     def talk(stream: socket.socket) -> None:
-        with stream, suppress(OSError):
+        with stream, suppress(OSError):  # the program has gone
             if b"POST" in _request(stream):
                 (waiting.pop(0) if len(waiting) > 1 else waiting[0])(stream)
 

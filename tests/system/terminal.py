@@ -135,10 +135,10 @@ class Terminal:
         modes = self.screen.modes == {7, 25} and self.screen.keyboard == 0 and not self.screen.unfinished
         return modes and termios.tcgetattr(self._slave) == self.attributes
 
-    def is_stopped(self) -> bool:
-        """Whether the program is paused, as by job control."""
+    def is_stopped(self, pid: int | None = None) -> bool:
+        """Whether the program, or another process, is paused, as by job control."""
         state = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(self.process.pid)],  # noqa: S607
+            ["ps", "-o", "stat=", "-p", str(pid or self.process.pid)],  # noqa: S607
             capture_output=True,
             text=True,
             check=False,

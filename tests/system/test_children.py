@@ -10,9 +10,9 @@ import pytest
 
 from tests.system.terminal import ROOT, Terminal, program, server
 
-HOSTILE = ROOT / "tests/servers/hostile.py"
-STUBBORN = "".join(server(mode, HOSTILE, mode) for mode in ("deaf", "grandchild", "good"))
-"""One ignores the end of its input and SIGTERM, one has a child of its own that does."""
+MODES = ("deaf", "children", "reborn", "stopped")
+"""Ignores the end of its input and every signal; has children that do, and hold its pipes; makes such at SIGTERM; stands still."""
+STUBBORN = "".join(server(mode, ROOT / "tests/system/stubborn.py", mode) for mode in MODES)
 
 
 def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None:
@@ -47,9 +47,9 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None
 )
 def test_servers_that_do_not_want_to_end_are_gone_within_six_seconds(tmp_path: Path, end: str, code: int) -> None:
     with program(tmp_path, config=STUBBORN) as terminal:
-        terminal.until_shown("● deaf", "● grandchild", "● good")
+        terminal.until_shown(*(f"● {mode}" for mode in MODES))
         family = terminal.family
-        terminal.until(lambda: len(family.look()) == 5)  # with the guard and the grandchild
+        terminal.until(lambda: len(family.look()) == 10)  # with the guard and five children
         asked = time.monotonic()
         match end:
             case "quit":

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.system.terminal import ROOT, Terminal, program
 
+SHELL = str(ROOT / "tests/system/shell.py")
 FAULTY = str(ROOT / "tests/system/faulty.py")
 CANARY = "sk-canary-4711-0815"
 CONFIGURED = """
@@ -69,10 +74,77 @@ def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_pa
             if number == signal.SIGTSTP:
                 terminal.until(terminal.is_restored)
             terminal.signal(signal.SIGCONT)
-            terminal.until(lambda: 1049 in terminal.screen.modes)
+            terminal.until(lambda: 1049 in terminal.screen.modes)  # the next pause comes while it is entered
+        terminal.until_shown("Ask anything")
         terminal.type("typed after it")
         terminal.until_shown("typed after it")
         terminal.signal(signal.SIGTERM)
+        assert terminal.ended() == 143
+        assert terminal.is_restored()
+
+
+@contextmanager
+def job(folder: Path) -> Generator[tuple[Terminal, int]]:
+    """The program as a job of a shell, and its process id."""
+    with program(folder, SHELL, sys.executable, "-m", "tui_host", is_controlling=False) as terminal:
+        terminal.until_shown("Ask anything", "ctrl+q quit")
+        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        own = f" {sys.executable} -m tui_host"
+        (pid,) = (pid for pid, words in terminal.family.look().items() if words.partition(" ")[2].startswith(own[1:]))
+        yield terminal, pid
+
+
+def test_suspend_gives_the_terminal_to_the_shell_until_fg_and_bg_does_not_take_it(tmp_path: Path) -> None:
+    with job(tmp_path) as (terminal, pid):
+        terminal.type("/suspend\r")
+        terminal.until(lambda: terminal.is_stopped(pid) and terminal.is_restored())
+        written = len(terminal.written)
+        terminal.signal(signal.SIGUSR2)  # bg
+        terminal.settle()
+        terminal.until(lambda: terminal.is_stopped(pid))
+        assert len(terminal.written) == written
+        terminal.signal(signal.SIGUSR1)  # fg
+        terminal.until_shown("Ask anything")
+        terminal.type("\x11")
+        assert terminal.ended() == 0
+        assert terminal.is_restored()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["term", "hup"])
+def test_a_job_that_is_told_to_end_while_it_is_suspended_ends_and_writes_nothing(
+    tmp_path: Path, number: int, code: int
+) -> None:
+    with job(tmp_path) as (terminal, pid):
+        os.kill(pid, signal.SIGTSTP)
+        terminal.until(lambda: terminal.is_stopped(pid) and terminal.is_restored())
+        written = len(terminal.written)
+        os.kill(pid, number)
+        terminal.signal(signal.SIGUSR2)  # as a shell's `kill %1` lets a job go on, in the background, to end
+        assert terminal.ended() == code
+        assert len(terminal.written) == written
+        assert terminal.is_restored()
+
+
+def test_where_no_shell_could_bring_it_back_it_is_not_suspended(tmp_path: Path) -> None:
+    with program(tmp_path) as terminal:
+        terminal.until_shown("Ask anything", "ctrl+q quit")
+        terminal.type("/suspend\r")
+        terminal.until_shown("no shell waits here")
+        assert not terminal.is_stopped()
+
+
+def test_a_pause_that_is_taken_back_at_once_and_one_while_it_ends_leave_no_screen_behind(tmp_path: Path) -> None:
+    with program(tmp_path) as terminal:
+        terminal.until_shown("Ask anything")
+        terminal.until(lambda: any("guard_process" in words for words in terminal.family.look().values()))
+        for _ in range(3):
+            terminal.signal(signal.SIGTSTP)
+            terminal.signal(signal.SIGCONT)
+        terminal.signal(signal.SIGTERM)
+        terminal.signal(signal.SIGTSTP)
+        while terminal.process.poll() is None:
+            terminal.read(0.05)
+            terminal.signal(signal.SIGCONT)
         assert terminal.ended() == 143
         assert terminal.is_restored()
 
@@ -108,9 +180,14 @@ def test_a_terminal_that_reads_nothing_keeps_nothing_from_its_end(tmp_path: Path
         assert terminal.process.wait(20) == 143  # nobody reads
 
 
-@pytest.mark.parametrize("kind", ["handler", "host"])
+MISTAKES = ["early", "start", "handler", "worker", "host", "end", "ask", "ask host"]
+"""Where they are made: before the app, in its first frame, in a handler, a worker, the host's tasks, its end; without a screen."""
+
+
+@pytest.mark.parametrize("kind", MISTAKES)
 def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_path: Path, kind: str) -> None:
-    with program(tmp_path, FAULTY, kind, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
+    words = ("ask", "hello") if kind.startswith("ask") else ()
+    with program(tmp_path, FAULTY, kind, *words, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
         assert terminal.ended() == 1
         assert terminal.is_restored()
         (log,) = (tmp_path / "data").glob("crash-*.log")
@@ -123,6 +200,17 @@ def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_pat
         assert "in fail" in text
         assert "⟨secret:CANARY⟩ [red]␛]52;c;EVIL␛\\[/nope]" in text
         assert CANARY not in text
+
+
+def test_a_mistake_in_a_thread_of_ask_is_one_line_beside_the_answer(tmp_path: Path) -> None:
+    words = ("ask", "hello", "--model", "mine/m")
+    with program(tmp_path, FAULTY, "ask thread", *words, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
+        assert terminal.ended() == 1  # nobody listens at the provider's address
+        (log,) = (tmp_path / "data").glob("crash-*.log")
+        first, second = terminal.written.decode().splitlines()
+        assert first == f"tui-host: a mistake of tui-host's own (ZeroDivisionError) (see {log})"
+        assert "mine" in second
+        assert CANARY not in log.read_text()
 
 
 def test_a_mistake_in_a_thread_is_told_and_ends_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import string
 import subprocess
 import sys
 from pathlib import Path
@@ -18,13 +19,14 @@ OURS_AND_TEXTUALS = {"__main__", "tui_host", "textual", "rich", "platformdirs", 
 AT_FIRST = {
     "tui_host.capture": {"visible"},
     "tui_host.chat": set[str](),
-    "tui_host.host": {"host"},
+    "tui_host.host": {"host", "noticing"},
     "tui_host.llm": {"probe"},
     "tui_host.servers": {"guard", "guard_process"},
     "tui_host.tui.markdown": {"parser"},
-    "tui_host.tui.screens": {"main"},
+    "tui_host.tui.screens": {"arranged", "asking", "main", "painted"},
     "tui_host.tui.widgets": {
-        "details_page", "first", "keys_in_order", "ladder_header", "prompt", "prompt_pastes", "status",
+        "covered", "first", "keys_in_order", "ladder", "ladder.heading", "pages", "pages.page", "prompt", "prompt.field",
+        "prompt.pastes", "status",
     },
 }  # fmt: skip
 """What the first frame needs of the packages that hold most; all else comes when it is painted."""
@@ -58,6 +60,17 @@ def test_keys_that_are_pressed_as_soon_as_there_is_a_frame_do_what_they_always_d
         terminal.until_shown("hello")
         terminal.type("\r")
         terminal.until_shown("turn 1", "hello")
+        terminal.type("\x11")
+        assert terminal.ended() == 0
+
+
+def test_what_is_typed_from_the_first_moment_on_stands_in_the_prompt_in_its_order(tmp_path: Path) -> None:
+    typed = string.ascii_lowercase + string.digits
+    with program(tmp_path) as terminal:
+        for key in typed:  # into the terminal's own mode at first, then into ours, then while a screen comes
+            terminal.type(key)
+            terminal.read(0.02)
+        terminal.until_shown(f"│ {typed} ")
         terminal.type("\x11")
         assert terminal.ended() == 0
 

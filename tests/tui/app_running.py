@@ -219,6 +219,7 @@ class Running:
         """Requests (`out`) to the model or frames of the servers, as their bytes were recorded, oldest first."""
         recorder = self.host.recorder
         assert recorder is not None
+        recorder.flush()  # what has just moved may not be shown yet
         return [
             record.draft.data
             for record in recorder.since(0, limit=10**6)

@@ -89,6 +89,10 @@ class StillPool(Pool):
     def statuses(self) -> tuple[ServerStatus, ...]:
         return self.shown
 
+    @override
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(tool for status in self.shown if status.state == "ready" for tool in status.tools)
+
 
 class StillClock:
     """A clock that shows what it was set to."""

@@ -13,7 +13,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.redact import Redactor
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.ladder.header import Heading, heading_text
+from tui_host.tui.widgets.ladder.heading import Heading, heading_text
 from tui_host.tui.widgets.ladder.index import LadderIndex
 from tui_host.tui.widgets.ladder.lines import (
     Columns,

@@ -191,15 +191,20 @@ async def test_growth_lays_nothing_out_and_paints_only_what_is_new() -> None:
         assert (app.view.top, app.view.max_scroll_y, laid_out) == (10, 10, [])
 
 
-async def test_the_scroll_bar_comes_and_goes_with_what_there_is_to_scroll() -> None:
+async def test_the_scroll_bar_shows_what_there_is_to_scroll_and_moves_nothing() -> None:
     app = Lines(Still(5))
     async with app.run_test(size=(40, 10)) as pilot:
-        for count, shown in ((5, False), (30, True), (10, False), (11, True)):
+        await pilot.pause()
+        laid_out: list[object] = []
+        app.screen.screen_layout_refresh_signal.subscribe(app.view, laid_out.append)  # pyright: ignore[reportUnknownMemberType] - Textual leaves the screen's type open
+        bar = app.view.vertical_scrollbar
+        for count, has_thumb in ((5, False), (30, True), (10, False), (11, True)):
             app.view.count = count
             app.view.redraw()
             await pilot.pause()
-            assert (app.view.show_vertical_scrollbar, app.view.vertical_scrollbar.display) == (shown, shown)
-            assert (app.view.size.width, app.view.view_width) == (40, 39)
+            styles = [segment.style for strip in bar.render_lines(bar.size.region) for segment in strip]
+            assert any(style is not None and style.meta.get("@mouse.down") == "grab" for style in styles) is has_thumb
+            assert (app.view.size.width, app.view.view_width, laid_out) == (40, 39, [])
 
 
 async def test_a_thumb_is_told_where_textual_draws_it() -> None:

@@ -19,10 +19,12 @@ from queue import Queue
 import pytest
 from textual import _time as textual_time
 from textual import events
+from textual._compositor import Compositor
 from textual.app import App
 from textual.driver import Driver
 from textual.drivers import _writer_thread as writer_thread
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Region
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 from typing_extensions import override
@@ -34,7 +36,11 @@ from tui_host.tui.terminal import RESET
 
 # pyright: reportPrivateUsage=false
 
-OVERRIDDEN = {"TuiHost": {"_display", "_fatal_error"}}
+OVERRIDDEN = {
+    "Drawn": {"_display"},
+    "LastResort": {"_fatal_error"},
+    "ExactCompositor": {"_dirty_regions", "_regions_to_spans"},
+}
 """The only private names of Textual's that a class of ours defines or uses on itself."""
 
 
@@ -51,6 +57,22 @@ def source(owner: type, name: str = "") -> str:
 def test_a_frame_goes_through_display() -> None:
     assert parameters(App, "_display") == ["self", "screen", "renderable"]
     assert "app._display(self, update)" in source(Screen)
+
+
+def test_a_screen_paints_what_its_compositor_says_has_changed() -> None:
+    assert "self._compositor = Compositor()" in source(Screen, "__init__")
+    assert "self._compositor.update_widgets(self._dirty_widgets)" in source(Screen, "_on_timer_update")
+    assert "update = self._compositor.render_update(" in source(Screen, "_compositor_refresh")
+    assert "self._dirty_widgets.add(widget)" in source(Screen, "_on_update")
+    assert "return self.render_partial_update()" in source(Compositor, "render_update")
+    assert "self._dirty_regions.update(regions)" in source(Compositor, "update_widgets")
+    assert "visible_widgets.sort(key=itemgetter(0), reverse=True)" in inspect.getsource(
+        inspect.getattr_static(Compositor, "visible_widgets").fget
+    )
+    assert list(Compositor._regions_to_spans([Region(2, 1, 3, 1), Region(4, 1, 3, 2)])) == [(1, 2, 7), (2, 4, 7)]
+    used = source(Screen, "_on_timer_update") + source(App, "_display")
+    assert all(name in used for name in ("_batch_count", "_layout_required", "_repaint_required"))
+    assert "isinstance(renderable, CompositorUpdate)" in used
 
 
 def test_what_ends_the_app_goes_through_these() -> None:

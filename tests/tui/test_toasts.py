@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets._toast import Toast
 
+from tests.tui.app_running import Running
 from tests.tui.still import still
 from tui_host.tui.widgets.prompt.field import Prompt
 
@@ -25,3 +26,12 @@ async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path,
         await app.until_shown("Approve 2 calls?", "takes it back.")
         assert main.approval is not None
         assert not main.query_one(Toast).region.overlaps(main.approval.region)
+
+
+async def test_what_the_host_has_to_tell_later_is_told_too_and_once(app: Running) -> None:
+    await app.until(lambda: app.host.pool is not None)
+    app.host.notices.append("3 old sessions were removed: 3 by [store] keep = 90d")
+    await app.until_shown("3 old sessions were removed", "[store] keep = 90d")
+    app.host.notices.append("something else")
+    await app.until_shown("something else")
+    assert app.text.count("3 old sessions were removed") == 1

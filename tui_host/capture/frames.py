@@ -7,8 +7,8 @@ Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole whe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_host.capture.depth import is_deeper
@@ -21,6 +21,7 @@ FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "ba
 WHOLE = 2 << 20
 """Bytes up to which a frame is parsed whole, if it has no more than `NODES` values."""
 NODES = 20_000
+_MARGIN = 64
 LEVELS = 500
 """How deep a frame may nest: what any version of Python reads, in whatever depth of calls it is read."""
 
@@ -37,7 +38,7 @@ class FrameHead:
         request_id: The id that a cancellation names, as JSON text.
         is_error: It is an error, or a result that has `isError`.
         name: `params.name`: the tool, or the prompt.
-        words: A short form of what it says, one line.
+        words: A short form of what it says, one line; `frame_head` alone looks for it.
         reason: Why it is malformed, or what is odd about it.
     """
 
@@ -57,24 +58,60 @@ class FrameHead:
         return self.kind in {"result", "error"}
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A line that was read once, for all who act on it.
+
+    Attributes:
+        head: What correlation needs of it, without words.
+        value: What it says; None where it is no JSON, or too large to be read for its head alone.
+    """
+
+    head: FrameHead
+    value: JSON = None
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is one message."""
+        return self.head.kind not in {"malformed", "batch"}
+
+
+def read_frame(line: bytes) -> Frame:
+    """One message, or a line that should be one; its line end may be there."""
+    return _read(line, lambda _: "")
+
+
+def made_frame(value: Mapping[str, JSON]) -> Frame:
+    """A message that is about to be written: what stands in its line need not be read again."""
+    return Frame(_of_value(value, ""), value)
+
+
 def frame_head(line: bytes) -> FrameHead:
-    """The head of one message, or of a line that should be one; its line end may be there."""
+    """The head of one message, or of a line that should be one, with its words: for those who read what was recorded."""
+    return _read(line, _words).head
+
+
+def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        return _malformed(line, f"not UTF-8 at byte {error.start}")
-    if len(line) > WHOLE or sum(line.count(mark) for mark in (b"{", b"[", b",")) > NODES:
+        return Frame(_malformed(line, f"not UTF-8 at byte {error.start}"))
+    size = len(line)
+    if size > NODES and (size > WHOLE or sum(line.count(mark) for mark in (b"{", b"[", b",")) > NODES):
         found = _of_skimmed(line)
         if found is not None:
-            return found
-    if is_deeper(text, LEVELS):
-        return _malformed(line, "nested too deeply to be read")
+            return Frame(found)
+    if size > LEVELS and is_deeper(text, LEVELS):
+        return Frame(_malformed(line, "nested too deeply to be read"))
     try:
-        return _of_value(json.loads(text, parse_constant=_refuse))
+        value: JSON = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        return _malformed(line, f"not JSON: {error.msg} at character {error.pos}" if text.strip() else "an empty line")
+        reason = f"not JSON: {error.msg} at character {error.pos}" if text.strip() else "an empty line"
     except ValueError as error:
-        return _malformed(line, str(error) if str(error).startswith("not JSON") else "a number is too long to be read")
+        reason = str(error) if str(error).startswith("not JSON") else "a number is too long to be read"
+    else:
+        return Frame(_of_value(value, words(value)), value)
+    return Frame(_malformed(line, reason))
 
 
 def frames_in(body: bytes) -> list[bytes]:
@@ -116,12 +153,27 @@ def _refuse(name: str) -> JSON:
     raise ValueError(f"not JSON: {name} is no number")
 
 
-def _of_value(value: JSON) -> FrameHead:
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _words(value: JSON) -> str:
+    """What a message says, in the one line of a row."""
+    message = mapping(value)
+    method = message.get("method")
+    if isinstance(method, str):
+        return clean(words_of_request(method, mapping(message.get("params"))))
+    if "error" in message:
+        return clean(words_of_error(mapping(message["error"])))
+    return clean(words_of_result(mapping(message.get("result"))))
+
+
+def _of_value(value: JSON, words: str) -> FrameHead:
     if isinstance(value, Mapping):
-        if isinstance(value.get("method"), str):
-            return _of_request(value)
+        method = value.get("method")
+        if isinstance(method, str):
+            return _of_request(value, method, words)
         if "error" in value or "result" in value:
-            return _of_answer(value)
+            return _of_answer(value, words)
         return FrameHead(kind="malformed", id=_id(value.get("id")), reason="no method, no result and no error")
     if isinstance(value, Sequence) and not isinstance(value, str):
         if value:
@@ -130,53 +182,49 @@ def _of_value(value: JSON) -> FrameHead:
     return FrameHead(kind="malformed", reason="not a JSON object")
 
 
-def _of_request(value: Mapping[str, JSON]) -> FrameHead:
-    method = str(value.get("method"))
+def _of_request(value: Mapping[str, JSON], method: str, words: str) -> FrameHead:
     params = mapping(value.get("params"))
     if method == "notifications/progress":
         token = _id(params.get("progressToken"))
     else:
         token = _id(mapping(params.get("_meta")).get("progressToken"))
     name = params.get("name")
-    head = FrameHead(
-        kind="request" if "id" in value else "notification",
+    identity = _id(value.get("id"))
+    is_request = "id" in value
+    is_broken = is_request and not identity
+    return FrameHead(
+        kind="malformed" if is_broken else "request" if is_request else "notification",
         method=clean(method),
-        id=_id(value.get("id")),
+        id=identity,
         progress_token=token,
         request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
         name=clean(name) if isinstance(name, str) else "",
-        words=clean(words_of_request(method, params)),
+        words=words,
+        reason="the id is neither text nor a number" if is_broken else "",
     )
-    if head.kind == "request" and not head.id:
-        return replace(head, kind="malformed", reason="the id is neither text nor a number")
-    return head
 
 
-def _of_answer(value: Mapping[str, JSON]) -> FrameHead:
+def _of_answer(value: Mapping[str, JSON], words: str) -> FrameHead:
     identity = _id(value.get("id"))
-    error = value.get("error")
     if "error" in value:
         odd = "both a result and an error" if "result" in value else ""
-        words = words_of_error(mapping(error))
-        return FrameHead(kind="error", id=identity, is_error=True, words=clean(words), reason=odd)
-    result = mapping(value.get("result"))
-    head = FrameHead(
-        kind="result", id=identity, is_error=result.get("isError") is True, words=clean(words_of_result(result))
-    )
+        return FrameHead(kind="error", id=identity, is_error=True, words=words, reason=odd)
+    result = value["result"]
+    is_error = mapping(result).get("isError") is True
     if not identity:
-        return replace(head, kind="malformed", reason="an answer without an id")
-    if not isinstance(value.get("result"), Mapping):
-        return replace(head, reason="the result is not an object")
-    return head
+        reason = "an answer without an id"
+        return FrameHead(kind="malformed", is_error=is_error, words=words, reason=reason)
+    odd = "" if isinstance(result, Mapping) else "the result is not an object"
+    return FrameHead(kind="result", id=identity, is_error=is_error, words=words, reason=odd)
 
 
 def _id(value: JSON) -> str:
     """An id as JSON text, empty for what cannot be one."""
     if isinstance(value, str):
         return clean(json.dumps(value[:WORDS], ensure_ascii=False))
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return json.dumps(value)[:WORDS]
-    return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)[:WORDS]
+    return json.dumps(value)[:WORDS] if isinstance(value, float) else ""
 
 
 def _malformed(line: bytes, reason: str) -> FrameHead:
@@ -192,12 +240,12 @@ def _malformed(line: bytes, reason: str) -> FrameHead:
 
 def _of_skimmed(line: bytes) -> FrameHead | None:
     """The head of a frame too large to be parsed for it; None if its beginning and end do not tell."""
-    stripped = line.strip()
-    if stripped.startswith(b"["):
-        return FrameHead(kind="batch", words="many messages") if stripped.endswith(b"]") else None
-    if not stripped.startswith(b"{") or not stripped.endswith(b"}"):
+    brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
+    if brackets == b"[]":
+        return FrameHead(kind="batch", words="many messages")
+    if brackets != b"{}":
         return None
-    found = skim(stripped)
+    found = skim(line)
     identity = _token_id(found.get((b"", b"id")))
     method = _text(found.get((b"", b"method")))
     if method:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tui_host.capture.codings import LIMIT, CodingError, Decoder, decoder
 from tui_host.capture.correlator import Correlator
-from tui_host.capture.frames import frame_head, frames_in
+from tui_host.capture.frames import frames_in, read_frame
 from tui_host.capture.record import Direction, Draft
 from tui_host.capture.recording import Recording
 from tui_host.capture.sse import SseDecoder, SseEvent
@@ -73,7 +73,7 @@ class HttpFrames:
                 self._record("in", event.data)
 
     def _record(self, direction: Direction, data: bytes) -> None:
-        head = frame_head(data)
+        head = read_frame(data).head
         seen = self._correlator.see(direction, head, self._draft.place)
         self._recorder.append(
             replace(

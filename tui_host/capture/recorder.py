@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.writer import Slot
+from tui_host.capture.store.writer import BATCH, Slot
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
     from tui_host.capture.store.store import CaptureKind, Store
 
+DRIFT_NS = 1_000_000
+"""By how much a stamp of the wall clock may be off: so long it goes with the monotonic one, and takes next to no room on the disk."""
 OVERHEAD = 700
 """Bytes that a record takes in memory besides its data, roughly."""
 
@@ -95,6 +97,7 @@ class Recorder:
         self.fault: str = "" if store is not None else NOT_RECORDED
         self._store = store
         self._wall_ns, self._mono_ns = clock.wall_ns, clock.mono_ns
+        self._ahead_ns = 0  # the wall clock of the monotonic one
         self._memory = memory
         self._lock = threading.RLock()
         self._slots: list[Slot] = []
@@ -102,6 +105,8 @@ class Recorder:
         self._bytes = 0
         self._seq = self._visible = self._kept = self._shed = 0
         self._refused = 0
+        self._taken = 0
+        self._is_announced = False  # the store has been told that there is something to take
         self._closed = False
         self._exchanges = itertools.count(1)
         self._connections = itertools.count(1)
@@ -111,8 +116,16 @@ class Recorder:
 
     # Recording.
 
-    def append(self, draft: Draft) -> int:
+    def now(self) -> int:
+        """The monotonic clock, for what is recorded a moment after it happened."""
+        return self._mono_ns()
+
+    def append(self, draft: Draft, at_ns: int | None = None) -> int:
         """Stamp and record; never blocks on the disk and never fails for it. Secrets are out before anybody can see it.
+
+        Args:
+            draft: What was captured.
+            at_ns: When, if not just now, as `now` told it.
 
         Returns:
             The record's number in the capture.
@@ -120,13 +133,22 @@ class Recorder:
         size = len(draft.data) + OVERHEAD
         with self._lock:
             self._seq = seq = self._seq + 1
-            slot = Slot(self.capture, seq, self._wall_ns(), self._mono_ns(), draft, self, self.redactor, size)
+            mono_ns = self._mono_ns()
+            drift_ns = self._wall_ns() - mono_ns - self._ahead_ns
+            if not -DRIFT_NS < drift_ns < DRIFT_NS:
+                self._ahead_ns += drift_ns
+            mono_ns = mono_ns if at_ns is None else at_ns
+            slot = Slot(self.capture, seq, mono_ns + self._ahead_ns, mono_ns, draft, self, self.redactor, size)
             self._slots.append(slot)
             self._bytes += size
             if self._store is None:
                 self.settled(seq, NOT_RECORDED)
-            elif not self._store.put(slot):
-                self.settled(seq, self._store.fault)
+            elif not self._is_announced:
+                self._is_announced = self._store.put(self)
+                if not self._is_announced:
+                    self.settled(seq, self._store.fault)
+            elif seq - self._taken == BATCH:
+                self._store.hurry()
         return seq
 
     def new_exchange(self) -> str:
@@ -191,7 +213,15 @@ class Recorder:
                 return
             await anyio.sleep(period)
 
-    # What the writer says.
+    # What the writer asks and says.
+
+    def take(self) -> list[Slot]:
+        """What was appended since, in order, to be written."""
+        with self._lock:
+            self._is_announced = False
+            new = self._slots[self._taken - self._evicted :]
+            self._taken = self._seq
+        return new
 
     def settled(self, seq: int, fault: str) -> None:
         """Records up to this number are kept, or wait in memory for the reason given."""

@@ -13,11 +13,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote, quote_plus, unquote_plus
 
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.errors import JSON
+
+if TYPE_CHECKING:
+    from tui_host.settings.schema import Settings
 
 CREDENTIAL_HEADERS = frozenset(
     [
@@ -277,6 +280,15 @@ class Redactor:
             name = hits[0].needle.name if hits else place
         found.append(Redaction(where="head", name=name, length=len(value)))
         return mark(name)
+
+
+def redactor_of(settings: Settings) -> Redactor:
+    """One that knows all secrets of these settings."""
+    from tui_host.settings.secrets import secret_headers, secrets_of
+
+    redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(settings))
+    redactor.add_places(headers=secret_headers(settings))
+    return redactor
 
 
 class StreamRedactor:

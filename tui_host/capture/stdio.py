@@ -5,22 +5,22 @@ Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, s
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Protocol
+from typing import Protocol
 
 import anyio
 from anyio.lowlevel import checkpoint
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from tui_host.capture.frames import Frame
+from tui_host.capture.pipes import LineWriter, ReadPipe
 from tui_host.capture.process import Process
 from tui_host.capture.record import Place
+from tui_host.errors import JSON
 
-READ_BYTES = 256 << 10
 LINE_LIMIT = 64 << 20
 """Bytes that a line may have; a server that writes more is faulty."""
 LINE_KEPT = 1 << 20
@@ -29,10 +29,6 @@ JUNK_LIMIT = 64 << 20
 """Bytes of standard output that may be no messages, in the life of a connection."""
 STDERR_KEPT = 8 << 20
 """Bytes of standard error that are kept, and that are recorded in one burst."""
-WRITES_WAITING = 64 << 20
-"""Bytes that may wait for a server that does not read; then its callers wait too."""
-UNREAD_SECONDS = 5.0
-"""After so long it is told that a server does not read."""
 PATIENCE = 2.0
 """Seconds for each step of an end: after closing stdin, after SIGTERM."""
 
@@ -45,12 +41,16 @@ _REFILL_PER_SECOND = 128 << 10
 class LineTap(Protocol):
     """Takes what was on the pipes, in the order of the wire, before anything acts on it."""
 
-    def out(self, line: bytes, place: Place) -> None:
-        """A line with its end was given to the server's standard input."""
+    def now(self) -> int:
+        """The clock of the capture."""
         ...
 
-    def into(self, line: bytes, fault: str | None) -> bool:
-        """A line of its standard output with its end; `fault` says what is wrong with it as a line. True if it is a message."""
+    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
+        """A line with its end, which says this, was given to the server's standard input."""
+        ...
+
+    def into(self, line: bytes, fault: str | None) -> Frame:
+        """A line of its standard output with its end; `fault` says what is wrong with it as a line. Gives what was read of it."""
         ...
 
     def junk(self, block: bytes, lines: int) -> None:
@@ -59,6 +59,23 @@ class LineTap(Protocol):
 
     def error(self, line: bytes, fault: str | None) -> None:
         """A line of its standard error with its end."""
+        ...
+
+
+class Listener(Protocol):
+    """Acts on the messages that a server writes."""
+
+    def take(self, line: bytes, frame: Frame) -> None:
+        """The next one; it is recorded. What is no message but looks like one comes too: somebody may wait for it."""
+        ...
+
+    @property
+    def is_full(self) -> bool:
+        """No more may come for now: what is not taken is not read."""
+        ...
+
+    async def has_room(self) -> None:
+        """Wait until more may come."""
         ...
 
 
@@ -202,59 +219,50 @@ class StdioChild:
     Attributes:
         process: The process.
         errors: Its standard error.
-        lines: Batches of whole lines of its standard output, all of them recorded; ends when the output has.
+        listener: Gets what its standard output says, all of it recorded; None while nobody acts on it.
+        over: Set when nothing more will come.
         fault: What the server did that its connection cannot go on, None if nothing.
-        unread_since: Monotonic seconds since when it has not read what waits for it, None if it reads.
     """
 
     def __init__(self, process: Process, tap: LineTap, changed: Callable[[], None]) -> None:
         self.process = process
         self.errors = Errors(tap)
+        self.listener: Listener | None = None
+        self.over = anyio.Event()
         self.fault: str | None = None
-        self.unread_since: float | None = None
-        self.lines: MemoryObjectReceiveStream[list[bytes]]
-        self._batches: MemoryObjectSendStream[list[bytes]]
-        self._batches, self.lines = anyio.create_memory_object_stream[list[bytes]](1)
+        self._input = LineWriter(process.stdin, tap.out, tap.now, changed)
         self._tap = tap
         self._changed = changed
-        self._queue: deque[tuple[bytes, Place]] = deque()
-        self._waiting = 0
-        self._wake = anyio.Event()
-        self._room = anyio.Event()
-        self._closing = False
+        self._splitter = Splitter()
         self._junk = 0
         self._junk_budget = _budget(_JUNK_BURST)
         self._output_ended = anyio.Event()
         self._errors_ended = anyio.Event()
 
-    async def send(self, line: bytes, place: Place) -> None:
-        """Queue a line, its end included, for standard input; waits only while 64 MB wait already.
+    @property
+    def unread_since(self) -> float | None:
+        """Monotonic seconds since when it has not read what waits for it, None if it reads."""
+        return self._input.unread_since
+
+    async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
+        """Give it a line, its end included, which says this; waits only while 64 MB wait already.
 
         Raises:
-            anyio.ClosedResourceError: The child is being stopped, or has closed its standard input.
+            anyio.ClosedResourceError: It is being stopped, or has closed its standard input.
         """
-        while self._waiting > WRITES_WAITING and not self._closing:
-            self._room = anyio.Event()
-            await self._room.wait()
-        if self._closing:
-            raise anyio.ClosedResourceError
-        self._queue.append((line, place))
-        self._waiting += len(line)
-        self._wake.set()
+        await self._input.send(line, value, place)
 
     async def run(self) -> None:
         """Serve the pipes until the process has ended and its output was read to the end."""
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            os.set_blocking(pipe.fileno(), False)
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._write)
+                group.start_soon(self._input.run)
                 group.start_soon(self._read_errors)
                 group.start_soon(self._watch)
                 await self._read_output()
         finally:
-            self._close_queue()
-            self._batches.close()
+            self._input.close()
+            self.over.set()
 
     async def stop(self) -> None:
         """End the process: close its standard input, wait, SIGTERM, wait, SIGKILL; under 5 seconds, shielded.
@@ -262,11 +270,11 @@ class StdioChild:
         Its output is read, recorded and not handed on meanwhile. What holds its pipes afterwards is not waited for.
         """
         with anyio.CancelScope(shield=True):
-            self.lines.close()
+            self.listener = None
             with anyio.move_on_after(0.1):
-                while self._queue and self.process.exit_code is None:  # a last notification
+                while self._input.waiting and self.process.exit_code is None:  # a last notification
                     await anyio.sleep(0.01)
-            self._close_queue()
+            self._input.close()
             await self.process.end(patience=PATIENCE)
             with anyio.move_on_after(0.3):
                 await self._output_ended.wait()
@@ -275,10 +283,8 @@ class StdioChild:
 
     def close(self) -> None:
         """Give up our ends of the pipes; `run` must have ended or been cancelled."""
-        self.lines.close()
-        self._batches.close()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            with suppress(OSError):
+            with suppress(OSError):  # closed with what it could not flush: nobody reads it
                 pipe.close()
 
     async def _watch(self) -> None:
@@ -287,141 +293,98 @@ class StdioChild:
             pass
         with anyio.move_on_after(0.5):
             await self._output_ended.wait()
-        self._close_queue()
-        self._batches.close()
+        self._input.close()
+        self.over.set()
         self._changed()
 
     async def _read_output(self) -> None:
-        splitter = Splitter()
         try:
-            while chunk := await _read(self.process.stdout):
-                if self.fault is None:
-                    await self._take(splitter.feed(chunk))
-                    if splitter.too_long and self.fault is None:
-                        self._cut(splitter)
-            if (rest := splitter.rest()) and self.fault is None:
+            with ReadPipe(self.process.stdout, self._taken_at_once) as pipe:
+                while chunk := await pipe.chunk():
+                    await self._take(chunk)
+            if (rest := self._splitter.rest()) and self.fault is None:
                 self._tap.into(rest, "unfinished: the output ended in the middle of the line")
         finally:
             self._output_ended.set()
-            self._batches.close()
+            self.over.set()
             self._changed()
 
-    async def _take(self, lines: list[bytes]) -> None:
-        """Record lines and hand on the messages among them, giving way to others now and then."""
+    def _taken_at_once(self, chunk: bytes) -> bool:
+        """Take a chunk that is no work for more than one turn of the loop; whether it was one."""
+        if chunk.count(b"\n") > _SLICE or (self.listener is not None and self.listener.is_full):
+            return False
+        self._record(self._lines(chunk))
+        return True
+
+    async def _take(self, chunk: bytes) -> None:
+        """Take any chunk, giving way to others now and then."""
+        lines = self._lines(chunk)
         for start in range(0, len(lines), _SLICE):
-            part = lines[start : start + _SLICE]
-            messages = self._record(part)
-            self._changed()
-            if messages:
-                with suppress(
-                    anyio.BrokenResourceError, anyio.ClosedResourceError
-                ):  # stopping: nobody listens any more
-                    await self._batches.send(messages)
+            self._record(lines[start : start + _SLICE])
             await checkpoint()
-            if self.fault is not None:
-                return
+            if self.listener is not None:
+                await self.listener.has_room()
 
-    def _record(self, lines: list[bytes]) -> list[bytes]:
-        messages: list[bytes] = []
+    def _lines(self, chunk: bytes) -> list[bytes]:
+        """The lines that a chunk completes; none once the connection cannot go on."""
+        if self.fault is not None:
+            return []
+        lines = self._splitter.feed(chunk)
+        if self._splitter.too_long:
+            self._record(lines)
+            lines = []
+            if self.fault is None:
+                self._cut()
+        return lines
+
+    def _record(self, lines: list[bytes]) -> None:
+        """Record lines and hand on the messages among them."""
+        if self.fault is not None:
+            return
         block: list[bytes] = []
         for line in lines:
-            plausible = line.lstrip()[:1] in {b"{", b"["}
+            plausible = line[:1] in {b"{", b"["} or line.lstrip()[:1] in {b"{", b"["}
             if not plausible and not self._junk_budget.take(len(line) + _LINE_COST):
                 block.append(line)
                 continue
             if block:
                 self._tap.junk(b"".join(block), len(block))
                 block = []
-            fault = f"a line of {len(line):,} bytes, more than {LINE_LIMIT:,}" if len(line) > LINE_LIMIT else None
-            if fault is not None:
+            if len(line) > LINE_LIMIT:
+                fault = f"a line of {len(line):,} bytes, more than {LINE_LIMIT:,}"
                 self._tap.into(line[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
                 self._fail(fault)
-                return messages
-            is_message = self._tap.into(line, None)
-            if is_message or plausible:  # a spoiled answer is handed on too: somebody waits for it
-                messages.append(line)
-            if not is_message:
+                return
+            frame = self._tap.into(line, None)
+            if not frame.is_message:
                 self._junk += len(line)
+            if self.listener is not None and (plausible or frame.is_message):
+                self.listener.take(line, frame)
         if block:
             self._tap.junk(b"".join(block), len(block))
             self._junk += sum(map(len, block))
         if self._junk > JUNK_LIMIT:
             self._fail(f"wrote {self._junk:,} bytes to standard output that are no messages")
-        return messages
+        self._changed()
 
-    def _cut(self, splitter: Splitter) -> None:
-        size = splitter.size
+    def _cut(self) -> None:
+        size = self._splitter.size
         fault = f"a line of more than {size:,} bytes; the limit is {LINE_LIMIT:,}"
-        self._tap.into(splitter.rest()[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
+        self._tap.into(self._splitter.rest()[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
         self._fail(fault)
 
     def _fail(self, fault: str) -> None:
         self.fault = fault
-        self._batches.close()
+        self.over.set()
         self._changed()
 
     async def _read_errors(self) -> None:
         try:
-            while chunk := await _read(self.process.stderr):
-                self.errors.feed(chunk)
-                self._changed()
-                await checkpoint()
+            with ReadPipe(self.process.stderr) as pipe:
+                while chunk := await pipe.chunk():
+                    self.errors.feed(chunk)
+                    self._changed()
+                    await checkpoint()
         finally:
             self.errors.finish()
             self._errors_ended.set()
-
-    async def _write(self) -> None:
-        pipe = self.process.stdin
-        try:
-            while not self._closing:
-                if not self._queue:
-                    self._wake = anyio.Event()
-                    await self._wake.wait()
-                    continue
-                line, place = self._queue.popleft()
-                self._tap.out(line, place)
-                self._changed()
-                await self._write_line(pipe.fileno(), line)
-                self._waiting -= len(line)
-                self._room.set()
-        except OSError:  # it closed its standard input; whether that is its end the output will tell
-            self._close_queue()
-        finally:
-            pipe.close()
-
-    async def _write_line(self, descriptor: int, line: bytes) -> None:
-        view = memoryview(line)
-        while view:
-            try:
-                view = view[os.write(descriptor, view) :]
-            except BlockingIOError:
-                await self._wait_writable(descriptor)
-        if self.unread_since is not None:
-            self.unread_since = None
-            self._changed()
-
-    async def _wait_writable(self, descriptor: int) -> None:
-        started = time.monotonic()
-        while not self._closing:
-            with anyio.move_on_after(0.1):
-                await anyio.wait_writable(descriptor)
-                return
-            if self.unread_since is None and time.monotonic() - started > UNREAD_SECONDS:
-                self.unread_since = started
-                self._changed()
-        raise BrokenPipeError
-
-    def _close_queue(self) -> None:
-        self._closing = True
-        self._wake.set()
-        self._room.set()
-
-
-async def _read(pipe: IO[bytes]) -> bytes:
-    """What is there now, at most 256 KB; empty at the end."""
-    descriptor = pipe.fileno()
-    while True:
-        try:
-            return os.read(descriptor, READ_BYTES)
-        except BlockingIOError:
-            await anyio.wait_readable(descriptor)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Protocol
 
 from tui_host.capture.correlator import Correlator
-from tui_host.capture.frames import frame_head
-from tui_host.capture.record import NOWHERE, Draft, Place
+from tui_host.capture.frames import Frame, made_frame, read_frame
+from tui_host.capture.record import NOWHERE, Direction, Draft, Place
+from tui_host.errors import JSON
 
 
 class Recording(Protocol):
     """What a tap needs of a recorder."""
 
-    def append(self, draft: Draft, /) -> object:
-        """Keep a record."""
+    def now(self) -> int:
+        """The clock that records are stamped by."""
+        ...
+
+    def append(self, draft: Draft, at_ns: int | None = None, /) -> object:
+        """Keep a record of what happened then, or just now."""
         ...
 
 
@@ -29,42 +34,66 @@ class StdioTap:
 
     def __init__(self, recorder: Recording, *, peer: str, connection: str) -> None:
         self._recorder = recorder
-        self._in = Draft(wire="mcp", kind="frame", peer=peer, direction="in", connection=connection)
-        self._out = replace(self._in, direction="out")
-        self._error = replace(self._in, wire="stderr", kind="line")
+        self._peer = peer
+        self._connection = connection
         self._correlator = Correlator()
         self.sent = 0
         self.received = 0
         self.malformed = 0
 
-    def out(self, line: bytes, place: Place) -> None:
+    def now(self) -> int:
+        """The clock that records are stamped by."""
+        return self._recorder.now()
+
+    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
         """Record a line on its way to the server."""
         self.sent += 1
-        head = frame_head(line)
+        head = made_frame(value).head
         seen = self._correlator.see("out", head, place)
-        self._keep(self._out, line, head.reason or seen.odd, seen.place)
+        self._keep("out", line, head.reason or seen.odd, seen.place, at_ns)
 
-    def into(self, line: bytes, fault: str | None) -> bool:
-        """Record a line that came from the server; whether it is a message."""
+    def into(self, line: bytes, fault: str | None) -> Frame:
+        """Record a line that came from the server, and give what was read of it."""
         self.received += 1
-        head = frame_head(line)
-        seen = self._correlator.see("in", head)
-        is_message = fault is None and head.kind not in {"malformed", "batch"}
+        frame = read_frame(line)
+        seen = self._correlator.see("in", frame.head)
+        is_message = fault is None and frame.is_message
         if not is_message and line.strip():
             self.malformed += 1
-        reason = fault or ("" if is_message or line.strip() else "an empty line") or head.reason or seen.odd
-        self._keep(self._in, line, reason, seen.place)
-        return is_message
+        reason = fault or ("" if is_message or line.strip() else "an empty line") or frame.head.reason or seen.odd
+        self._keep("in", line, reason, seen.place)
+        return frame
 
     def junk(self, block: bytes, lines: int) -> None:
         """Record lines that are no messages, together."""
         self.received += lines
         self.malformed += lines
-        self._keep(self._in, block, f"{lines:,} lines that are no messages, too fast for a record each")
+        self._keep("in", block, f"{lines:,} lines that are no messages, too fast for a record each")
 
     def error(self, line: bytes, fault: str | None) -> None:
         """Record a line of standard error."""
-        self._keep(self._error, line, fault)
+        draft = Draft(
+            wire="stderr",
+            kind="line",
+            peer=self._peer,
+            direction="in",
+            connection=self._connection,
+            data=line,
+            malformed=fault or None,
+        )
+        self._recorder.append(draft)
 
-    def _keep(self, draft: Draft, data: bytes, malformed: str | None, place: Place = NOWHERE) -> None:
-        self._recorder.append(replace(draft, data=data, malformed=malformed or None, place=place))
+    def _keep(
+        self, direction: Direction, data: bytes, malformed: str, place: Place = NOWHERE, at_ns: int | None = None
+    ) -> None:
+        draft = Draft(
+            wire="mcp",
+            kind="frame",
+            peer=self._peer,
+            direction=direction,
+            place=place,
+            connection=self._connection,
+            data=data,
+            malformed=malformed or None,
+        )
+        self._recorder.append(draft, at_ns)

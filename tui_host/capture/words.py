@@ -94,6 +94,8 @@ def items(value: JSON) -> Sequence[JSON]:
 
 def clean(text: str) -> str:
     """At most `WORDS` characters, none of which a database would refuse."""
+    if len(text) <= WORDS and text.isascii():
+        return text
     return _cut(text, WORDS).encode("utf-8", "backslashreplace").decode()
 
 

@@ -158,6 +158,10 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--protocol", metavar="NAME", default=argparse.SUPPRESS, help="the tool protocol")
 
 
+def _no_record(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-record", action="store_true", default=argparse.SUPPRESS, help="keep nothing on disk")
+
+
 def _add_ask(add: AddParser) -> None:
     ask = add("ask", help="one turn without the screen", description="One turn without the screen.")
     _common(ask)
@@ -170,7 +174,7 @@ def _add_ask(add: AddParser) -> None:
     )
     ask.add_argument("--yes", action="store_true", help="allow every call that no rule denies")
     ask.add_argument("--max-steps", type=_count, metavar="N", help="model exchanges in the turn, at most")
-    ask.add_argument("--no-record", action="store_true", help="keep nothing on disk")
+    _no_record(ask)
 
 
 def _add_servers(add: AddParser) -> None:
@@ -236,6 +240,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     )
     _common(top)
     _model_options(top)
+    _no_record(top)
     if not commands_too:
         return top
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)

@@ -29,7 +29,7 @@ def write(text: str) -> None:
     """Text on standard error, as it is; what is foreign in it has been made visible before. Never fails."""
     if sys.stderr is None:  # the program was started with it closed
         return
-    with suppress(OSError):
+    with suppress(OSError):  # nobody reads it: there is nowhere to say so
         sys.stderr.write(text)
         sys.stderr.flush()
 

@@ -11,6 +11,7 @@ import anyio
 
 from tui_host.cli import diagnostics
 from tui_host.errors import TuiHostError
+from tui_host.host.noticing import noticed
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -56,20 +57,21 @@ async def running(host: Host) -> AsyncGenerator[Interruption]:
     """
     interruption = Interruption()
     fault: TuiHostError | OSError | None = None
-    async with anyio.create_task_group() as group:
-        await group.start(_watch, interruption)
-        try:
-            async with anyio.create_task_group() as served:
-                served.start_soon(host.serve)
-                try:
-                    await host.ready()
-                    yield interruption
-                except (TuiHostError, OSError) as error:
-                    fault = error  # kept until the host has ended: raised in here it would cancel it
-                finally:
-                    host.stop()
-        finally:
-            group.cancel_scope.cancel()
+    with noticed(lambda error, _: diagnostics.tell(str(host.mistake(error)))):
+        async with anyio.create_task_group() as group:
+            await group.start(_watch, interruption)
+            try:
+                async with anyio.create_task_group() as served:
+                    served.start_soon(host.serve)
+                    try:
+                        await host.ready()
+                        yield interruption
+                    except (TuiHostError, OSError) as error:
+                        fault = error  # kept until the host has ended: raised in here it would cancel it
+                    finally:
+                        host.stop()
+            finally:
+                group.cancel_scope.cancel()
     fault = fault or host.fault
     if fault is not None:
         raise fault

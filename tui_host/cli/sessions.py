@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.capture.exports import EXPORTS
-from tui_host.capture.store.file import OlderFormError
+from tui_host.capture.store.deletion import set_aside_beside
+from tui_host.capture.store.form import OlderFormError
 from tui_host.capture.store.pruning import Limits, prune
 from tui_host.capture.store.store import Store
 from tui_host.capture.visible import visible
@@ -159,9 +160,18 @@ def _delete(store: Store, arguments: Arguments) -> int:
             )
         if not arguments.json:
             output.text(f"deleted {info.id}  {visible(info.title, newlines=False)}")
+    if deleted:
+        _tell_set_aside(store)
     if arguments.json:
         output.value({"deleted": deleted})
     return diagnostics.DONE if len(deleted) == len(found) else diagnostics.FAILED
+
+
+def _tell_set_aside(store: Store) -> None:
+    for path in set_aside_beside(store.path):
+        diagnostics.tell(
+            f"{path.name}, which was set aside damaged, may still hold it: remove it where you need it no more"
+        )
 
 
 def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
@@ -178,6 +188,8 @@ def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
     pruned = prune(store, Limits(before_ns=before_ns, max_bytes=most), dry=arguments.dry_run)
     if not pruned.is_whole:
         diagnostics.tell("another process still reads the file, so traces may stay until it ends")
+    if pruned.gone and not arguments.dry_run:
+        _tell_set_aside(store)
     if arguments.json:
         gone: dict[str, list[JSON]] = {"session": [], "capture": [], "copy": []}
         for old in pruned.gone:

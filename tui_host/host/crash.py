@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def write_crash(error: BaseException, folder: Path, redact: Callable[[str], str]) -> TuiHostError:
+def write_crash(error: BaseException, folder: Path | None, redact: Callable[[str], str]) -> TuiHostError:
     """Write where it happened; returns what the person is told. Never raises.
 
     Args:
         error: What was raised.
-        folder: Where the file goes.
+        folder: Where the file goes; None where nothing is to be kept, or nobody knows yet where: then its place is told.
         redact: Takes secrets out of its text.
     """
-    what = f"a mistake of tui-host's own ({type(error).__name__})"
+    fault = innermost(error)
+    what = f"a mistake of tui-host's own ({type(fault).__name__})"
+    if folder is None:
+        return TuiHostError(what, place_in(fault), "report it")
     path = _free(folder / time.strftime("crash-%Y%m%d-%H%M%S.log"))
-    text = visible(redact("".join(traceback.format_exception(error))))
+    text = visible(_account(error, redact))
     try:
         ensure_private_dir(folder)
         write_private(path, text.encode(errors="backslashreplace"))
@@ -49,6 +52,15 @@ def place_in(error: BaseException) -> str:
         if file.is_relative_to(package):
             return f"{file.relative_to(package.parent)}:{frame.lineno}"
     return ""
+
+
+def _account(error: BaseException, redact: Callable[[str], str]) -> str:
+    """How it came about; without what was said if the secrets in that could not be taken out."""
+    try:
+        return redact("".join(traceback.format_exception(error)))
+    except Exception:  # noqa: BLE001 - it may be the very mistake that is told here
+        fault = innermost(error)
+        return "".join([*traceback.format_tb(fault.__traceback__), type(fault).__name__])
 
 
 def _free(path: Path) -> Path:

@@ -104,7 +104,9 @@ class DemoModel:
 
     async def _record_stderr(self, process: Process) -> None:
         assert process.stderr is not None  # noqa: S101 - a pipe was asked for
-        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        with suppress(
+            anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError
+        ):  # it has ended, or is being ended
             while True:
                 data = await process.stderr.receive(LINE_LIMIT)
                 self._recorder.append(Draft(wire="stderr", kind="line", peer="demo", direction="in", data=data))
@@ -118,14 +120,14 @@ def _not_started(reason: str = "") -> ModelError:
 async def _end(process: Process) -> None:
     """Close its lifeline; what does not go by that is terminated, then killed."""
     if process.stdin is not None:
-        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):  # it has gone already
             await process.stdin.aclose()
     for number in (None, signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # the same
             if number is not None:
                 process.send_signal(number)
         with anyio.move_on_after(STOP_SECONDS):
             await process.wait()
             break
-    with suppress(OSError):
+    with suppress(OSError):  # the same
         await process.aclose()

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import os
 import time
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 LATE = (
     "anyio",
     "anyio._backends._asyncio",  # its first use would import it on the loop
-    "httpx",
     "tui_host.llm.model",
     "tui_host.servers.pool",
     "tui_host.chat.turn",
@@ -45,6 +44,13 @@ LATE = (
 )
 CLOSE_SECONDS = 2.0
 DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
+
+
+def _import(module: str) -> None:
+    from tui_host.llm.httpx_alone import import_httpx
+
+    import_httpx()  # before any module here can; the first time alone it has something to do
+    importlib.import_module(module)
 
 
 class Host:
@@ -107,19 +113,21 @@ class Host:
             for module in LATE:
                 if self._is_over:
                     return
-                await asyncio.to_thread(importlib.import_module, module)
+                await asyncio.to_thread(_import, module)
             await self._open()
             await self._run()
         except TuiHostError as error:
             self.fault = error
         except Exception as error:  # noqa: BLE001 - the supervisor of all that runs: what fails unforeseen is told as its state
-            self.fault = TuiHostError(
-                f"the host failed: {self.redacted(repr(error))}", remedy="start again, and report it"
-            )
-            self.fault.__cause__ = error  # for a log that says where
+            self.fault = self.mistake(error)
         finally:
             self._ready.set()
-            await self._close()
+            try:
+                await self._close()
+            except TuiHostError as error:
+                self.fault = self.fault or error
+            except Exception as error:  # noqa: BLE001 - as above
+                self.fault = self.fault or self.mistake(error)
 
     async def ready(self) -> None:
         """Return once turns can run.
@@ -152,8 +160,7 @@ class Host:
 
         settings = self.settings
         if self._record:
-            self.store = await asyncio.to_thread(Store.open, settings.data_dir / "tui-host.db")
-            self.notices.extend(self.store.notices)
+            self.store = await asyncio.to_thread(Store.open, settings.data_dir / "tui-host.db", notices=self.notices)
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)
@@ -203,15 +210,16 @@ class Host:
 
         self._group = None
         with anyio.CancelScope(shield=True):
-            if self._client is not None:
-                with anyio.move_on_after(CLOSE_SECONDS):
-                    await self._client.aclose()
-            if self.recorder is not None:
-                await asyncio.to_thread(self.recorder.close)
-            if self.store is not None:
-                for session in self.sessions:
-                    self.store.sessions.release(session)
-                await asyncio.to_thread(self.store.close)
+            async with AsyncExitStack() as stack:  # the last one first, and each also where another has failed
+                if self.store is not None:
+                    stack.push_async_callback(asyncio.to_thread, self.store.close)
+                    for session in self.sessions:
+                        stack.callback(self.store.sessions.release, session)
+                if self.recorder is not None:
+                    stack.push_async_callback(asyncio.to_thread, self.recorder.close)
+                if self._client is not None:
+                    with anyio.move_on_after(CLOSE_SECONDS):
+                        await self._client.aclose()
 
     async def _provider(self, model: ModelRef) -> Provider:
         """A model's provider; the demo's process is started with its first use, and each of its models is a dialect."""
@@ -300,6 +308,8 @@ class Host:
 
         if self.store is None:
             raise StoreError("nothing is kept here", remedy="start without --no-record")
+        if name in self.sessions:
+            return self.sessions[name]  # it may be so new that it is not on the disk yet
         info = self.store.find_session(name)
         if info.id not in self.sessions:
             session = stored_session(self.store, info, self._policy(), self.redacted)
@@ -376,13 +386,19 @@ class Host:
         finally:
             self._turns.pop(session.id, None)
 
-    def _defect(self, error: Exception) -> TuiHostError:
+    def mistake(self, error: BaseException) -> TuiHostError:
         """A mistake of ours in words; how it came about goes to a log, unless nothing is to be kept."""
-        from tui_host.host.crash import innermost, place_in, write_crash
+        from tui_host.host.crash import write_crash
+
+        return write_crash(error, self.settings.data_dir if self._record else None, self.redacted)
+
+    def _defect(self, error: Exception) -> TuiHostError:
+        """The same of what ends a turn alone."""
+        from tui_host.host.crash import innermost, place_in
 
         remedy = "report it, and try again"
         if self._record:
-            remedy = f"{write_crash(error, self.settings.data_dir, self.redacted).remedy}; {remedy}"
+            remedy = f"{self.mistake(error).remedy}; {remedy}"
         fault = innermost(error)
         return TuiHostError(f"a defect in tui-host ended this turn ({type(fault).__name__})", place_in(fault), remedy)
 
@@ -405,14 +421,9 @@ class Host:
     @property
     def redactor(self) -> Redactor:
         """What knows the secrets: the recorder's; before there is one, one that knows the same secrets."""
-        from tui_host.capture.redact import Redactor
-        from tui_host.settings.secrets import secret_headers, secrets_of
+        from tui_host.capture.redact import redactor_of
 
-        if self.recorder is not None:
-            return self.recorder.redactor
-        redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(self.settings))
-        redactor.add_places(headers=secret_headers(self.settings))
-        return redactor
+        return redactor_of(self.settings) if self.recorder is None else self.recorder.redactor
 
     def result(self, session: Session) -> TurnResult | None:
         """How the session's last turn of this process ended, None while it is at work."""

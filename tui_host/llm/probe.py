@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from urllib.parse import urlsplit
 
 from tui_host.settings.presets import PRESETS
 
@@ -53,7 +55,7 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
     answers: dict[str, LocalServer] = {}
 
     async def ask(name: str, base_url: str) -> None:
-        models = await _models(base_url, PRESETS[name].dialect)
+        models = await _models(base_url, PRESETS[name].dialect) if await _is_listening(base_url) else None
         if models is not None:
             answers[name] = LocalServer(provider=name, base_url=base_url, models=models)
 
@@ -63,11 +65,27 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
     return tuple(answers[name] for name in addresses if name in answers)
 
 
+async def _is_listening(base_url: str) -> bool:
+    """Whether anybody is there at all. Mostly nobody is, and then nothing that speaks HTTP need be imported."""
+    import anyio
+
+    parts = urlsplit(base_url)
+    try:
+        with anyio.fail_after(_SECONDS):
+            await (await anyio.connect_tcp(parts.hostname or "", parts.port or 80)).aclose()
+    except (OSError, TimeoutError, ValueError):
+        return False
+    return True
+
+
 async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
     """The names in the list that a model server gives; None for anything else."""
     import ssl
 
     import anyio
+    from anyio import to_thread
+
+    await to_thread.run_sync(import_module, "httpcore")  # what httpx would import, here on the loop
     import httpx
 
     from tui_host.llm.dialects import dialect

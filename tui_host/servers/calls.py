@@ -24,7 +24,7 @@ from tui_host.servers.output import read_output
 from tui_host.servers.structure import is_object
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp.client.session import ClientSession
 
     from tui_host.servers.transports import Wire
 
@@ -36,7 +36,7 @@ _ANSWER: TypeAdapter[mcp_types.CallToolResult | mcp_types.InputRequiredResult] =
 
 
 async def call_tool(
-    client: Client,
+    client: ClientSession,
     wire: Wire,
     request: mcp_types.CallToolRequestParams,
     flight: Flight,
@@ -68,9 +68,7 @@ async def call_tool(
 
         token = current_flight.set(flight)
         try:
-            await client.session.send_request(
-                mcp_types.CallToolRequest(params=request), _ANSWER, progress_callback=progressed
-            )
+            await client.send_request(mcp_types.CallToolRequest(params=request), _ANSWER, progress_callback=progressed)
         except (MCPError, TuiHostError, ValidationError, RuntimeError, ValueError, OSError, ExceptionGroup) as error:
             raise _lost(error, wire, flight) from error
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:

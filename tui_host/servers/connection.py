@@ -1,4 +1,4 @@
-"""One live link to a server: one task that owns one `Client` from enter to exit; everybody else talks to that task.
+"""One live link to a server: one task that owns one client from enter to exit; everybody else talks to that task.
 
 Source: mcp-host.md, «One task owns one Client», «Timeouts and cancellation»; threats.md, PRO-03, STD-*, HTP-*.
 """
@@ -13,31 +13,35 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import mcp_types
-from mcp import Client
-from mcp.client import Transport as ClientTransport
-from mcp.client.subscriptions import SubscriptionLost
+from anyio import to_thread
+from mcp.client._transport import Transport as ClientTransport
+from mcp.client._transport import TransportStreams
+from mcp.client.session import ClientSession
+from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_host.capture.context import current_place
 from tui_host.errors import ServerError, TuiHostError
 from tui_host.servers.calls import call_params, call_tool
-from tui_host.servers.catalog import Progress, ServerStatus, State, ToolOutput
+from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput
 from tui_host.servers.definitions import changes, read_tools
 from tui_host.servers.description import describe, identity
 from tui_host.servers.endpoint import Endpoint, resolve_endpoint
 from tui_host.servers.faults import reason_of, words_of_answer
 from tui_host.servers.flight import Flight
 from tui_host.servers.guard import Guard
+from tui_host.servers.handshake import introduce
 from tui_host.servers.listing import Fetch, read_pages
 from tui_host.servers.repair import Repair
 from tui_host.servers.structure import as_json
-from tui_host.servers.transports import Wire, http_transport, stdio_transport
+from tui_host.servers.transports import Wire, stdio_transport
 
 if TYPE_CHECKING:
     from tui_host.capture.process import Process
@@ -84,12 +88,22 @@ class Connection:
             name=spec.name, state="connecting", detail="starting", transport=spec.transport, command=describe(spec)
         )
         self._wire: Wire | None = None
-        self._client: Client | None = None
+        self._client: ClientSession | None = None
         self._scope: anyio.CancelScope | None = None
         self._stopping = False
         self._halted = anyio.Event()
         self._news = anyio.Event()
         self._shown = lru_cache(256)(recorder.redactor.text)  # the status is asked for at screen rate
+
+    @property
+    def state(self) -> State:
+        """How it stands."""
+        return self._status.state
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Its tools as last listed, with those that have a problem."""
+        return self._status.tools
 
     @property
     def status(self) -> ServerStatus:
@@ -203,16 +217,13 @@ class Connection:
         self._ended(wire, limit)
 
     @asynccontextmanager
-    async def _connected(self, endpoint: Endpoint, wire: Wire, kind: Transport) -> AsyncGenerator[Client]:
+    async def _connected(self, endpoint: Endpoint, wire: Wire, kind: Transport) -> AsyncGenerator[ClientSession]:
         silence_sdk()
-        client = Client(
-            self._transport(endpoint, wire, kind),
-            mode=self.spec.mode,
-            client_info=mcp_types.Implementation(name="tui-host", version=importlib.metadata.version("tui-host")),
-            message_handler=self._notified,
-            cache=None,
-        )
-        async with client:
+        async with (
+            self._transport(endpoint, wire, kind) as (read, write),
+            ClientSession(read, write, client_info=_ourselves(), message_handler=self._notified) as client,
+        ):
+            await introduce(client, self.spec.mode)
             yield client
 
     def _transport(self, endpoint: Endpoint, wire: Wire, kind: Transport) -> ClientTransport:
@@ -223,20 +234,22 @@ class Connection:
             return stdio_transport(endpoint.command, wire, early)
         # The call's own limit is the shorter one: a pause in the bytes must not end it before.
         read_seconds = None if not self.spec.timeout else max(300.0, self.spec.timeout + 30)
-        return http_transport(endpoint, wire, kind, read_seconds=read_seconds)
+        return _behind_url(endpoint, wire, kind, read_seconds=read_seconds)
 
-    async def _serve(self, client: Client, wire: Wire, scope: anyio.CancelScope) -> None:
+    async def _serve(self, client: ClientSession, wire: Wire, scope: anyio.CancelScope) -> None:
         """Introduce, list, then stay until somebody or something ends it."""
         scope.deadline = math.inf
-        wire.repair.version = client.protocol_version
-        info = client.server_info
+        version = wire.repair.version = client.protocol_version or ""
+        info, declared = client.server_info, client.server_capabilities
         self._status = replace(
             self._status,
-            protocol_version=client.protocol_version,
-            era="stateless" if client.protocol_version in MODERN_PROTOCOL_VERSIONS else "stateful",
+            protocol_version=version,
+            era="stateless" if version in MODERN_PROTOCOL_VERSIONS else "stateful",
             server_info="" if info is None else f"{info.name} {info.version}".strip(),
-            instructions=client.session.instructions or "",
-            capabilities=as_json(client.server_capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)),
+            instructions=client.instructions or "",
+            capabilities=as_json(
+                declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared is not None else {}
+            ),
         )
         self._publish("connecting", "listing its tools")
         async with anyio.create_task_group() as group:
@@ -254,7 +267,7 @@ class Connection:
         self._client = None
         scope.cancel()
 
-    async def _list_tools(self, client: Client, wire: Wire) -> None:
+    async def _list_tools(self, client: ClientSession, wire: Wire) -> None:
         """Read the tools anew and say what is different from before.
 
         Raises:
@@ -266,7 +279,7 @@ class Connection:
         kept: list[frozenset[str]] = []
 
         async def fetch(params: mcp_types.PaginatedRequestParams | None) -> None:
-            page = await client.session.list_tools(params=params)
+            page = await client.list_tools(params=params)
             kept.append(frozenset(tool.name for tool in page.tools))
 
         seconds = self._list_seconds()
@@ -287,14 +300,13 @@ class Connection:
         self._notice(*told, *broken, *((listing.notice,) if listing.notice else ()))
         self._changed()
 
-    async def _count_others(self, client: Client) -> None:
+    async def _count_others(self, client: ClientSession) -> None:
         """How many resources, templates and prompts there are; they are not used yet, so nothing that fails here matters."""
-        session = client.session
         counts = [0, 0, 0]
         fetches: tuple[tuple[str, str, Fetch], ...] = (
-            ("resources", "resources", lambda params: session.list_resources(params=params)),
-            ("resources", "resourceTemplates", lambda params: session.list_resource_templates(params=params)),
-            ("prompts", "prompts", lambda params: session.list_prompts(params=params)),
+            ("resources", "resources", lambda params: client.list_resources(params=params)),
+            ("resources", "resourceTemplates", lambda params: client.list_resource_templates(params=params)),
+            ("prompts", "prompts", lambda params: client.list_prompts(params=params)),
         )
         for number, (capability, key, fetch) in enumerate(fetches):
             if not self._declares(client, capability):
@@ -308,7 +320,7 @@ class Connection:
             self._status = replace(self._status, resources=(counts[0], counts[1], counts[2]))
             self._changed()
 
-    async def _follow_changes(self, client: Client, wire: Wire) -> None:
+    async def _follow_changes(self, client: ClientSession, wire: Wire) -> None:
         """List again after `list_changed`, once for as many as come within a second."""
         while True:
             await self._news.wait()
@@ -319,12 +331,12 @@ class Connection:
             except (MCPError, ServerError, ValueError, RuntimeError) as error:
                 self._notice(f"the tools could not be listed again: {reason_of(error)[0]}")
 
-    async def _listen(self, client: Client) -> None:
+    async def _listen(self, client: ClientSession) -> None:
         """In the stateless era changes come on a stream that is asked for; a stream that was lost may have missed some."""
         delay = 1.0
         while True:
             try:
-                async with client.listen(tools_list_changed=True) as changes_of_tools:
+                async with listen(client, tools_list_changed=True) as changes_of_tools:
                     delay = 1.0
                     async for _ in changes_of_tools:
                         self._news.set()
@@ -366,19 +378,18 @@ class Connection:
             self._fail(wire.cause or "the connection was lost")
 
     def _is_refused_as_sse(self) -> bool:
-        gate = self._wire.gate if self._wire is not None else None
-        answer = gate.last if gate is not None else None
+        answer = self._wire.gate.last if self._wire is not None and self._wire.gate is not None else None
         was_refused = self._status.state == "failed" and not self._status.protocol_version
         return was_refused and answer is not None and answer.status in TRIED_AS_SSE
 
-    def _declares(self, client: Client, name: str) -> bool:
+    def _declares(self, client: ClientSession, name: str) -> bool:
         if self.spec.mode == "2026-07-28":
             return True  # adopted without asking: what it declares is not known
         return getattr(client.server_capabilities, name, None) is not None
 
-    def _announces(self, client: Client) -> bool:
-        tools = client.server_capabilities.tools
-        return tools is not None and bool(tools.list_changed)
+    def _announces(self, client: ClientSession) -> bool:
+        declared = client.server_capabilities
+        return declared is not None and declared.tools is not None and bool(declared.tools.list_changed)
 
     def _list_seconds(self) -> float:
         if not self.spec.timeout:
@@ -398,6 +409,24 @@ class Connection:
             told = dict.fromkeys((*self._status.notices, *sentences))
             self._status = replace(self._status, notices=tuple(told)[-NOTICES:])
             self._changed()
+
+
+@asynccontextmanager
+async def _behind_url(
+    endpoint: Endpoint, wire: Wire, kind: Literal["http", "sse"], *, read_seconds: float | None
+) -> AsyncGenerator[TransportStreams]:
+    """The transport over HTTP, whose modules come in a thread with the first such server."""
+    await to_thread.run_sync(import_module, "tui_host.servers.http_transport")
+    from tui_host.servers.http_transport import http_transport
+
+    async with http_transport(endpoint, wire, kind, read_seconds=read_seconds) as streams:
+        yield streams
+
+
+@cache
+def _ourselves() -> mcp_types.Implementation:
+    """What servers are told of this client; our own metadata is read from the disk for it."""
+    return mcp_types.Implementation(name="tui-host", version=importlib.metadata.version("tui-host"))
 
 
 def silence_sdk() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-import httpx2
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from tui_host.errors import ServerError, TuiHostError
 from tui_host.servers.flight import HttpAnswer
-from tui_host.servers.http_words import fault_words
 from tui_host.servers.structure import is_object
 
 
@@ -65,8 +63,11 @@ def reason_of(error: BaseException, *, answer: HttpAnswer | None = None, cause: 
         return f"{where}{error.what}", error.remedy
     if cause:
         return cause, ""
-    if isinstance(error, httpx2.HTTPStatusError):
-        answer = HttpAnswer(status=error.response.status_code)
+    if _is_of_http(error):
+        from tui_host.servers.http_words import status_of
+
+        status = status_of(error)
+        answer = answer if status is None else HttpAnswer(status=status)
     if answer is not None and (answer.status == 0 or answer.status >= 300 or answer.words):
         return words_of_answer(answer), remedy_of_answer(answer)
     if isinstance(error, MCPError) and is_object(error.error.data) and "tui-host" in error.error.data:
@@ -83,9 +84,16 @@ def _words(error: BaseException) -> str:
         case ValidationError():
             first = error.errors(include_url=False, include_input=False)[0]
             return f"a malformed answer: {'.'.join(map(str, first['loc']))}: {first['msg']}"[:500]
-        case httpx2.HTTPError() | OSError():
-            return fault_words(error)
         case ServerError():
             return error.what
+        case _ if _is_of_http(error):
+            from tui_host.servers.http_words import fault_words
+
+            return fault_words(error)
         case _:
             return " ".join(str(error).split())[:500] or type(error).__name__
+
+
+def _is_of_http(error: BaseException) -> bool:
+    """Whether httpx2 has raised it. Told by the name: that is imported with the first server behind a URL."""
+    return any(each.__module__.partition(".")[0] == "httpx2" for each in type(error).__mro__)

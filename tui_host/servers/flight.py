@@ -55,34 +55,65 @@ class Flight:
 current_flight: ContextVar[Flight | None] = ContextVar("current_flight", default=None)
 
 
+_canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
 def canonical(value: object) -> bytes:
     """The spelling of JSON that decisions are made on: compact UTF-8, keys in their order.
 
     Raises:
         ValueError: NaN or an infinity, which JSON does not have, or a lone surrogate.
     """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return _canonical(value).encode()
+
+
+def frame_bytes(frame: Mapping[str, JSON], flight: Flight | None) -> bytes:
+    """A frame as it is written: the arguments of a call are the very bytes that were decided.
+
+    Args:
+        frame: What is to be sent.
+        flight: The request it belongs to.
+
+    Raises:
+        ServerError: It is a call that differs from what was decided; it must not be sent.
+        ValueError: It cannot be written as JSON.
+    """
+    if frame.get("method") != "tools/call":
+        return canonical(frame)
+    params, decided = _decided(frame, flight)
+    others = {name: value for name, value in params.items() if name != "arguments"}
+    head = canonical({**{name: value for name, value in frame.items() if name != "params"}, "params": others})
+    return b'%b,"arguments":%b}}' % (head[:-2], decided)
 
 
 def check_frame(data: bytes, flight: Flight | None) -> None:
     """Refuse a `tools/call` whose tool or arguments are not, to the byte, those that were decided.
 
     Args:
-        data: The frame as it would be written.
+        data: The frame as somebody else would write it.
         flight: The request it belongs to.
 
     Raises:
         ServerError: It must not be sent. Nothing was.
     """
     frame: JSON = json.loads(data)
-    if not isinstance(frame, Mapping) or frame.get("method") != "tools/call":
-        return
+    if isinstance(frame, Mapping) and frame.get("method") == "tools/call":
+        _, decided = _decided(frame, flight)
+        if b'"arguments":' + decided not in data:
+            raise ServerError(_OTHER_ARGUMENTS)
+
+
+_OTHER_ARGUMENTS = "the arguments about to be sent are not those that were decided; nothing was sent"
+
+
+def _decided(frame: Mapping[str, JSON], flight: Flight | None) -> tuple[Mapping[str, JSON], bytes]:
+    """The parameters of a call, which are those that were decided, and the decided arguments."""
     params = frame.get("params")
-    arguments = params.get("arguments") if isinstance(params, Mapping) else None
     decided = None if flight is None else flight.arguments
     if flight is None or decided is None:
         raise ServerError("a call that nobody decided was about to be sent; it was not")
     if not isinstance(params, Mapping) or params.get("name") != flight.tool:
         raise ServerError("the tool about to be called is not the one that was decided; nothing was sent")
-    if canonical(arguments) != decided or b'"arguments":' + decided not in data:
-        raise ServerError("the arguments about to be sent are not those that were decided; nothing was sent")
+    if canonical(params.get("arguments")) != decided:
+        raise ServerError(_OTHER_ARGUMENTS)
+    return params, decided

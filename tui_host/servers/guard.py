@@ -44,7 +44,7 @@ class Guard:
     def __init__(self, terminal: Terminal | None = None) -> None:
         self.terminal = terminal
         self._is_drawing = False
-        self._turn = threading.RLock()  # a pause is told by a signal handler, also in the middle of something else
+        self._turn = threading.RLock()
         self._groups: set[int] = set()
         self._leaving: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
@@ -90,9 +90,9 @@ class Guard:
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(OSError):
+        with suppress(OSError):  # it was killed: nobody can be told
             _stdin(process).write(b"bye\n")
-        with suppress(OSError):
+        with suppress(OSError):  # the same
             _stdin(process).close()
         try:
             process.wait(0.5 if not self._groups else guard_process.PATIENCE + 1)
@@ -105,14 +105,14 @@ class Guard:
     def _tell(self, line: str) -> None:
         with self._turn:
             if self._process is not None and self._process.poll() is None:
-                with suppress(OSError):
+                with suppress(OSError):  # it was killed: begun anew, below
                     _stdin(self._process).write(line.encode())
                     return
             self._start()
 
     def _start(self) -> None:
         if self._process is not None:
-            with suppress(OSError):
+            with suppress(OSError):  # as good as closed: its reader has gone
                 _stdin(self._process).close()
             self._process.poll()
         terminal = self.terminal
@@ -129,7 +129,7 @@ class Guard:
             env={},
         )
         known = [f"+{group}" for group in sorted(self._groups)] + ["t+"] * self._is_drawing
-        with suppress(OSError):
+        with suppress(OSError):  # killed at once: begun anew with the next word
             _stdin(self._process).write("".join(f"{line}\n" for line in known).encode())
 
 

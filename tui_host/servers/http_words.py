@@ -11,6 +11,11 @@ from tui_host.errors import JSON
 from tui_host.servers.structure import is_object
 
 
+def status_of(error: BaseException) -> int | None:
+    """The status of an answer that was raised as an error; None where it is another error."""
+    return error.response.status_code if isinstance(error, httpx2.HTTPStatusError) else None
+
+
 def fault_words(error: BaseException) -> str:
     """In one line what kept an HTTP answer away."""
     text = " ".join(str(error).split())

@@ -185,9 +185,9 @@ class Pool:
         """What can be offered to a model: the tools of servers that are ready, without those that have a problem."""
         return tuple(
             tool
-            for status in self.statuses()
-            if status.state == "ready"
-            for tool in status.tools
+            for slot in self._slots.values()
+            if slot.connection is not None and slot.state == "ready"
+            for tool in slot.connection.tools
             if tool.problem is None
         )
 
@@ -215,11 +215,11 @@ class Pool:
             ServerError: With what happened, and whether the tool may have run.
         """
         slot = self._slot(server)
-        status, connection = slot.status, slot.connection
-        if connection is None or status.state != "ready":
-            what = f"it is not connected: {status.detail or status.state}"
+        connection = slot.connection
+        if connection is None or slot.state != "ready":
+            what = f"it is not connected: {slot.status.detail or slot.status.state}"
             raise ServerError(what, server, "reconnect it", sent=False)
-        found = next((each for each in status.tools if each.name == tool and each.problem is None), None)
+        found = next((each for each in connection.tools if each.name == tool and each.problem is None), None)
         if found is None:
             raise ServerError(f"there is no tool {tool} any more; nothing was sent", server, sent=False)
         if found.fingerprint != fingerprint:
@@ -243,7 +243,7 @@ class Pool:
         self._change.set()
 
     def _connecting(self) -> tuple[str, ...]:
-        return tuple(name for name, slot in self._slots.items() if slot.is_wanted and slot.status.state == "connecting")
+        return tuple(name for name, slot in self._slots.items() if slot.is_wanted and slot.state == "connecting")
 
     def _slot(self, name: str) -> Slot:
         if name not in self._slots:
@@ -252,6 +252,9 @@ class Pool:
 
 
 def _import_supervisor() -> Callable[[Shared, Sequence[Slot]], Awaitable[None]]:
+    from tui_host.servers.sdk import put_off
+
+    put_off()
     from tui_host.servers.supervisor import supervise_all
 
     return supervise_all

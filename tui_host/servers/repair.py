@@ -6,12 +6,16 @@ was recorded before, as it came. Source: threats.md, PRO-02 to PRO-10; mcp-host.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 import anyio
 import mcp_types
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     JSONRPCError,
     JSONRPCMessage,
@@ -22,6 +26,8 @@ from mcp_types import (
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
+from tui_host.capture.depth import DEPTH
+from tui_host.errors import JSON
 from tui_host.servers.flight import Flight
 from tui_host.servers.structure import PARTS_LIMIT, RequestId, is_answer_to, is_array, is_object, parts_of, same_id
 
@@ -33,6 +39,7 @@ TOO_MANY = -32000
 _OURS = "tui-host"
 _ENVELOPE: Mapping[str, object] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What the SDK demands of every listing of the newer era, and nothing here needs."""
+_ANSWER_MEMBERS = len(JSONRPCResponse.model_fields)
 _KEPT_APART = frozenset({"notifications/cancelled", "notifications/subscriptions/acknowledged"})
 
 
@@ -58,7 +65,7 @@ class Counts:
 
 
 class Inbox:
-    """Messages on their way to the SDK, of which a newer notification replaces an older one of its kind."""
+    """Messages on their way to the SDK, which reads them here; a newer notification replaces an older one of its kind."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -66,12 +73,14 @@ class Inbox:
         self._newest: dict[tuple[str, ...], JSONRPCNotification] = {}
         self._slots: dict[int, tuple[str, ...]] = {}
         self._first = 0
-        self._wake = anyio.Event()
-        self._room = anyio.Event()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
         self._closed = False
 
     def put(self, message: JSONRPCMessage) -> None:
         """Add a message; of a notification whose kind waits already, the newer one takes the older one's place."""
+        if self._closed:
+            return
         if isinstance(message, JSONRPCNotification) and (kind := _kind(message)) is not None:
             if kind in self._newest:
                 self._newest[kind] = message
@@ -82,33 +91,69 @@ class Inbox:
             self._messages.append(None)
         else:
             self._messages.append(message)
-        self._wake.set()
+        self._news.set()
+
+    @property
+    def is_full(self) -> bool:
+        """No more should come for now."""
+        return len(self._messages) > INBOX_LIMIT and not self._closed
 
     async def has_room(self) -> None:
         """Wait until it is not full."""
-        while len(self._messages) > INBOX_LIMIT and not self._closed:
-            self._room = anyio.Event()
+        while self.is_full:
+            self._room.clear()
             await self._room.wait()
 
-    async def get(self) -> JSONRPCMessage | None:
-        """The next message; None after the last."""
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message.
+
+        Raises:
+            anyio.EndOfStream: There is none any more.
+        """
+        if self._messages:
+            await asyncio.sleep(0)  # what the one before it began goes on first
         while not self._messages:
             if self._closed:
-                return None
-            self._wake = anyio.Event()
-            await self._wake.wait()
+                raise anyio.EndOfStream
+            self._news.clear()
+            await self._news.wait()
         message = self._messages.popleft()
         if message is None:
             message = self._newest.pop(self._slots.pop(self._first))
         self._first += 1
         self._room.set()
-        return message
+        return SessionMessage(message)
 
     def close(self) -> None:
         """Let no more come; what waits is still handed out."""
         self._closed = True
-        self._wake.set()
+        self._news.set()
         self._room.set()
+
+    async def aclose(self) -> None:
+        """Forget what waits: the SDK reads no more."""
+        self.close()
+        self._messages.clear()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
 
 
 class Repair:
@@ -144,9 +189,19 @@ class Repair:
                 pass
         self._changed()
 
-    def read(self, data: bytes) -> JSONRPCMessage | None:
-        """A line, or the data of an event, as a message; what is spoiled becomes an error for whoever waits for it."""
-        if not data.strip():
+    def read(self, data: bytes, value: JSON) -> JSONRPCMessage | None:
+        """A line as a message; what is spoiled becomes an error for whoever waits for it.
+
+        Args:
+            data: Its bytes.
+            value: What the tap has read of them; None if it did not read them whole.
+        """
+        if value is not None and _is_plain(data):
+            try:
+                return _message(value)
+            except (ValueError, RecursionError):
+                pass
+        if not data or data.isspace():
             return None
         parts = parts_of(data)
         if parts > PARTS_LIMIT:
@@ -220,13 +275,13 @@ class Repair:
         match method:
             case "tools/call" if flight is not None:
                 # The caller reads what came; to the SDK it is only the sign that it has come.
-                result: dict[str, object] = {"content": [], "resultType": "complete"}
+                message.result = {"content": [], "resultType": "complete"}
             case "tools/list":
-                result = {**_ENVELOPE, **message.result}
-                result["tools"] = [tool for tool in tools_in(message.result) if self.problem_of(tool) is None]
+                tools = [tool for tool in tools_in(message.result) if self.problem_of(tool) is None]
+                message.result = {**_ENVELOPE, **message.result, "tools": tools}
             case _:
-                return message
-        return JSONRPCResponse(jsonrpc="2.0", id=message.id, result=result)
+                pass
+        return message
 
     def problem_of(self, tool: object) -> str | None:
         """Why the SDK would refuse a whole listing because of this tool; None if it would not."""
@@ -241,6 +296,22 @@ class Repair:
         except (KeyError, RecursionError):
             return "malformed"
         return None
+
+
+def _is_plain(data: bytes) -> bool:
+    """Whether everybody reads the same in it: it is nowhere deep, and has no half characters, which the SDK refuses."""
+    return data.count(b"{") + data.count(b"[") <= DEPTH and b"\\ud" not in data and b"\\uD" not in data
+
+
+def _message(value: JSON) -> JSONRPCMessage:
+    """A message out of what was read.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if isinstance(value, dict) and "result" in value and len(value) == _ANSWER_MEMBERS:
+        return JSONRPCResponse.model_validate(value, by_name=False)
+    return mcp_types.jsonrpc_message_adapter.validate_python(value, by_name=False)
 
 
 def tools_in(result: Mapping[str, object]) -> list[object]:

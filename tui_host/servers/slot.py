@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_host.servers.catalog import ServerStatus
+from tui_host.servers.catalog import ServerStatus, State
 from tui_host.servers.description import describe
 from tui_host.servers.guard import Guard
 
@@ -76,8 +76,15 @@ class Slot:
         """What is known now."""
         status = self._status if self.connection is None else self.connection.status
         if self.connection is not None and self.is_again:
-            status = replace(status, state="connecting", detail="ending the connection before")
+            status = replace(status, state=self.state, detail="ending the connection before")
         return replace(status, notices=(self._notice, *status.notices)) if self._notice else status
+
+    @property
+    def state(self) -> State:
+        """How it stands, without what else is known: this is asked often."""
+        if self.connection is None:
+            return self._status.state
+        return "connecting" if self.is_again else self.connection.state
 
     def finished(self, status: ServerStatus) -> None:
         """The connection has ended; its last status stays."""

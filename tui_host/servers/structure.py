@@ -32,7 +32,7 @@ def is_array(value: object) -> TypeGuard[list[object]]:
 
 def parts_of(data: bytes) -> int:
     """Brackets and commas outside strings, at least; exact up to the limit. 30 MB take 0.1 s at most."""
-    if data.count(b"{") + data.count(b"[") + data.count(b",") <= PARTS_LIMIT:
+    if len(data) <= PARTS_LIMIT or sum(_occurrences(data, mark) for mark in (b"{", b"[", b",")) <= PARTS_LIMIT:
         return 0
     plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     quotes = plain.count(b'"')
@@ -40,6 +40,16 @@ def parts_of(data: bytes) -> int:
         return quotes // _QUOTES_PER_PART
     outside = b"".join(plain.split(b'"')[::2])
     return outside.count(b"{") + outside.count(b"[") + outside.count(b",")
+
+
+def _occurrences(data: bytes, mark: bytes) -> int:
+    """How often a byte is there, counted up to the limit: to search is ten times as fast as to count where it is rare."""
+    found = 0
+    at = data.find(mark)
+    while at >= 0 and found <= PARTS_LIMIT:
+        found += 1
+        at = data.find(mark, at + 1)
+    return found
 
 
 def is_answer_to(data: bytes) -> RequestId | None:
@@ -78,12 +88,12 @@ def _id_of(frame: JSON) -> RequestId | None:
 
 def as_json(value: object) -> JSON:
     """Something that an SDK parsed, as JSON again; numbers that JSON does not have become null."""
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, str | int):
         return value
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if is_object(value):
-        return {str(key): as_json(item) for key, item in value.items()}
     if is_array(value):
         return [as_json(item) for item in value]
+    if is_object(value):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, float):
+        return value if isfinite(value) else None
     return str(value)

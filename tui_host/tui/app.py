@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import locale
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.filter import LineFilter
 from textual.screen import Screen
 from typing_extensions import override
 
 from tui_host.capture.visible import line, tool_name
-from tui_host.errors import TuiHostError
-from tui_host.tui import copying, textual_private
-from tui_host.tui.ending import HANGUP, is_terminal_gone
-from tui_host.tui.filters import Clean
-from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui import copying
+from tui_host.tui.drawn import Drawn
 from tui_host.tui.keys import ACTIONS, Action
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.main import MainScreen
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from textual.theme import Theme
-
     from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
@@ -40,7 +33,6 @@ if TYPE_CHECKING:
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
 """Seconds between two looks at what is new."""
-THEME = "textual-dark"
 
 # Imported in a thread once the first frame is painted, in the order in which it is likely to be missed.
 LATE = (
@@ -81,14 +73,13 @@ def can_try_again(session: Session) -> bool:
     return False
 
 
-class TuiHost(App[int]):
+class TuiHost(Drawn):
     """The program's first front.
 
     Attributes:
         host: What all is asked of.
         first_frame: Set once something is painted.
         complete: Set once chat and inspector stand in it; the host waits for it.
-        crash: What a mistake of ours left to say, None if there was none.
     """
 
     TITLE = "tui-host"
@@ -109,27 +100,14 @@ class TuiHost(App[int]):
     ]
 
     def __init__(self, host: Host) -> None:
-        super().__init__()
-        self.host = host
+        super().__init__(host)
         self.first_frame = asyncio.Event()
         self.complete = asyncio.Event()
+        self._pressed = asyncio.Event()
         self._session: Session | None = None
-        self.crash: TuiHostError | None = None
-        self._note: TuiHostError | None = None
-        self._clean = Clean()
-        self._skipped = False
-        self._has_chosen_theme = False
         self._is_open = self._is_looking = False
-        self._noticed = 0
-        chosen = host.settings.ui.ascii
-        wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
-        self._glyphs = ASCII if chosen or (chosen is None and wide) else UNICODE
+        self._told = 0
         host.approver = self
-
-    @property
-    def glyphs(self) -> Glyphs:
-        """The marks to draw with."""
-        return self._glyphs
 
     @property
     def session(self) -> Session:
@@ -156,9 +134,7 @@ class TuiHost(App[int]):
 
     def on_mount(self) -> None:
         """Let the rest come, and the host begin, after the first frame."""
-        self.theme = self.host.settings.ui.theme or THEME
-        self.theme_changed_signal.subscribe(self, self._remember_theme)
-        self.set_class(self._glyphs is ASCII, "-ascii")
+        self.dress()
         self.run_worker(self._keep_looking)
         self.call_after_refresh(self._painted)
 
@@ -180,9 +156,12 @@ class TuiHost(App[int]):
             await asyncio.to_thread(_import, LATER)
         finally:
             sys.setswitchinterval(usual)
+        from tui_host.tui.markdown.fences import warm
         from tui_host.tui.markdown.parser import load
 
         await asyncio.to_thread(load)  # Markdown is plain text until its parser is there
+        await self._pressed.wait()
+        await asyncio.to_thread(warm)  # 4 MiB that an app at which nobody sits does without
 
     async def _keep_looking(self) -> None:
         """Look whenever there may be something new, at most at the screen's rate."""
@@ -196,7 +175,7 @@ class TuiHost(App[int]):
         """Whether a look may find something; costs next to nothing."""
         main = self.main
         is_main = main is not None and self.screen is main and self._is_open and self.host.fault is None
-        return not is_main or main is None or main.has_news
+        return not is_main or main is None or main.has_news or self._told < len(self.host.notices)
 
     def _look(self) -> None:
         """Let what is on screen take in what is new."""
@@ -213,8 +192,8 @@ class TuiHost(App[int]):
         if self.host.pool is not None and not self._is_open:
             self._is_open = True
             self._opened()
-        elif self._noticed < len(self.host.notices):
-            self._tell_notices()
+        if self._is_open:
+            self._tell()
         main = self.main
         if main is not None:
             main.look()
@@ -223,17 +202,17 @@ class TuiHost(App[int]):
             looks()
 
     def _opened(self) -> None:
-        """The host is there: say what it has to tell, put back a draft, and look for model servers on this machine."""
-        self._tell_notices()
+        """The host is there: put back a draft, and look for model servers on this machine."""
         if not self.session.turn:
             self.run_worker(self._look_around())
 
-    def _tell_notices(self) -> None:
-        """Say what the host has to tell, each once; some of it comes while it is at work."""
+    def _tell(self) -> None:
+        """Say what the host has to tell since."""
+        notices = self.host.notices[self._told :]
+        self._told += len(notices)
         mask = mask_of(self.host, self._glyphs)
-        for notice in self.host.notices[self._noticed :]:
+        for notice in notices:
             self.notify(line(mask(notice), 300), severity="warning", markup=False, timeout=10)
-        self._noticed = len(self.host.notices)
 
     async def _look_around(self) -> None:
         """Put back what a program that ended left unsent; ask this machine's usual ports which models they have.
@@ -264,6 +243,7 @@ class TuiHost(App[int]):
         if main is not None and isinstance(event, events.InputEvent | events.Paste):
             main.look_on()
         if main is not None and isinstance(event, PRESSES):
+            self._pressed.set()
             if self.screen is not main:
                 main.note(event)
             elif main.swallow(event):
@@ -329,6 +309,14 @@ class TuiHost(App[int]):
         while self.main is not None and self.screen is not self.main and len(self.screen_stack) > 1:
             self.pop_screen()
 
+    @override
+    def action_suspend_process(self) -> None:
+        """Give the terminal back to the shell that started us, if there is one to continue us."""
+        if os.getpgrp() == os.getsid(0):
+            self.notify("no shell waits here that could bring tui-host back", severity="warning", markup=False)
+        else:
+            super().action_suspend_process()
+
     def action_new(self) -> None:
         """A new session."""
         self._to_main()
@@ -337,19 +325,6 @@ class TuiHost(App[int]):
             self.show_session(unsent or self.host.new_session())
         elif self.main is not None:
             self.main.show_session(self.session)  # it is new: there is nothing to leave
-
-    def _remember_theme(self, theme: Theme) -> None:
-        """A theme that was chosen is there at the next start too, unless `config.toml` names one."""
-        if theme.name == (self.host.settings.ui.theme or THEME) and not self._has_chosen_theme:
-            return
-        self._has_chosen_theme = True
-        from tui_host.settings.save import save_state
-
-        try:
-            save_state(self.host.settings, "theme", theme.name)
-        except TuiHostError as error:
-            words = f"taken until the program ends, but not remembered: {error}"
-            self.notify(line(words, 300), severity="warning", markup=False)
 
     def action_again(self) -> None:
         """Send the last request again, if it failed."""
@@ -416,64 +391,8 @@ class TuiHost(App[int]):
             key = f" ({action.shown})" if action.shown else ""
             yield SystemCommand(f"{action.name}{key}", action.help, partial(self._run_action_of, action))
 
-    # What holds on every screen.
-
     @override
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        """Textual's own filters, then the one that lets nothing act on the terminal."""
-        return [*super().get_line_filters(), self._clean]
-
-    @override
-    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Skip a frame while the terminal does not read; draw all once it does. A full queue would block the loop."""
-        if textual_private.writes_waiting(self) >= textual_private.MOST_WAITING:
-            self._skipped = True
-            return
-        if self._skipped:
-            self._skipped = False
-            self.call_later(self.screen.refresh, layout=True)
-        super()._display(screen, renderable)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its screen open
-
-    # The last resort.
-
-    @override
-    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """End; what stands unsent in the prompt is kept first, and a terminal that reads nothing does not keep us."""
-        try:
-            if self.main is not None:
-                self.main.keep_draft()
-        except Exception as error:  # noqa: BLE001 - nothing may keep the program from its end
-            self.noted(error)
-        super().exit(result, return_code, message)
-        textual_private.bound_the_end(self)
-
-    def crashed(self, error: BaseException) -> None:
-        """A mistake of ours, wherever it was made: write it down and end; the first one is told."""
-        from tui_host.host.crash import write_crash
-
-        if self.crash is None:
-            self.crash = write_crash(error, self.host.settings.data_dir, self.host.redacted)
-        self.exit(return_code=1)
-
-    def noted(self, error: BaseException) -> None:
-        """A mistake of ours that ends nothing but what it happened in; the first one is told."""
-        from tui_host.host.crash import write_crash
-
-        told = self._note
-        self._note = write_crash(error, self.host.settings.data_dir, self.host.redacted)
-        if told is None and self.is_running:
-            self.notify(str(self._note), severity="error", markup=False)
-
-    @override
-    def panic(self, *renderables: RenderableType) -> None:
-        """In place of Textual's traceback on the screen; its input thread ends with this too, mostly since the terminal has gone."""
-        if is_terminal_gone():
-            self.exit(return_code=HANGUP)
-            return
-        self._fatal_error()
-
-    @override
-    def _fatal_error(self) -> None:
-        """In place of Textual's traceback with local variables: a log without them; exit code 1."""
-        self.crashed(textual_private.first_exception(self) or RuntimeError("the terminal could not be read"))
-        textual_private.end_messages(self)
+    def before_end(self) -> None:
+        """Keep what stands unsent in the prompt."""
+        if self.main is not None:
+            self.main.keep_draft()

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_host.host.noticing import noticed
 from tui_host.tui import textual_private
 from tui_host.tui.terminal import restore
 
@@ -31,8 +32,10 @@ LOOK_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def watched(app: App[int], noted: Callable[[BaseException], None], guard: Guard) -> AsyncGenerator[None]:
-    """Within the block signals and a lost terminal end the app in order.
+async def watched(
+    app: App[int], noted: Callable[[BaseException], None], guard: Guard
+) -> AsyncGenerator[Callable[[], bool]]:
+    """Within the block signals and a lost terminal end the app in order; yields what says whether a signal has come.
 
     Plain handlers, and not the loop's: they work also while the loop waits for something.
 
@@ -52,30 +55,22 @@ async def watched(app: App[int], noted: Callable[[BaseException], None], guard: 
             threading.Thread(target=_last_resort, args=(guard, code), name="tui-host-last", daemon=True).start()
         loop.call_soon_threadsafe(partial(app.exit, return_code=code))
 
-    def failed_thread(failure: threading.ExceptHookArgs) -> None:
-        name = failure.thread.name if failure.thread is not None else ""
-        if name == textual_private.WRITER and isinstance(failure.exc_value, OSError):
-            loop.call_soon_threadsafe(partial(app.exit, return_code=HANGUP))
-        elif failure.exc_value is not None:
-            loop.call_soon_threadsafe(noted, failure.exc_value)
-
-    def failed_task(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        del loop
-        error = context.get("exception")
-        noted(error if isinstance(error, BaseException) else RuntimeError(str(context.get("message"))))
+    def failed(error: BaseException, thread: str) -> None:
+        if thread == textual_private.WRITER and isinstance(error, OSError):
+            app.exit(return_code=HANGUP)
+        else:
+            noted(error)
 
     before = {number: signal.signal(number, end) for number in SIGNALS}
-    hook, threading.excepthook = threading.excepthook, failed_thread
-    loop.set_exception_handler(failed_task)
     try:
-        async with asyncio.TaskGroup() as group:
-            watch = group.create_task(_watch_terminal(app))
-            try:
-                yield
-            finally:
-                watch.cancel()
+        with noticed(failed):
+            async with asyncio.TaskGroup() as group:
+                watch = group.create_task(_watch_terminal(app))
+                try:
+                    yield resort.is_set
+                finally:
+                    watch.cancel()
     finally:
-        threading.excepthook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -109,7 +104,7 @@ def leave_output(app: App[int], code: int, guard: Guard) -> None:
         try:
             stream.flush()
         except OSError:
-            with suppress(OSError):
+            with suppress(OSError):  # nothing is left to write to
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)

@@ -7,6 +7,7 @@ Controls take no cell, so that deleting them keeps a line's width. Source: threa
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -23,11 +24,21 @@ ACTING = re.compile(
 
 
 class Clean(LineFilter):
-    """Deletes control, bidi and other invisible characters, and every hyperlink."""
+    """Deletes control, bidi and other invisible characters, and every hyperlink.
+
+    Attributes:
+        others: What else is done to every line, before: Textual keeps a strip of each line for each filter, so there is one.
+    """
+
+    def __init__(self, others: Sequence[LineFilter] = ()) -> None:
+        super().__init__()
+        self.others = tuple(others)
 
     @override
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """The same segments, harmless."""
+        for other in self.others:
+            segments = other.apply(segments, background)
         cleaned: list[Segment] | None = None
         for place, segment in enumerate(segments):
             text, style, control = segment

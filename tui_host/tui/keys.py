@@ -89,6 +89,13 @@ ACTIONS = (
     ),
     Action(name="theme", key="", shown="", action="change_theme", help="Choose a theme, light or dark"),
     Action(
+        name="suspend",
+        key="",
+        shown="",
+        action="suspend_process",
+        help="Give the terminal back to the shell until its fg; servers and turns go on waiting, no deadline passes",
+    ),
+    Action(
         name="quit", key="ctrl+q", shown="ctrl+q", action="quit", label="quit", help="End the program and its servers"
     ),
 )

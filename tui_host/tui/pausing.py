@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
+
+from tui_host.tui import textual_private
+from tui_host.tui.terminal import given_back
 
 if TYPE_CHECKING:
     from textual.app import App
 
     from tui_host.servers.guard import Guard
 
+SIGNAL_SECONDS = 0.2
+"""How long a signal may be under way that was sent before the one that goes on: another thread may have to take it first."""
 TOLD_SECONDS = 5.0
 """A shorter pause is not worth a word."""
 
@@ -44,44 +48,91 @@ class PausableLoop(asyncio.SelectorEventLoop):
         return seconds
 
 
-@contextmanager
-def pausing(app: App[int], loop: PausableLoop, guard: Guard) -> Generator[None]:
-    """Within the block a pause costs nothing but its time. Enter it once Textual draws: its handlers are called by ours.
+class Pauses:
+    """Lets a pause cost nothing but its time, and gives the terminal to the shell meanwhile.
+
+    Signals only say what is wanted. What is done about it is done by one task, one thing after the other: a handler runs
+    in the midst of anything, also of another handler, and the terminal would be entered twice, or be waited for by its own writer.
 
     Args:
-        app: Told of the pause, and drawn anew.
+        app: Leaves its terminal, is drawn anew, and told of a long pause.
         loop: Its deadlines are moved.
         guard: Leaves the terminal alone while it is the shell's.
+        is_told_to_end: Whether a signal has come that the app hears of only once it goes on.
     """
-    leave, enter = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
-    has_left = False
 
-    def pause(number: int, frame: FrameType | None) -> None:
-        nonlocal has_left
-        guard.leave()
-        has_left = True
-        if callable(leave):
-            leave(number, frame)  # leaves the screen, stops the process, and comes back when that goes on
+    def __init__(self, app: App[int], loop: PausableLoop, guard: Guard, is_told_to_end: Callable[[], bool]) -> None:
+        self._app = app
+        self._loop = loop
+        self._guard = guard
+        self._is_told_to_end = is_told_to_end
+        self._is_due = False
+        self._told = asyncio.Event()
 
-    def go_on(number: int, frame: FrameType | None) -> None:
-        nonlocal has_left
-        seconds = loop.skip()
-        if has_left and callable(enter):  # after a bare SIGSTOP entering the screen again would lose the way out of it
-            has_left = False
-            enter(number, frame)
-            guard.draw()
-        loop.call_soon_threadsafe(partial(_resume, app, seconds))
+    async def heed(self) -> None:
+        """Pause whenever a signal asks for it, until cancelled. Begin once Textual draws: its own handlers give way to these."""
+        signal.signal(signal.SIGTSTP, self._hear)
+        signal.signal(signal.SIGCONT, self._hear)
+        try:
+            await asyncio.to_thread(self._guard.draw)
+            while True:
+                await self._told.wait()
+                self._told.clear()
+                if self._is_due and self._app.return_code is None:  # else it is on its way out of the screen anyway
+                    self._pause()
+        finally:
+            for number in (signal.SIGTSTP, signal.SIGCONT):
+                signal.signal(number, signal.SIG_DFL)  # Textual's would enter a screen that has been left for good
 
-    signal.signal(signal.SIGTSTP, pause)
-    signal.signal(signal.SIGCONT, go_on)
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if number == signal.SIGTSTP:
+            self._is_due = True
+            self._loop.call_soon_threadsafe(self._told.set)
+        else:
+            self._is_due = False  # as in the system, where it takes back a stop that has not happened yet
+            self._loop.call_soon_threadsafe(_resume, self._app, self._loop.skip())
+
+    def _pause(self) -> None:
+        """Leave the screen, stop, and enter the screen again once the shell has given back its terminal."""
+        self._guard.leave()
+        textual_private.bound_the_end(self._app)
+        try:
+            with self._app.suspend():
+                self._stand_still()
+        except InterruptedError:
+            textual_private.let_go(self._app)
+            given_back(self._guard)
+        else:
+            self._guard.draw()
+
+    def _stand_still(self) -> None:
+        """Stop until there is a terminal to draw on.
+
+        Raises:
+            InterruptedError: There may be none any more: the program was told to end.
+        """
+        while self._is_due:
+            os.killpg(0, signal.SIGSTOP)  # with what started us in the same job, so that its shell notices
+            is_ours = _is_in_foreground()  # else it goes on in the background, where it has no terminal
+            if not is_ours:
+                time.sleep(SIGNAL_SECONDS)
+            if self._is_told_to_end():
+                raise InterruptedError
+            self._is_due = not is_ours
+
+
+def _is_in_foreground() -> bool:
+    """Whether the terminal is ours to draw on, as far as job control knows of it."""
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTSTP, leave)
-        signal.signal(signal.SIGCONT, enter)
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:  # no job control here
+        return True
 
 
 def _resume(app: App[int], seconds: float) -> None:
+    if app.return_code is not None:
+        return  # its screens are being taken down
     app.screen.refresh(layout=True)
     if seconds >= TOLD_SECONDS:
         from tui_host.tui.widgets.transcript.words import duration

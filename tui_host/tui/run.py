@@ -7,11 +7,11 @@ import gc
 import io
 import os
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from tui_host.errors import SettingsError
+from tui_host.errors import SettingsError, TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.servers.guard import Guard
@@ -21,9 +21,17 @@ if TYPE_CHECKING:
 PLACELESS = frozenset({"", "dumb", "unknown"})
 """Values of TERM that mean a terminal which cannot place text."""
 
+THRESHOLDS = (1000, 10, 100)
+"""How many more objects, and how many younger rounds, make the collector look; through all of them only now and then: next to
+nothing of ours waits for it, and the screen does."""
 
-def run_app(settings: Settings) -> int:
+
+def run_app(settings: Settings, *, record: bool = True) -> int:
     """The app; returns its exit code.
+
+    Args:
+        settings: What is configured.
+        record: Whether anything is kept on disk.
 
     Raises:
         SettingsError: There is no terminal that it can draw on.
@@ -38,13 +46,16 @@ def run_app(settings: Settings) -> int:
     from tui_host.servers.guard import Guard
     from tui_host.tui.ending import leave_output
     from tui_host.tui.pausing import PausableLoop
-    from tui_host.tui.terminal import found_terminal
+    from tui_host.tui.terminal import found_terminal, restore
 
     _write_utf8()
     guard = Guard(found_terminal())
     try:
         with asyncio.Runner(loop_factory=PausableLoop) as runner:
-            app = runner.run(_run(settings, guard))
+            app = runner.run(_run(settings, guard, record=record))
+    except BaseException:
+        restore(guard)  # Textual may not have come to that
+        raise
     finally:
         guard.bye()
     error = app.crash or app.host.fault
@@ -61,15 +72,15 @@ def _write_utf8() -> None:
         sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
 
 
-async def _run(settings: Settings, guard: Guard) -> TuiHost:
+async def _run(settings: Settings, guard: Guard, *, record: bool) -> TuiHost:
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
     from tui_host.tui.ending import watched
     from tui_host.tui.textual_private import keep_pastes_text
 
     keep_pastes_text()
-    app = TuiHost(Host(settings, guard=guard))
-    async with watched(app, app.noted, guard), around(app), drawing(app, guard):
+    app = TuiHost(Host(settings, record=record, guard=guard))
+    async with watched(app, app.noted, guard) as is_told, around(app), drawing(app, guard, is_told), collecting(app):
         await app.run_async()
     return app
 
@@ -81,9 +92,8 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
     async def serve() -> None:
         await app.complete.wait()
         await app.host.serve()
-        fault = app.host.fault
-        if fault is not None and fault.__cause__ is not None:  # no fault of what it works with, but a mistake of ours
-            app.crashed(fault.__cause__)
+        if app.host.fault is not None:
+            app.exit(return_code=1)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(serve())
@@ -96,30 +106,54 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def drawing(app: TuiHost, guard: Guard) -> AsyncGenerator[None]:
-    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing.
-
-    The collector, which was off while modules came in, looks from the complete screen on, and never through what was there by then.
-    """
-    from tui_host.tui.pausing import PausableLoop, pausing
+async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]) -> AsyncGenerator[None]:
+    """While the block runs the app, a guard knows that the terminal is ours, and a pause of the program costs nothing."""
+    from tui_host.tui import textual_private
+    from tui_host.tui.pausing import PausableLoop, Pauses
+    from tui_host.tui.terminal import given_back
 
     loop = asyncio.get_running_loop()
     assert isinstance(loop, PausableLoop)  # noqa: S101 - made in `run_app`
+    pauses = Pauses(app, loop, guard, is_told_to_end)
 
-    async def watch() -> None:
+    async def heed() -> None:
         await app.first_frame.wait()
-        with pausing(app, loop, guard):
-            await asyncio.to_thread(guard.draw)
-            await app.complete.wait()
-            gc.freeze()
-            gc.enable()
-            await asyncio.Event().wait()
+        await pauses.heed()
 
     async with asyncio.TaskGroup() as group:
-        watching = group.create_task(watch())
+        heeding = group.create_task(heed())
+        try:
+            yield
+        finally:
+            heeding.cancel()
+            guard.leave()
+    if not textual_private.is_stuck(app):
+        given_back(guard)
+
+
+@asynccontextmanager
+async def collecting(app: TuiHost) -> AsyncGenerator[None]:
+    """While the block runs the app, the collector looks from the complete screen on, and never through what was imported.
+
+    It was off while modules came in. What they define stays, and each look through it stops the screen for a tenth of a second.
+    """
+
+    async def collect() -> None:
+        await app.first_frame.wait()
+        gc.freeze()
+        await app.complete.wait()
+        gc.collect()  # what building the screen has left: 2 MiB, looked for only in what is newer than the first frame
+        gc.freeze()
+        gc.set_threshold(*THRESHOLDS)
+        gc.enable()
+        with suppress(TuiHostError):  # who runs the app tells it
+            await app.host.ready()
+        gc.freeze()  # with the host came the SDK
+
+    async with asyncio.TaskGroup() as group:
+        collecting = group.create_task(collect())
         try:
             yield
         finally:
             gc.enable()
-            watching.cancel()
-            guard.leave()
+            collecting.cancel()

@@ -36,4 +36,13 @@ def restore(guard: Guard) -> None:
     thread = threading.Thread(target=put_back, args=words, name="tui-host-reset", daemon=True)
     thread.start()
     thread.join(PATIENCE)
-    guard.leave()  # once is enough: a shell that asked for a keyboard protocol of its own would lose it by the second
+    given_back(guard)
+
+
+def given_back(guard: Guard) -> None:
+    """The terminal is as it was found, or another program's by now: nobody puts it back once more.
+
+    A shell that asked for a keyboard protocol of its own would lose it by a second time.
+    """
+    guard.leave()
+    guard.terminal = None

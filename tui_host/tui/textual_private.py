@@ -5,21 +5,29 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from queue import Full
 from typing import TYPE_CHECKING
 
+from textual._compositor import Compositor, CompositorUpdate
 from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
+from textual.geometry import Region
+from textual.worker import WorkerFailed
 from typing_extensions import override
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from rich.console import Console
     from textual.app import App
     from textual.dom import DOMNode
     from textual.message import Message
+    from textual.screen import Screen
+    from textual.strip import Strip
+    from textual.widget import Widget
 
 MOST_WAITING = 8
 """Writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
@@ -86,8 +94,9 @@ def end_messages(app: App[int]) -> None:
 
 
 def first_exception(app: App[int]) -> Exception | None:
-    """What ended the app, None if nothing has."""
-    return app._exception
+    """What ended the app, None if nothing has; of what failed in a worker the mistake itself, which knows its place."""
+    error = app._exception
+    return error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
 
 
 def bound_the_end(app: App[int]) -> None:
@@ -95,6 +104,14 @@ def bound_the_end(app: App[int]) -> None:
     writer = getattr(app._driver, "_writer_thread", None)
     if isinstance(writer, WriterThread):
         setattr(writer, "stop", partial(_stop_writer, writer))  # noqa: B010 - a method is replaced, on this one object
+
+
+def let_go(app: App[int]) -> None:
+    """Let an app that is suspended end without touching the terminal, which is another program's by now."""
+    driver = app._driver
+    if isinstance(driver, linux_driver.LinuxDriver):
+        driver.attrs_before = None
+        driver.exit_event.set()  # it reads no more, and throws away nothing that was typed
 
 
 def is_stuck(app: App[int]) -> bool:
@@ -105,6 +122,127 @@ def is_stuck(app: App[int]) -> bool:
 
 def _stop_writer(writer: WriterThread) -> None:
     end = time.monotonic() + PATIENCE
-    with suppress(Full):
+    with suppress(Full):  # then it will not end in time either, and is left behind
         writer._queue.put(None, timeout=PATIENCE)
     writer.join(max(end - time.monotonic(), 0))
+
+
+class ExactUpdate(CompositorUpdate):
+    """Strips, each at its place on the screen.
+
+    Attributes:
+        placed: Column and line, from 0 on, and the strip that begins there.
+    """
+
+    def __init__(self, placed: Sequence[tuple[int, int, Strip]]) -> None:
+        self.placed = placed
+
+    @override
+    def render_segments(self, console: Console) -> str:
+        return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}" for x, y, strip in self.placed)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A part of a line of the screen that no other widget covers.
+
+    Attributes:
+        first: Its first column.
+        end: The column behind it.
+        widget: Who is seen there.
+        place: All of the widget, in cells of the screen.
+    """
+
+    first: int
+    end: int
+    widget: Widget
+    place: Region
+
+
+class ExactCompositor(Compositor):
+    """Textual's, but it asks a widget for the lines that are painted, and for those alone.
+
+    Textual takes the rectangle around all that changed, has every widget in it rendered whole, and cuts each line at the edges
+    of all widgets: where the prompt and the header change together, that is the whole screen. Here a line is looked up
+    in a table of who is seen where, which is made once for a layout.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen_of: dict[Widget, tuple[Region, Region]] | None = None
+        self._seen_in: dict[int, list[Seen]] = {}
+
+    @override
+    def render_partial_update(self) -> ExactUpdate | None:  # pyright: ignore[reportIncompatibleMethodOverride] - all that is done with it is `render_segments`
+        """What changed since the last time, None for nothing."""
+        screen = self.size.region
+        regions = [found for region in self._dirty_regions if (found := region.intersection(screen))]
+        self._dirty_regions.clear()
+        blocks = list(self._blocks(regions))
+        return ExactUpdate([placed for block in blocks for placed in _strips_of(*block)]) if blocks else None
+
+    def _blocks(self, regions: Iterable[Region]) -> Iterator[tuple[Widget, Region, Region]]:
+        """Whose lines are painted, where that stands, and which part of it; in cells of the screen."""
+        open_blocks: dict[tuple[Widget, int, int], tuple[Region, int, int]] = {}
+        for y, first, end in self._regions_to_spans(regions):
+            for seen in self._seen_at(y):
+                left, right = max(first, seen.first), min(end, seen.end)
+                if left >= right:
+                    continue
+                key = seen.widget, left, right
+                place, top, bottom = open_blocks.get(key, (seen.place, y, y))
+                if bottom < y:
+                    yield seen.widget, place, Region(left, top, right - left, bottom - top)
+                    top = y
+                open_blocks[key] = place, top, y + 1
+        for (widget, left, right), (place, top, bottom) in open_blocks.items():
+            yield widget, place, Region(left, top, right - left, bottom - top)
+
+    def _seen_at(self, y: int) -> Sequence[Seen]:
+        """Who is seen in a line of the screen."""
+        visible = self.visible_widgets
+        if visible is not self._seen_of:
+            self._seen_of = visible
+            self._seen_in.clear()
+        line = self._seen_in.get(y)
+        if line is None:
+            line = self._seen_in[y] = _uncovered(y, visible)
+        return line
+
+
+def _uncovered(y: int, visible: dict[Widget, tuple[Region, Region]]) -> list[Seen]:
+    """The parts of a line, of widgets from front to back, that no other covers."""
+    found: list[Seen] = []
+    for widget, (region, clip) in visible.items():
+        shown = region.intersection(clip)
+        if not shown.y <= y < shown.bottom:
+            continue
+        free = [(shown.x, shown.right)]
+        for seen in found:
+            free = [
+                part
+                for first, end in free
+                for part in ((first, min(end, seen.first)), (max(first, seen.end), end))
+                if part[0] < part[1]
+            ]
+        found += [Seen(first, end, widget, region) for first, end in free]
+    return found
+
+
+def _strips_of(widget: Widget, place: Region, part: Region) -> Iterator[tuple[int, int, Strip]]:
+    strips = widget.render_lines(part.translate(-place.offset))
+    return ((part.x, y, strip) for y, strip in zip(part.line_range, strips, strict=False))
+
+
+def paint_exactly(screen: Screen[None]) -> None:
+    """Have a screen paint what changed on it, and no more. Call it before the screen is laid out."""
+    screen._compositor = ExactCompositor()
+
+
+def paint_now(screen: Screen[None], widget: Widget) -> None:
+    """Paint what changed of a widget before anything else is painted, unless the screen is to be laid out first."""
+    app = screen.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Textual leaves its app open
+    if not screen.is_current or app._batch_count or screen._layout_required or screen._repaint_required:
+        return
+    screen._compositor.update_widgets({widget})
+    app._display(screen, screen._compositor.render_update(screen_stack=app._background_screens))  # pyright: ignore[reportUnknownMemberType]

@@ -45,7 +45,7 @@ class Texts:
 class RowTable(Sequence[Row]):
     """The rows, in order; a row's place is its number.
 
-    Columns are read directly by `row_filter`, for 100,000 rows at once.
+    Columns are read directly by `filter`, for 100,000 rows at once.
     """
 
     def __init__(self) -> None:

@@ -7,17 +7,32 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from tui_host.capture.store.schema import SEQ_BITS
 
-SLICE = 1000
-"""Records deleted in one transaction: what is recorded meanwhile waits no longer than for these."""
-PAGES = 2000
-"""Pages given back to the system at once, for the same reason."""
+SLICE, SLICE_BYTES = 1000, 512 << 10
+"""Records, and bytes of them, deleted in one transaction: what is recorded meanwhile waits no longer than for these.
+
+On a full disk there must be room for what they become in the log.
+"""
+PAGES = 200
+"""Pages given back to the system at once, for the same reasons."""
+T = TypeVar("T")
 
 LOG_MILLISECONDS = 1000
 """How long other processes are waited for when the log is emptied: what is recorded meanwhile waits, too."""
+
+
+class Run(Protocol):
+    """Does something on the writer's connection, and waits for it."""
+
+    def __call__(self, work: Callable[[sqlite3.Connection], T], /) -> T:
+        """Do it."""
+        ...
+
 
 _OF_SESSION = (
     "DELETE FROM places WHERE session = ?",
@@ -40,6 +55,48 @@ _OF_CAPTURE = (
 def copies_of(database: Path) -> list[Path]:
     """The copies of older forms beside the database, each as it was before it was brought to the next form."""
     return list(database.parent.glob(f"{database.name}.form*"))
+
+
+def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
+    """Work for a job, as one transaction; where it fails, the job takes it back."""
+
+    def perform(connection: sqlite3.Connection) -> T:
+        connection.execute("BEGIN IMMEDIATE")
+        done = work(connection)
+        connection.execute("COMMIT")
+        return done
+
+    return perform
+
+
+def set_aside_beside(database: Path) -> list[Path]:
+    """Databases that were damaged and set aside; they are the person's to remove."""
+    return sorted(path for path in database.parent.glob(f"{database.name}.damaged-*") if not path.name.endswith("-wal"))
+
+
+def delete_all(run: Run, keys: Sequence[int]) -> None:
+    """Delete records in slices, between which the writer does what waits; of two that stand against each other the later is first.
+
+    Args:
+        run: Does something on the writer's connection, and waits for it.
+        keys: Of the records.
+    """
+    at = 0
+    while at < len(keys):
+        at += run(in_transaction(partial(_delete_some, keys=keys[at : at + SLICE])))
+
+
+def _delete_some(connection: sqlite3.Connection, keys: Sequence[int]) -> int:
+    """Delete the first of these records; how many."""
+    size = count = 0
+    for key in keys:
+        row: tuple[int] | None = connection.execute("SELECT length(data) FROM records WHERE key = ?", (key,)).fetchone()
+        delete_records(connection, (key,))
+        size += row[0] if row else 0
+        count += 1
+        if size >= SLICE_BYTES:
+            break
+    return count
 
 
 def delete_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
@@ -93,7 +150,7 @@ def empty_log(connection: sqlite3.Connection) -> bool:
     return not busy
 
 
-def give_back(run: Callable[[Callable[[sqlite3.Connection], bool]], bool]) -> bool:
+def give_back(run: Run) -> bool:
     """Give all free pages back, and empty the log: in pieces, between which the writer does what waits.
 
     Args:

@@ -2,76 +2,72 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
-from tui_host.capture.store.lock import Lock, remove_left_behind
-from tui_host.capture.store.schema import APPLICATION_ID, MIGRATIONS
+from tui_host.capture.store.form import (
+    BUSY_SECONDS,
+    ELSEWHERE,
+    Connect,
+    connect,
+    make_private,
+    migrate,
+    refuse_foreign,
+    refuse_older,
+    stamp,
+    version_of,
+)
+from tui_host.capture.store.lock import Lock, alone, remove_left_behind
+from tui_host.capture.store.room import Room
+from tui_host.capture.store.salvage import salvage
+from tui_host.capture.store.schema import MIGRATIONS
 from tui_host.capture.store.writer import is_damage
 from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
 
-BUSY_SECONDS = 5.0
-LOG_PAGES = 4000
-"""Pages of the write-ahead log (16 MB) after which they come into the file itself: each time the disk is waited for twice."""
 CHECKED_UP_TO = 4 << 20
 """Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
 
-_ELSEWHERE = "choose another place with --data-dir, or start with --no-record"
-
-
-Connect: TypeAlias = Callable[[Path], sqlite3.Connection]
-
-
-class OlderFormError(StoreError):
-    """It was opened to be read, but must be brought up to date before."""
-
-
-def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
-    """A connection in autocommit mode that waits for other processes and leaves no deleted text behind."""
-    connection = sqlite3.connect(
-        uri or path, uri=bool(uri), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    try:
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA foreign_keys = ON")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write; works in a folder that cannot be written, too (STO-02).
+    """A connection that cannot write; works in a folder that cannot be written (STO-02), and on a full disk.
 
     Raises:
         OlderFormError: It must be brought up to date before.
         StoreError: It cannot be read, or not by this version.
     """
     quoted = path.absolute().as_uri()
+    room = Room(path)
     try:
         try:
             return _checked_to_read(path, f"{quoted}?mode=ro")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            kind = error.sqlite_errorcode & 0xFF
+            if kind in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                return _checked_to_read(path, f"{quoted}?mode=ro&immutable=1")
+            if kind not in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL} or not room.give_up():
                 raise
-            return _checked_to_read(path, f"{quoted}?mode=ro&immutable=1")
+            connection = _checked_to_read(path, f"{quoted}?mode=ro")
+            room.hold()
+            return connection
     except sqlite3.Error as error:
-        remedy = "start tui-host, and it is set aside" if is_damage(error) else "look at its permissions"
+        remedy = (
+            "start tui-host: it is set aside, and what can be read carried over"
+            if is_damage(error)
+            else "look at its permissions"
+        )
+        if room.is_full():
+            remedy = "the disk is full: remove something from it"
         raise StoreError(f"the database cannot be read: {error}", str(path), remedy) from error
 
 
 def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
     connection = connect(path, uri=uri)
     try:
-        _refuse_foreign(path, connection, len(MIGRATIONS))
-        _refuse_older(path, connection)
+        refuse_foreign(path, connection, len(MIGRATIONS))
+        refuse_older(path, connection)
     except BaseException:
         connection.close()
         raise
@@ -79,9 +75,11 @@ def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
 
 
 def open_to_write(
-    path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+    path: Path, room: Room, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
 ) -> tuple[sqlite3.Connection, Lock]:
-    """The database, ready to be written, and this process's lock; a damaged one is moved aside and told in `notices`.
+    """The database, ready to be written, and this process's lock. A damaged one is set aside, what can be read of it carried over.
+
+    What a person should know is told in `notices`.
 
     Raises:
         StoreError: The folder or the file cannot be used.
@@ -89,20 +87,32 @@ def open_to_write(
     """
     try:
         _make_folder_private(path.parent, notices)
-        _make_private(path)
+        make_private(path)
         try:
-            connection = _open(path, connect, migrations, notices)
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
+            connection, lock = _ready(path, connect, migrations, notices)
+        except (OSError, sqlite3.Error):
+            if not room.give_up():
                 raise
-            aside = set_aside(path)
-            notices.append(f"the database was damaged: it was set aside as {aside.name}, and a new one begun")
-            _make_private(path)
-            connection = _open(path, connect, migrations, notices)
-        return connection, _lock(path, connection, notices)
+            connection, lock = _ready(path, connect, migrations, notices)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise StoreError(f"the database cannot be opened: {reason}", str(path), _ELSEWHERE) from error
+        if room.is_full():
+            reason = "the disk is full"
+        raise StoreError(f"the database cannot be opened: {reason}", str(path), ELSEWHERE) from error
+    room.hold()
+    return connection, lock
+
+
+def _ready(
+    path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]
+) -> tuple[sqlite3.Connection, Lock]:
+    """The database looked at and opened, and this process's lock: on a full disk even these need some room."""
+    if _is_damaged(path, migrations):
+        with alone(path):  # another process may have seen it at the same time
+            if _is_damaged(path, migrations):
+                notices.append(_begin_anew(path, migrations))
+    connection = _open(path, connect, migrations, notices)
+    return connection, _lock(path, connection, notices)
 
 
 def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Lock:
@@ -118,22 +128,35 @@ def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Loc
     return lock
 
 
+def doubt(path: Path) -> None:
+    """Have the database looked at before it is used again."""
+    doubted(path).touch(0o600)
+
+
 def doubted(path: Path) -> Path:
-    """The file whose presence says: look at the database before it is used again."""
+    """The file whose presence says so, whatever the database's size."""
     return path.with_name(path.name + ".check")
 
 
-def set_aside(path: Path) -> Path:
-    """Move the database and what belongs to it out of the way; nothing of it is deleted.
+def _set_aside(path: Path, fresh: Path) -> Path:
+    """Put another database in the place of one that is damaged; nothing in that one is deleted.
 
     Returns:
-        Where the database is now.
+        Where the damaged one is now.
     """
-    aside = path.with_name(f"{path.name}.damaged-{_stamp()}")
-    for ending in ("", "-wal", "-shm"):
-        old = path.with_name(path.name + ending)
-        if old.exists():
-            old.replace(aside.with_name(aside.name + ending))
+    aside = path.with_name(f"{path.name}.damaged-{stamp()}")
+    log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+    try:
+        aside.hardlink_to(path)  # so that there is one in its place at any moment
+    except OSError:  # no such links on this disk
+        path.replace(aside)
+    if log.exists():
+        if log.stat().st_size:
+            log.replace(aside.with_name(aside.name + "-wal"))
+        else:
+            log.unlink()
+    index.unlink(missing_ok=True)  # made anew by whoever reads the log
+    fresh.replace(path)
     doubted(path).unlink(missing_ok=True)
     return aside
 
@@ -143,37 +166,62 @@ def _make_folder_private(folder: Path, notices: list[str]) -> None:
     try:
         ensure_private_dir(folder)
     except SettingsError as error:
-        raise StoreError(error.what, error.where, _ELSEWHERE) from error
+        raise StoreError(error.what, error.where, ELSEWHERE) from error
     if was_open:
         notices.append(f"others could write in the data folder, {folder}: from now on only you can")
 
 
-def _make_private(path: Path) -> None:
+def _is_damaged(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
+    """Whether it cannot be used; what is newer or another program's is refused before that is asked.
+
+    Nothing may write in what is damaged: not even what stands in its log.
+    """
     try:
-        # made before SQLite does it, so that its two other files get the same mode (SEC-09)
-        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            path.chmod(0o600)
-    else:
-        os.fchmod(file, 0o600)
-        os.close(file)
+        connection = connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")
+        try:
+            refuse_foreign(path, connection, len(migrations))
+            return not _is_sound(path, connection)
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return True
+        raise
+
+
+def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
+    if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
+        return True
+    found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found == "ok":
+        doubted(path).unlink(missing_ok=True)
+    return found == "ok"
+
+
+def _begin_anew(path: Path, migrations: Sequence[Sequence[str]]) -> str:
+    """Set the damaged database aside, and put in its place a new one with what could be read; what a person is told."""
+    fresh = path.with_name(path.name + ".salvaged")
+    try:
+        carried = salvage(path, fresh, migrations)
+        if carried.is_nothing:  # also where it could not be made: a new one begins with nothing
+            fresh.unlink()
+            make_private(fresh)
+        aside = _set_aside(path, fresh)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried.words}"
 
 
 def _open(path: Path, connect: Connect, migrations: Sequence[Sequence[str]], notices: list[str]) -> sqlite3.Connection:
     connection = connect(path)
     try:
-        # what is damaged, newer or another program's is left as it is: nothing may write before these
-        _check(path, connection)
-        _refuse_foreign(path, connection, len(migrations))
         if version_of(connection) == 0:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only while there is no table can it be chosen
         mode = _write_ahead(connection)
         if mode != "wal":
             notices.append(f"the data folder allows no write-ahead log ({mode}): keeping is slower here")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
-        _migrate(path, connection, migrations)
+        migrate(path, connection, migrations)
     except BaseException:
         connection.close()
         raise
@@ -194,88 +242,3 @@ def _write_ahead(connection: sqlite3.Connection) -> str:
             time.sleep(0.01)
         else:
             return mode
-
-
-def _check(path: Path, connection: sqlite3.Connection) -> None:
-    if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
-        return
-    found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        damage = sqlite3.DatabaseError(found)
-        damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-        raise damage
-    doubted(path).unlink(missing_ok=True)
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    """The number of migrations that the file has seen."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
-
-
-def _migrate(path: Path, connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
-    version = version_of(connection)
-    if 0 < version < len(migrations):
-        _copy_aside(path, connection, version)
-    while version_of(connection) < len(migrations):
-        _migrate_once(connection, migrations)
-
-
-def _migrate_once(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
-    """One form on, in one transaction; a new file gets all at once, so that nobody sees it half made."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        version = version_of(connection)  # asked again: another process may have done it
-        goal = len(migrations) if version == 0 else version + 1
-        for statements in migrations[version:goal]:
-            for statement in statements:
-                connection.execute(statement)
-        if version < len(migrations):
-            connection.execute(f"PRAGMA user_version = {goal}")
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> None:
-    connection.execute("BEGIN")  # one look: another process may be making the tables just now
-    try:
-        version = version_of(connection)
-        application: int = connection.execute("PRAGMA application_id").fetchone()[0]
-        tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    finally:
-        connection.execute("ROLLBACK")
-    if not (version or application or tables):
-        return
-    if application != APPLICATION_ID:
-        raise StoreError("this is a database of another program", str(path), _ELSEWHERE)
-    if version > newest:  # told as wrong use, with 2: nothing is amiss with the file (STO-06)
-        raise SettingsError(
-            f"the database was written by a newer tui-host (form {version}, this one knows {newest})",
-            str(path),
-            "update tui-host, or choose another place with --data-dir",
-        )
-
-
-def _refuse_older(path: Path, connection: sqlite3.Connection) -> None:
-    if version_of(connection) < len(MIGRATIONS):
-        raise OlderFormError(
-            "the database has an older form", str(path), "start tui-host once, and it is brought up to date"
-        )
-
-
-def _copy_aside(path: Path, connection: sqlite3.Connection, version: int) -> None:
-    copy_path = path.with_name(f"{path.name}.form{version}-{_stamp()}")
-    _make_private(copy_path)
-    copy = connect(copy_path)
-    try:
-        connection.backup(copy)
-    finally:
-        copy.close()
-
-
-def _stamp() -> str:
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _TRIES = 10
@@ -70,6 +71,24 @@ def remove_left_behind(database: Path) -> None:
     for path in database.parent.glob(f"{database.name}.live-*"):
         if not _is_held(path):
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(database: Path) -> Generator[None]:
+    """While no other process is in here for the same database; waits until it is so.
+
+    Raises:
+        OSError: The folder allows no file.
+    """
+    path = database.with_name(database.name + ".alone")
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        with suppress(OSError):  # some network file systems have none: told when the process takes its own
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(file)
 
 
 def _lock_file(database: Path, token: str) -> Path:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tui_host.capture.store.deletion import SLICE, copies_of, delete_capture, delete_records, give_back
+from tui_host.capture.store.deletion import copies_of, delete_all, delete_capture, give_back, in_transaction
 from tui_host.capture.store.places import SQLValue
 from tui_host.capture.store.schema import SEQ_BITS
-from tui_host.capture.store.writer import in_transaction
 from tui_host.errors import StoreError, TuiHostError
 
 if TYPE_CHECKING:
@@ -90,6 +91,11 @@ def prune(store: Store, limits: Limits, *, dry: bool = False, stopped: Callable[
     Raises:
         StoreError: The database cannot be read or written.
     """
+    with nullcontext() if dry else store.making_room():
+        return _pruned(store, limits, dry, stopped)
+
+
+def _pruned(store: Store, limits: Limits, dry: bool, stopped: Callable[[], bool]) -> Pruned:  # noqa: FBT001 - as it came
     pruned = Pruned()
     before = size = used_bytes(store)
     for old in sorted(_candidates(store)):
@@ -106,7 +112,7 @@ def prune(store: Store, limits: Limits, *, dry: bool = False, stopped: Callable[
         pruned.gone.append(old)
     pruned.freed = max(before - size, 0)
     if pruned.gone and not dry:
-        pruned.is_whole = give_back(store.run)
+        pruned.is_whole = give_back(partial(store.run, makes_room=True))
     return pruned
 
 
@@ -139,11 +145,9 @@ def _remove(store: Store, old: Old) -> bool:
         case "copy":
             store.path.with_name(old.name).unlink(missing_ok=True)
         case "capture":
-            keys = [_number(row[0]) for row in store.read(_KEYS_OF_CAPTURE, *_span(old.key))]
-            for start in range(0, len(keys), SLICE):
-                part = keys[start : start + SLICE]
-                store.run(in_transaction(lambda connection, part=part: delete_records(connection, part)))
-            store.run(in_transaction(lambda connection: delete_capture(connection, old.key)))
+            run = partial(store.run, makes_room=True)
+            delete_all(run, [_number(row[0]) for row in store.read(_KEYS_OF_CAPTURE, *_span(old.key))])
+            run(in_transaction(lambda connection: delete_capture(connection, old.key)))
     return True
 
 

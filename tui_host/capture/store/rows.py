@@ -61,7 +61,6 @@ _STREAM_KINDS: frozenset[Kind] = frozenset(("chunk", "end", "error"))
 _VALUES_AT_ONCE = 994
 """SQLite's older limit is 999; few enough, too, that a statement is soon over."""
 _INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
-_NO_DRAFT = Draft(wire="host", kind="line", place=Place())
 _DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -93,33 +92,32 @@ class RecordTable:
         self._streamed.clear()
 
     def add(self, records: Sequence[Stamped]) -> None:
-        """Insert records."""
+        """Insert records of one capture."""
         plain = self._plain
-        before, capture = _NO_DRAFT, ""
+        at, exchange, connection, peer, wire = None, "", "", "", ""
         place = start = 0
         for record in records:
             draft = record.draft
-            is_beside = (  # mostly they have it from the same objects
-                draft.place is before.place
-                and draft.exchange is before.exchange
-                and draft.connection is before.connection
-                and draft.peer is before.peer
-                and draft.wire is before.wire
-                and record.capture is capture
-            )
-            if not is_beside:
+            if not (  # mostly they have it from the same objects
+                draft.place is at
+                and draft.exchange is exchange
+                and draft.connection is connection
+                and draft.peer is peer
+                and draft.wire is wire
+            ):
                 place, start = self.places.of(record)
-                before, capture = draft, record.capture
-            key, kind, data = start + record.seq, draft.kind, draft.data
+                at, exchange, connection = draft.place, draft.exchange, draft.connection
+                peer, wire = draft.peer, draft.wire
+            kind, data = draft.kind, draft.data
             is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
             if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
-                plain += (key, place, record.time_ns, record.mono_ns, kind, draft.direction, data)
+                plain += (start + record.seq, place, record.time_ns, record.mono_ns, kind, draft.direction, data)
                 if len(plain) >= _VALUES_AT_ONCE:
                     self._insert_plain()
             else:
                 self._insert_plain()
-                self._insert_whole(record, key, place)
-            if draft.wire == "llm" and kind in _STREAM_KINDS:
+                self._insert_whole(record, start + record.seq, place)
+            if wire == "llm" and kind in _STREAM_KINDS:
                 self._streamed_on(place, draft)
         self._insert_plain()
 

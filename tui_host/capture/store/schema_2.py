@@ -1,5 +1,12 @@
 """The second form of the database: each thing has its table, and a record refers to its place instead of repeating it.
 
+- `captures`, `connections`, `sessions`, `turns`, `messages`: as the words say; `items` are what a chat shows.
+- `places`: where records belong (capture, wire, peer, session, turn, step, call, connection, exchange), each once.
+- `exchanges`: a view of places, one row for each HTTP request with its response, at the place of its first record. All that is
+  to be told of one stands in its records, so a table would tell it twice.
+- `records`: each thing captured, at its place; its data may be packed (`bodies`), and an answer is one row (`runs`).
+- `decisions`, `links`: what such a record's data says, once more, to be found by call; they go with it.
+
 Published: never changed.
 """
 
@@ -91,8 +98,8 @@ _PLACES = (
     """,
     """
     CREATE VIEW exchanges AS
-    SELECT capture, exchange AS id, wire, peer, connection, session, turn, step, key AS place
-    FROM places WHERE exchange IS NOT NULL
+    SELECT capture, exchange AS id, wire, peer, connection, session, turn, step, min(key) AS place
+    FROM places WHERE exchange IS NOT NULL GROUP BY capture, exchange
     """,
     """
     INSERT INTO connections (capture, id, peer)
@@ -152,6 +159,27 @@ _RECORDS = (
 
 _SAID = "json(CASE WHEN json_valid(CAST(data AS TEXT)) THEN CAST(data AS TEXT) ELSE '{}' END)"
 
+DECISIONS_OF_RECORDS = f"""
+    INSERT INTO decisions
+    SELECT record, session, turn, call, json_extract(said, '$.server'), json_extract(said, '$.tool'),
+        json_extract(said, '$.decision'), json_extract(said, '$.by')
+    FROM (
+        SELECT records.key AS record, session, turn, call, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'decision'
+    )
+    """  # noqa: S608 - constants alone
+"""What the table tells, out of the records that say it."""
+LINKS_OF_RECORDS = f"""
+    INSERT INTO links
+    SELECT record, session, json_extract(said, '$.call'), json_extract(said, '$.relation'),
+        json_extract(said, '$.span.exchange'), json_extract(said, '$.known')
+    FROM (
+        SELECT records.key AS record, session, {_SAID} AS said
+        FROM records JOIN places ON places.key = place WHERE kind = 'link'
+    )
+    """  # noqa: S608 - constants alone
+"""The same of links."""
+
 _CHAINS = (
     """
     CREATE TABLE decisions (      -- what a decision's record says, to be found by
@@ -175,24 +203,8 @@ _CHAINS = (
         known TEXT                -- id, value, time
     )
     """,
-    f"""
-    INSERT INTO decisions
-    SELECT record, session, turn, call, json_extract(said, '$.server'), json_extract(said, '$.tool'),
-        json_extract(said, '$.decision'), json_extract(said, '$.by')
-    FROM (
-        SELECT records.key AS record, session, turn, call, {_SAID} AS said
-        FROM records JOIN places ON places.key = place WHERE kind = 'decision'
-    )
-    """,  # noqa: S608 - constants alone
-    f"""
-    INSERT INTO links
-    SELECT record, session, json_extract(said, '$.call'), json_extract(said, '$.relation'),
-        json_extract(said, '$.span.exchange'), json_extract(said, '$.known')
-    FROM (
-        SELECT records.key AS record, session, {_SAID} AS said
-        FROM records JOIN places ON places.key = place WHERE kind = 'link'
-    )
-    """,  # noqa: S608 - constants alone
+    DECISIONS_OF_RECORDS,
+    LINKS_OF_RECORDS,
     "CREATE INDEX decisions_by_call ON decisions (session, call)",
     "CREATE INDEX links_by_call ON links (session, call)",
 )

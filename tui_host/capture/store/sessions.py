@@ -8,23 +8,26 @@ from __future__ import annotations
 import difflib
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.deletion import (
-    SLICE,
     copies_of,
+    delete_all,
     delete_empty_captures,
     delete_records,
     delete_session,
     give_back,
+    in_transaction,
 )
 from tui_host.capture.store.places import SQLValue, storable
 from tui_host.capture.store.selection import doomed_keys
-from tui_host.capture.store.writer import Write, in_transaction
+from tui_host.capture.store.writer import Write
 from tui_host.errors import TuiHostError
 
 T = TypeVar("T")
@@ -129,8 +132,12 @@ class Database(Protocol):
         """Hand something to the writer; never blocks."""
         ...
 
-    def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def run(self, work: Callable[[sqlite3.Connection], T], *, makes_room: bool = False) -> T:
         """Do something on the writer's connection, after all that was put before, and wait for it."""
+        ...
+
+    def making_room(self) -> AbstractContextManager[None]:
+        """While something is deleted."""
         ...
 
     def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
@@ -265,7 +272,7 @@ class Sessions:
                 connection.execute(_OWN, (self._store.owner, session))
             return is_free
 
-        return self._store.run(in_transaction(take))
+        return self._store.run(in_transaction(take), makes_room=True)  # a full disk keeps nobody from what is kept
 
     def release(self, session: str) -> None:
         """Let others write it."""
@@ -281,10 +288,11 @@ class Sessions:
         Raises:
             TuiHostError: A running process writes it, or the database cannot be written.
         """
-        self.remove(session)
-        for copy in copies_of(self._store.path):  # they hold it too
-            copy.unlink(missing_ok=True)
-        return give_back(self._store.run)
+        with self._store.making_room():
+            self.remove(session)
+            for copy in copies_of(self._store.path):  # they hold it too
+                copy.unlink(missing_ok=True)
+            return give_back(partial(self._store.run, makes_room=True))
 
     def remove(self, session: str) -> None:
         """Remove its rows; what they stood on may still hold it until pages are given back. Recording hardly waits meanwhile.
@@ -295,17 +303,15 @@ class Sessions:
         if not self.claim(session):
             raise TuiHostError("another process writes this session", session, "end it first")
         is_live = self._store.is_live
-        keys = self._store.run(lambda connection: doomed_keys(connection, session, is_live))
-        for start in range(0, len(keys), SLICE):
-            part = keys[start : start + SLICE]
-            self._store.run(in_transaction(lambda connection, part=part: delete_records(connection, part)))
+        run = partial(self._store.run, makes_room=True)
+        delete_all(run, run(lambda connection: doomed_keys(connection, session, is_live)))
 
         def remove(connection: sqlite3.Connection) -> None:
             delete_records(connection, doomed_keys(connection, session, is_live))  # those that came meanwhile
             delete_session(connection, session)
             delete_empty_captures(connection, is_live)
 
-        self._store.run(in_transaction(remove))
+        run(in_transaction(remove))
 
     def _info(self, row: Sequence[SQLValue]) -> SessionInfo:
         source = _text(row[5])

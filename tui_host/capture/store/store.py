@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
@@ -17,15 +17,17 @@ from tui_host.capture.chain import Chain, fold_chain
 from tui_host.capture.record import Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.bodies import Bodies
-from tui_host.capture.store.file import Connect, connect, connect_to_read, doubted, open_to_write
+from tui_host.capture.store.file import connect_to_read, doubt, open_to_write
+from tui_host.capture.store.form import Connect, connect, despite_damage
 from tui_host.capture.store.lock import Lock, is_live
 from tui_host.capture.store.places import SQLValue, begin_capture
+from tui_host.capture.store.room import Room
 from tui_host.capture.store.rows import SELECT, Keyed, StoredRow, from_row, in_order, record_key
 from tui_host.capture.store.runs import SPAN
 from tui_host.capture.store.schema import MIGRATIONS, SEQ_BITS
 from tui_host.capture.store.selection import chain_keys, keys_at, select_session
 from tui_host.capture.store.sessions import SessionInfo, Sessions
-from tui_host.capture.store.writer import Slot, Write, Writer, is_damage
+from tui_host.capture.store.writer import Source, Write, Writer, is_damage
 from tui_host.errors import StoreError
 
 CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
@@ -76,18 +78,29 @@ class Store:
         retry_seconds: float = 5.0,
         migrations: Sequence[Sequence[str]] = MIGRATIONS,
         connect: Connect = connect,
+        notices: list[str] | None = None,
     ) -> Store:
         """Open the database, or make it, readable by its owner alone. Blocks.
 
-        A damaged one is moved aside, and that is told in `notices`.
+        A damaged one is set aside, with what can be read of it carried over, and that is told in `notices`.
+
+        Args:
+            path: Its file.
+            retry_seconds: How long what cannot be written waits until it is tried again.
+            migrations: The forms that are known.
+            connect: Makes a connection that writes.
+            notices: Where a person is told something, now and as long as it is open; None for a list of its own.
 
         Raises:
             StoreError: It cannot be used here; says what to do.
             SettingsError: A newer version of the program has written it; it is left as it is.
         """
-        notices: list[str] = []
-        connection, lock = open_to_write(path, connect, migrations, notices)
-        writer = Writer(connection, lock.token, notices.append, retry_seconds=retry_seconds)
+        notices = [] if notices is None else notices
+        room = Room(path)
+        connection, lock = open_to_write(path, room, connect, migrations, notices)
+        writer = Writer(
+            connection, lock.token, room, notices.append, doubt=lambda: doubt(path), retry_seconds=retry_seconds
+        )
         return cls(path, writer, lock, notices)
 
     @classmethod
@@ -129,19 +142,35 @@ class Store:
 
     # Writing.
 
-    def put(self, item: Slot | Write) -> bool:
-        """Hand something to the writer; never blocks. False if there is none any more."""
+    def put(self, item: Source | Write) -> bool:
+        """Hand something to the writer, or say that there are records to take; never blocks. False if there is none any more."""
         return self._writer is not None and self._writer.put(item)
 
-    def run(self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0) -> T:
+    def hurry(self) -> None:
+        """Say that so many records are there that no more are to be waited for."""
+        if self._writer is not None:
+            self._writer.hurry()
+
+    def run(
+        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
+    ) -> T:
         """Do something on the writer's connection, after all that was put before, and wait for it.
+
+        Args:
+            work: What to do, outside any transaction.
+            timeout: Seconds; None waits for ever.
+            makes_room: It is done also while nothing that was put before can be written.
 
         Raises:
             StoreError: It could not be written, or not in time.
         """
         if self._writer is None:
             raise StoreError(self.fault, str(self.path))
-        return self._writer.run(work, timeout)
+        return self._writer.run(work, timeout, makes_room=makes_room)
+
+    def making_room(self) -> AbstractContextManager[None]:
+        """While something is deleted: what is held back for it on the disk is given up."""
+        return Room(self.path).given_up()
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
         """Say that this process begins a capture."""
@@ -161,7 +190,7 @@ class Store:
             StoreError: The file cannot be read.
         """
         with self._reader() as reader:
-            return reader.execute(sql, values).fetchall()
+            return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
 
     def records(
         self,
@@ -226,7 +255,7 @@ class Store:
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """A session's records in the order of its export; True with those that are its connections' preamble.
 
-        What belongs to it is said in `store_selection`.
+        What belongs to it is said in `selection`.
 
         Raises:
             StoreError: The file cannot be read.
@@ -269,10 +298,11 @@ class Store:
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
-                rows: list[StoredRow] = reader.execute(sql, values).fetchall()
+                rows: list[StoredRow] = despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
                 return [from_row(row, reader, bodies) for row in rows]
             finally:
-                reader.execute("ROLLBACK")
+                if reader.in_transaction:  # some errors have ended it
+                    reader.execute("ROLLBACK")
 
     @contextmanager
     def _reader(self) -> Generator[sqlite3.Connection]:
@@ -288,7 +318,7 @@ class Store:
             yield reader
         except sqlite3.Error as error:
             if is_damage(error):
-                doubted(self.path).touch(0o600)
+                doubt(self.path)
             raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
         finally:
             with self._lock:

@@ -13,25 +13,37 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.deletion import give_pages_back
+from tui_host.capture.store.room import SHORT_LOG_PAGES, Room
 from tui_host.capture.store.rows import RecordTable, Row
 from tui_host.errors import StoreError
 
 BATCH = 1024
+TICK = 0.02
+"""Seconds in which what comes is committed together: less than a screen's, and the callers' thread is not disturbed for each record."""
+LOOK_AFTER = 1 << 20
+"""Bytes of records after which the room on the disk is looked at again."""
 AT_ONCE = 4 << 20
 """Bytes in which secrets are looked for at once, at most: they are copied for it."""
 RESTARTS = 1
 T = TypeVar("T")
 
 
-class Owner(Protocol):
-    """Who is told what became of its records; called in the writer's thread."""
+class Source(Protocol):
+    """Where records come from; called in the writer's thread.
+
+    It announces itself with the first record that is new, and again with the first after they were taken: so a record costs its
+    caller no more than a place in a list.
+    """
+
+    def take(self) -> list[Slot]:
+        """What is new since, in order."""
+        ...
 
     def settled(self, seq: int, fault: str) -> None:
         """Records up to this number are kept, or wait in memory for the reason given."""
@@ -47,12 +59,12 @@ class Slot:
 
     Attributes:
         draft: As it is now; nobody may look at it before `finish`.
-        owner: Who is told what became of it.
+        source: Where it comes from; is told what became of it.
         size: Bytes that it took in memory when it was made.
         redactor: What takes the secrets out; None once they are.
     """
 
-    __slots__ = ("capture", "draft", "mono_ns", "owner", "redactor", "seq", "size", "time_ns")
+    __slots__ = ("capture", "draft", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
 
     def __init__(  # noqa: PLR0913, PLR0917 - made for each record: a value to hold some of these would cost as much again
         self,
@@ -61,7 +73,7 @@ class Slot:
         time_ns: int,
         mono_ns: int,
         draft: Draft,
-        owner: Owner,
+        source: Source,
         redactor: Redactor | None = None,
         size: int = 0,
     ) -> None:
@@ -70,7 +82,7 @@ class Slot:
         self.time_ns = time_ns
         self.mono_ns = mono_ns
         self.draft = draft
-        self.owner = owner
+        self.source = source
         self.size = size
         self.redactor = redactor
 
@@ -86,10 +98,15 @@ class Slot:
             self.redactor = None
 
 
-def finish_all(slots: Sequence[Slot]) -> None:
-    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none."""
+def finish_all(slots: Sequence[Slot]) -> int:
+    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none.
+
+    Returns:
+        Bytes that they take in memory.
+    """
     clean: set[Redactor | None] = set()
-    if sum([slot.size for slot in slots]) <= AT_ONCE:
+    size = sum([slot.size for slot in slots])
+    if size <= AT_ONCE:
         redactors = {slot.redactor for slot in slots}
         bytes_of_all = b"\0".join([slot.draft.data for slot in slots])
         clean = {each for each in redactors if each is None or not each.may_be_in(bytes_of_all)}
@@ -99,6 +116,7 @@ def finish_all(slots: Sequence[Slot]) -> None:
             slot.redactor = None
         else:
             slot.finish()
+    return size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +129,13 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work on the writer's connection that somebody waits for; runs after all that was put before it."""
+    """Work on the writer's connection that somebody waits for; runs after all that was put before it.
+
+    Where that cannot be written, work that makes room runs all the same.
+    """
 
     work: Callable[[sqlite3.Connection], None]
+    makes_room: bool = False
     future: Future[None] = field(default_factory=Future[None])
 
     def perform(self, connection: sqlite3.Connection) -> None:
@@ -128,20 +150,9 @@ class Job:
             self.future.set_result(None)
 
 
-def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
-    """Work for a job, as one transaction; where it fails, the job takes it back."""
-
-    def perform(connection: sqlite3.Connection) -> T:
-        connection.execute("BEGIN IMMEDIATE")
-        done = work(connection)
-        connection.execute("COMMIT")
-        return done
-
-    return perform
-
-
-Statement: TypeAlias = "Slot | Write"
-Item: TypeAlias = "Slot | Write | Job | None"
+Statement: TypeAlias = "list[Slot] | Write"
+"""Some records of one source, or one statement."""
+Item: TypeAlias = "Source | Write | Job | None"
 
 
 class Writer:
@@ -150,7 +161,9 @@ class Writer:
     Args:
         connection: In autocommit mode and usable from any thread; the writer owns it.
         owner: The lock that this process holds.
+        room: What is known of the disk.
         told: Where it says what a person should know.
+        doubt: Called where the file is found to be damaged.
         retry_seconds: How long it waits before it tries again.
     """
 
@@ -158,25 +171,32 @@ class Writer:
         self,
         connection: sqlite3.Connection,
         owner: str,
+        room: Room,
         told: Callable[[str], None],
         *,
+        doubt: Callable[[], None],
         retry_seconds: float,
     ) -> None:
         self.fault = ""
+        self._room = room
+        self._log_pages = 0
+        self._unlooked = 0
+        self._doubt = doubt
         self._connection = connection
         self._records = RecordTable(connection, owner)
         self._told = told
         self._retry_seconds = retry_seconds
         self._retry_at = 0.0
         self._queue: SimpleQueue[Item] = SimpleQueue()
-        self._pending: deque[Slot | Write | Job] = deque()
+        self._hurry = threading.Event()
+        self._pending: deque[Statement | Job] = deque()
         self._stopping = False
         self._ended = False
         self._thread = threading.Thread(target=self._supervise, name="store", daemon=True)
         self._thread.start()
 
-    def put(self, item: Slot | Write) -> bool:
-        """Hand something over; never blocks.
+    def put(self, item: Source | Write) -> bool:
+        """Hand something over, or say that there are new records to be taken; never blocks.
 
         Returns:
             Whether it will be written; False once the writer has ended.
@@ -184,15 +204,22 @@ class Writer:
         self._queue.put(item)
         return not self._ended
 
-    def run(self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None) -> T:
+    def hurry(self) -> None:
+        """Say that so much is there, or somebody waits, that no more is to be waited for."""
+        self._hurry.set()
+
+    def run(
+        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None, *, makes_room: bool = False
+    ) -> T:
         """Do something on the writer's connection after all that was put before, and wait for it.
 
         Raises:
             StoreError: What was put before could not be written, or the time is over.
         """
         results: list[T] = []
-        job = Job(lambda connection: results.append(work(connection)))
+        job = Job(lambda connection: results.append(work(connection)), makes_room)
         self._queue.put(job)
+        self._hurry.set()
         if self._ended:
             raise StoreError(self.fault)
         try:
@@ -200,7 +227,9 @@ class Writer:
         except TimeoutError as error:
             raise StoreError("the database did not answer in time", "", "try again") from error
         except sqlite3.Error as error:
-            raise StoreError(f"the database cannot be written: {error}") from error
+            if is_damage(error):
+                self._doubt()
+            raise StoreError(_reason(error)) from error
         return results[0]
 
     def close(self, timeout: float) -> bool:
@@ -210,6 +239,7 @@ class Writer:
             Whether everything was written.
         """
         self._queue.put(None)
+        self._hurry.set()
         self._thread.join(timeout)
         if self._thread.is_alive():
             return False
@@ -230,49 +260,60 @@ class Writer:
                 break
         self._ended = True  # what is put after this is told so at once; what came before, now
         while not self._queue.empty():
-            item = self._queue.get()
-            if item is not None:
-                self._pending.append(item)
+            self._admit(self._queue.get())
         self._give_up_jobs()
-        self._tell_owners(self._statements(), self.fault)
+        self._tell_sources(self._statements(), self.fault)
 
     def _loop(self) -> None:
         while not (self._stopping and self._queue.empty()):
             new, is_urgent = self._take()
             if self.fault and not is_urgent and time.monotonic() < self._retry_at:
-                self._tell_owners(new, self.fault)
+                self._tell_sources(new, self.fault)
             else:
                 self._work()
 
     def _take(self) -> tuple[list[Statement], bool]:
-        """What is new, at least one thing or none for some seconds; and whether somebody waits for it."""
+        """What came within a tick from the first, or none for some seconds; and whether somebody waits for it."""
         timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
         new: list[Statement] = []
         is_urgent = False
         try:
             item = self._queue.get(timeout=timeout)
+            if item is not None and not isinstance(item, Job):
+                self._hurry.wait(TICK)
+            self._hurry.clear()
             while True:
-                if isinstance(item, (Slot, Write)):
-                    new.append(item)
-                    self._pending.append(item)
-                    if len(new) >= BATCH:
-                        break
-                elif item is None:
-                    self._stopping = is_urgent = True
-                else:
-                    self._pending.append(item)
-                    is_urgent = True
+                new += self._admit(item)
+                is_urgent = is_urgent or item is None or isinstance(item, Job)
+                if len(new) >= BATCH:
+                    self._hurry.set()  # somebody may wait for what is left
+                    break
                 item = self._queue.get_nowait()
         except Empty:
-            pass
+            pass  # that was all
         return new, is_urgent
+
+    def _admit(self, item: Item) -> Sequence[Statement]:
+        """What somebody put, in the order in which it is to be done; gives what of it is to be written."""
+        new: list[Statement] = []
+        if item is None:
+            self._stopping = True
+        elif isinstance(item, Job):
+            self._pending.append(item)
+        elif isinstance(item, Write):
+            new.append(item)
+        else:
+            slots = item.take()
+            new += [slots[start : start + BATCH] for start in range(0, len(slots), BATCH)]
+        self._pending += new
+        return new
 
     def _work(self) -> None:
         while self._pending:
             first = self._pending[0]
             if isinstance(first, Job):
                 self._pending.popleft()
-                first.perform(self._connection)
+                self._perform(first)
                 continue
             batch = self._statements(BATCH)
             try:
@@ -287,29 +328,45 @@ class Writer:
             else:
                 self._done(batch)
 
+    def _perform(self, job: Job) -> None:
+        if job.makes_room:  # the log is emptied often meanwhile: what stands in it takes room twice
+            self._set_log_pages(SHORT_LOG_PAGES)
+            self._unlooked = LOOK_AFTER
+        job.perform(self._connection)
+
+    def _look_at_room(self, size: int) -> None:
+        """Keep the log short while there is little room on the disk."""
+        self._unlooked -= size
+        if self._unlooked < 0:
+            self._unlooked = LOOK_AFTER
+            self._set_log_pages(self._room.log_pages())
+
+    def _set_log_pages(self, pages: int) -> None:
+        if pages != self._log_pages:
+            self._log_pages = pages
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {pages}").fetchall()
+
     def _statements(self, limit: int | None = None) -> list[Statement]:
-        """What stands before the next job."""
+        """What stands before the next job; where there is a limit, no more once it is so many records and statements."""
         found: list[Statement] = []
-        for item in islice(self._pending, limit):
-            if isinstance(item, Job):
+        count = 0
+        for item in self._pending:
+            if isinstance(item, Job) or (limit is not None and count >= limit):
                 break
             found.append(item)
+            count += len(item) if isinstance(item, list) else 1
         return found
 
     def _commit(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
-        finish_all([item for item in batch if isinstance(item, Slot)])
+        self._look_at_room(sum([finish_all(item) for item in batch if isinstance(item, list)]))
         connection.execute("BEGIN IMMEDIATE")
         try:
-            slots: list[Slot] = []
             for item in batch:
-                if isinstance(item, Slot):
-                    slots.append(item)
+                if isinstance(item, list):
+                    self._records.add(item)
                 else:
-                    self._records.add(slots)
-                    slots.clear()
                     connection.execute(item.sql, item.row)
-            self._records.add(slots)
             connection.execute("COMMIT")
         except BaseException:
             self._records.forget()
@@ -319,7 +376,12 @@ class Writer:
 
     def _commit_each(self, batch: Sequence[Statement]) -> None:
         """One by one, to find what can never be written and go on without it."""
+        single: list[Statement] = []
         for item in batch:
+            self._pending.popleft()
+            single += [[slot] for slot in item] if isinstance(item, list) else [item]
+        self._pending.extendleft(reversed(single))
+        for item in single:
             try:
                 self._commit((item,))
             except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
@@ -331,36 +393,39 @@ class Writer:
 
     def _refuse(self, item: Statement, error: Exception) -> None:
         reason = f"something could not be kept: {error}"
-        if isinstance(item, Slot):
-            item.owner.refused()
+        if isinstance(item, list):
+            item[0].source.refused()
         self._told(reason)
 
     def _done(self, batch: Sequence[Statement]) -> None:
-        if len(batch) == len(self._pending):
-            self._pending.clear()
-        else:
-            for _ in batch:
-                self._pending.popleft()
+        for _ in batch:
+            self._pending.popleft()
         self.fault = ""
-        self._tell_owners(batch, "")
+        self._tell_sources(batch, "")
 
     def _fail(self, error: sqlite3.Error) -> None:
+        if is_damage(error):
+            self._doubt()
         self.fault = _reason(error)
         self._retry_at = time.monotonic() + self._retry_seconds
         self._give_up_jobs()
-        self._tell_owners(self._statements(), self.fault)
+        self._tell_sources(self._statements(), self.fault)
 
     def _give_up_jobs(self) -> None:
         waiting = [item for item in self._pending if isinstance(item, Job)]
         self._pending = deque(item for item in self._pending if not isinstance(item, Job))
         for job in waiting:
-            job.future.set_exception(StoreError(self.fault))
+            if job.makes_room and not self._ended:
+                self._perform(job)
+                self._retry_at = 0.0
+            else:
+                job.future.set_exception(StoreError(self.fault))
 
     @staticmethod
-    def _tell_owners(batch: Sequence[Statement], fault: str) -> None:
-        newest = {item.owner: item.seq for item in batch if isinstance(item, Slot)}
-        for owner, seq in newest.items():
-            owner.settled(seq, fault)
+    def _tell_sources(batch: Sequence[Statement], fault: str) -> None:
+        newest = {item[-1].source: item[-1].seq for item in batch if isinstance(item, list)}
+        for source, seq in newest.items():
+            source.settled(seq, fault)
 
 
 def _is_storage(error: sqlite3.Error) -> bool:

@@ -14,7 +14,7 @@ def compress(data: bytes, prefix: bytes = b"") -> bytes:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
-        from backports import zstd
+        import backports.zstd as zstd  # noqa: PLR0402 - by its whole name: the package around it may be untyped
 
     parameter = zstd.CompressionParameter
     window_log = max(10, (len(prefix) + len(data)).bit_length())  # so that the whole prefix stays in sight
@@ -36,7 +36,7 @@ def decompress(frame: bytes, prefix: bytes = b"") -> bytes:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
-        from backports import zstd
+        import backports.zstd as zstd  # noqa: PLR0402 - by its whole name: the package around it may be untyped
 
     before = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
     try:

@@ -113,7 +113,10 @@ class _Link:
 
     async def linger(self) -> None:
         """Ends our side and drops what still comes: closing on unread bytes would take the response back."""
-        with anyio.move_on_after(_LINGER_SECONDS), contextlib.suppress(anyio.BrokenResourceError):
+        with (
+            anyio.move_on_after(_LINGER_SECONDS),
+            contextlib.suppress(anyio.BrokenResourceError),
+        ):  # the client has gone
             await self.stream.send_eof()
             while True:
                 await self.receive_bytes()
@@ -178,7 +181,9 @@ async def serve_connection(
                 link.machine.start_next_cycle()
         except h11.RemoteProtocolError as error:
             unread = Request(method="", path="", headers={}, body=b"")
-            with contextlib.suppress(ConnectionEnded, h11.LocalProtocolError):
+            with contextlib.suppress(
+                ConnectionEnded, h11.LocalProtocolError
+            ):  # the client, whose fault it is, has gone
                 await refuse(Exchange(unread, link), error.error_status_hint, str(error))
                 await link.linger()
         except ConnectionEnded:

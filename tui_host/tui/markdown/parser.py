@@ -65,10 +65,7 @@ def _math(state: StateInline, silent: bool) -> bool:
 
 
 def load() -> None:
-    """Import the parser and the usual lexers. Takes some tenths of a second: call it in a thread."""
-    from tui_host.tui.markdown.fences import warm
-
-    warm()
+    """Import the parser. Call it in a thread."""
     _blocks_alone().parse("a")
     _whole().parse("# a\n\n*b* `c`\n")
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Container, Horizontal
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TextArea
 from typing_extensions import override
@@ -20,27 +18,23 @@ from tui_host.tui.keys import ACTIONS
 from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.masks import mask_of
 from tui_host.tui.offers import offers
+from tui_host.tui.screens.asking import AskingScreen
 from tui_host.tui.widgets import status
+from tui_host.tui.widgets.covered import Covered, CoveredContainer, CoveredVertical
 from tui_host.tui.widgets.first import FirstChat, FirstInspector
 from tui_host.tui.widgets.prompt.field import Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.source import SessionSource
-    from tui_host.tui.widgets.approval.panel import Approval
     from tui_host.tui.widgets.inspector.pane import Inspector
     from tui_host.tui.widgets.transcript.view import Transcript
 
-Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
-NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
-NARROW = 100
-"""Columns below which chat and inspector take turns."""
 AS_TEXT = "A space before the / sends it as text."
 LOOK_ON_SECONDS = 1.0
 """How long each look is a whole one after something was done by hand: lists glide, pages are made."""
@@ -50,7 +44,7 @@ DRAFT_SECONDS = 1.0
 """How often at most the draft is put on the disk while it is written."""
 
 
-class MainScreen(Screen[None]):
+class MainScreen(Covered, AskingScreen):
     """Chat and inspector of one session.
 
     Its first frame is light. What takes longer to import is put in by `complete`; until then look-alikes stand there, and the
@@ -95,7 +89,13 @@ class MainScreen(Screen[None]):
             self.name = name
 
     def __init__(self, host: Host, begin: Callable[[], Session], glyphs: Glyphs) -> None:
-        super().__init__()
+        prompt = Prompt(
+            commands=[(action.name, action.help) for action in ACTIONS],
+            may_send=lambda: not self._session.busy,
+            glyphs=glyphs,
+            id="prompt",
+        )
+        super().__init__(lambda: self._session, prompt, mask_of(host, glyphs), glyphs)
         self._host = host
         self._begin = begin
         self._shown: Session | None = None
@@ -103,15 +103,8 @@ class MainScreen(Screen[None]):
         self._inspector: Inspector | None = None
         self._held_arrangements = 0
         self._has_first = True
-        self._glyphs = glyphs
-        self._mask = mask_of(host, glyphs)
         self._offers = offers(host.settings)
-        self._wanted: Arrangement = "both"
-        self._side: Arrangement = "chat"  # which one of the two where there is room for one
-        self._is_narrow = False
         self._source: SessionSource | None = None
-        self._approval: Approval | None = None
-        self._asked: list[Question] = []
         self._draft_is_new = False
         self._draft_kept_at = 0.0
         self._seen: tuple[object, ...] = ()
@@ -119,18 +112,12 @@ class MainScreen(Screen[None]):
         self._is_settled = False
         self._look_on_until = 0.0
         self._header, self._waiting, self._keys = (status.Line(id=name) for name in ("header", "waiting", "keys"))
-        self._prompt = Prompt(
-            commands=[(action.name, action.help) for action in ACTIONS],
-            may_send=lambda: not self._session.busy,
-            glyphs=glyphs,
-            id="prompt",
-        )
 
     @override
     def compose(self) -> ComposeResult:
         yield self._header
         with Horizontal(id="body"):
-            with Container(id="chat"), Vertical(id="talk"):
+            with CoveredContainer(id="chat"), CoveredVertical(id="talk"):
                 yield Container(FirstChat(self._offers), id="paper")
                 yield self._waiting
                 yield self._prompt
@@ -202,14 +189,14 @@ class MainScreen(Screen[None]):
         self.keep_draft()
         self._shown = session
         self._source = None
-        self._put_away()
+        self.put_away()
         self._prompt.put(session.draft)
         self._draft_is_new = False
         self._prompt.remember(*session.conversation.said(RECALLED))
         if self._transcript is not None:
             self._transcript.show(session.conversation)
         self.look()
-        if self._approval is None and self._shows_chat:
+        if self._approval is None and self.shows_chat:
             self._prompt.focus()
 
     def look(self) -> None:
@@ -228,8 +215,8 @@ class MainScreen(Screen[None]):
         inspector.sync()
         transcript.sync()
         self._prompt.quick = transcript.quick
-        self._look_at_questions()
-        self._keep_the_end_in_view(transcript)
+        self.look_at_questions()
+        self.keep_the_end_in_view(transcript)
         if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:
             self.keep_draft()
         self._look_at_lines()
@@ -267,7 +254,7 @@ class MainScreen(Screen[None]):
     def _look_at_lines(self) -> None:
         width = max(self.size.width - 2, 1)
         waits = 0 if self._shown is None else len(self._shown.open_questions())
-        alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not self._shows_chat else ""
+        alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not self.shows_chat else ""
         told = (*status.told_in_header(self._host, self._shown), width, alert)
         if told != self._in_header:
             self._in_header = told
@@ -329,81 +316,9 @@ class MainScreen(Screen[None]):
         self.keep_draft()
         return True
 
-    # The approval.
-
-    @property
-    def approval(self) -> Approval | None:
-        """The approval, None while nothing is asked."""
-        return self._approval
-
-    @property
-    def _shows_chat(self) -> bool:
-        return self.arrangement != "inspector"
-
-    def _look_at_questions(self) -> None:
-        if not self._session.open_questions():
-            self._put_away()
-        elif self._approval is None:
-            self._ask()
-        elif self._session.questions != self._asked:
-            self._asked = list(self._session.questions)
-            self._approval.take(self._asked)
-
-    def _keep_the_end_in_view(self, transcript: Transcript) -> None:
-        """The approval covers what it is about, unless the chat ends above it; three lines of the chat stay if they can."""
-        room = self.query_one("#talk").size.height
-        below = self._prompt.outer_size.height + 1
-        covered = 0 if self._approval is None else self._approval.outer_size.height - below
-        margin = max(0, min(covered, room - below - 3))
-        if transcript.styles.margin.bottom != margin:
-            transcript.styles.margin = (0, 0, margin, 0)
-
-    def _ask(self) -> None:
-        from tui_host.tui.widgets.approval.panel import Approval
-
-        self._asked = list(self._session.questions)
-        self._approval = Approval(self._asked, on_grant=self._granted, mask=self._mask, glyphs=self._glyphs)
-        if self._shows_chat:
-            self.set_focus(None)  # what is disabled hands its focus to the next one: that would be a detail
-        self.query_one("#talk").disabled = True
-        self.query_one("#chat").mount(self._approval)
-
-    def _put_away(self) -> None:
-        """Nothing is asked here any more."""
-        approval, self._approval = self._approval, None
-        if approval is None:
-            return
-        had_focus = approval.has_focus_within or self.focused is None
-        self.query_one("#talk").disabled = False
-        if had_focus and self._shows_chat:
-            self.set_focus(self._prompt)
-        approval.remove()
-
-    def _granted(self, question: Question) -> None:
-        """Allow the tool for the session, and say how that is taken back."""
-        from tui_host.tui.widgets.approval.words import name_of
-
-        self._session.grant(question)
-        name = name_of(question.request.tool)
-        self.notify(f"{name} runs unasked in this session from now on. /revoke takes it back.", markup=False)
-
-    def on_screen_resume(self) -> None:
-        """Coming back from another screen is a new look at the question."""
-        if self._approval is not None:
-            self._approval.look_again()
-
-    def swallow(self, event: events.Event) -> bool:
-        """Whether a key or click came too early to decide."""
-        return self._approval is not None and self._approval.swallow(event)
-
     def look_on(self) -> None:
         """Something was done by hand: look whole for a while."""
         self._look_on_until = time.monotonic() + LOOK_ON_SECONDS
-
-    def note(self, event: events.Event) -> None:
-        """A key or click on another screen: a question here is not answered by the next one."""
-        if self._approval is not None:
-            self._approval.note(event)
 
     # What a person does.
 
@@ -442,7 +357,7 @@ class MainScreen(Screen[None]):
         """From looking around back to the question; else stop the turn. Never quits."""
         if self._approval is None:
             self._host.stop_turn(self._session)
-        elif self._shows_chat:
+        elif self.shows_chat:
             self._approval.focus()
         else:
             self.next_arrangement()
@@ -450,49 +365,23 @@ class MainScreen(Screen[None]):
     # Who has the screen.
 
     @property
-    def arrangement(self) -> Arrangement:
-        """What is shown: as the person wants it, or one of the two where there is room for one."""
-        return self._side if self._is_narrow else self._wanted
+    @override
+    def is_reading(self) -> bool:
+        """Whether the focus is in the inspector."""
+        return self._inspector is not None and self._inspector.has_focus_within
 
-    def on_inspector_zoom_asked(self) -> None:
-        """The whole screen for the inspector, and back."""
-        if self._is_narrow:
-            self.next_arrangement()
-            return
-        self._wanted = "both" if self._wanted == "inspector" else "inspector"
-        self._arrange(focus=False)  # it was asked for in the inspector, which is on the screen before and after
-
+    @override
     def next_arrangement(self) -> None:
-        """Chat and inspector, inspector alone, chat alone; under 100 columns the one or the other."""
-        if not self.is_complete:
-            self._held_arrangements += 1
-            return
-        if self._is_narrow:
-            self._side = "chat" if self._side == "inspector" else "inspector"
+        """The next one; before all is there it is kept in mind."""
+        if self.is_complete:
+            super().next_arrangement()
         else:
-            self._wanted = NEXT[self._wanted]
-        self._arrange()
+            self._held_arrangements += 1
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Under 100 columns chat and inspector take turns."""
-        is_narrow = event.size.width < NARROW
-        if is_narrow == self._is_narrow:
-            return
-        if is_narrow:
-            is_read = self._inspector is not None and self._inspector.has_focus_within
-            self._side = "inspector" if self._wanted == "inspector" or is_read else "chat"
-        elif self._wanted not in {"both", self._side}:
-            self._wanted = "both"  # what was turned to while there was room for one does not go away with more room
-        self._is_narrow = is_narrow
-        self._arrange(focus=False)
-
-    def _arrange(self, *, focus: bool = True) -> None:
-        arrangement = self.arrangement
-        self.set_class(arrangement == "inspector", "-inspector")
-        self.set_class(arrangement == "chat", "-chat")
-        if not focus:
-            return
-        if arrangement == "inspector" and self._inspector is not None:
+    @override
+    def take_focus(self) -> None:
+        """The list where the inspector is alone, else the approval or the prompt."""
+        if self.arrangement == "inspector" and self._inspector is not None:
             self._inspector.ladder.focus()
         else:
             (self._approval or self._prompt).focus()

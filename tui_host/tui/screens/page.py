@@ -82,7 +82,7 @@ class PageScreen(Screen[None]):
         yield KeyLine(id="page-keys")
 
     def body(self) -> Sequence[Widget]:
-        """What stands between heading and keys."""
+        """What stands between heading and keys. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
         raise NotImplementedError
 
     @property

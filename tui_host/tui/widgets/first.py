@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
-from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 from typing_extensions import override
 
-from tui_host.tui.widgets.ladder.header import LadderHeader
+from tui_host.tui.widgets.ladder.heading import Heading, heading_text
 
 if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
@@ -67,20 +65,24 @@ class FirstInspector(Widget):
 
     DEFAULT_CSS = """
     FirstInspector {
-        layout: vertical;
         background: $surface;
-        & > Static { padding: 1 2; color: $text-muted; }
+        color: $text-muted;
+        & > .first-inspector--heading { background: $panel; color: $text-muted; }
     }
     """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"first-inspector--heading"}
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
         self._glyphs = glyphs
 
     @override
-    def compose(self) -> ComposeResult:
-        yield LadderHeader(glyphs=self._glyphs)
-        yield Static(EMPTY_LIVE, markup=False)
+    def render(self) -> Content:
+        width = self.size.width
+        heading = self.get_visual_style("first-inspector--heading")
+        lines = [Content.styled(heading_text(Heading(), width, self._glyphs), heading), Content("")]
+        lines += [Content(f"  {words}") for words in _wrapped(EMPTY_LIVE, width - 4)]
+        return Content("\n").join(lines)
 
 
 EMPTY_LIVE = "Nothing on the wire yet. Ask something: each byte appears here as it moves."

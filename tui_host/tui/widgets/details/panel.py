@@ -41,7 +41,7 @@ def _parts(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
 
 
 def _wire(name: str) -> Make:
-    """A tab of `details_wire`, which is imported when a row is first read."""
+    """A tab of `wire`, which is imported when a row is first read."""
 
     def make(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
         from tui_host.tui.widgets.details import wire

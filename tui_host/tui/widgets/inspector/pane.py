@@ -18,7 +18,8 @@ from tui_host.tui.widgets.details.panel import Detail
 from tui_host.tui.widgets.details.view import PageView
 from tui_host.tui.widgets.first import EMPTY_LIVE
 from tui_host.tui.widgets.ladder.describe import describe
-from tui_host.tui.widgets.ladder.header import FilterInput, Heading, LadderHeader
+from tui_host.tui.widgets.ladder.header import FilterInput, LadderHeader
+from tui_host.tui.widgets.ladder.heading import Heading
 from tui_host.tui.widgets.ladder.view import LadderView
 from tui_host.tui.widgets.ladder.words import Describe
 from tui_host.tui.widgets.lines.view import LineView

@@ -1,10 +1,7 @@
-"""The line above the ladder: how much there is, where one is in it, and the filter."""
+"""The line above the ladder, and where the filter is typed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.message import Message
@@ -12,71 +9,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 from typing_extensions import override
 
-from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.keys_in_order import KeysInOrder
-from tui_host.tui.widgets.pages.page import cut
-
-HOST_COLUMN = 11
-"""The cell in which the host's line stands."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
-    """What the line says.
-
-    Attributes:
-        llm: Rows in the LLM lane of the turn.
-        mcp: Rows in the MCP lane of it.
-        turn: The turn of the selected row; None if there is none.
-        following: What matters most of the newest rows is the selected one, and will be.
-        new_below: Rows that came since the person moved; while following, those below what is seen.
-        live: More may come.
-        filter: The filter in force.
-        kept: Rows that it keeps.
-        rows: Of how many.
-    """
-
-    llm: int = 0
-    mcp: int = 0
-    turn: int | None = None
-    following: bool = True
-    new_below: int = 0
-    live: bool = True
-    filter: str = ""
-    kept: int = 0
-    rows: int = 0
-
-
-def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
-    """The line in `width` cells; what does not fit is left out from the left of its right part."""
-    rule, tee = glyphs.box[4], glyphs.cross[1]
-    left = f" LLM {heading.llm} "
-    left = left + rule * max(1, HOST_COLUMN - len(left)) + f"{tee}{rule * 2} MCP {heading.mcp} "
-    words: list[str] = []
-    if heading.turn is not None:
-        words.append(f"turn {heading.turn}" if heading.turn else "connections")
-    if heading.following and heading.live:
-        words.append("following")
-    if heading.new_below:
-        words.append(f"{heading.new_below:,} {'' if heading.following else 'new '}below (G)")
-    if heading.filter:
-        words += [
-            f"/ {cut(line(heading.filter, 60), 24, glyphs.more)}",
-            f"{heading.kept:,} of {heading.rows:,}",
-            "esc clears",
-        ]
-    else:
-        words.append("/ filter")
-    while words:
-        right = f" {f' {glyphs.dot} '.join(words)} "
-        room = width - cell_len(left) - cell_len(right)
-        if room >= 1:
-            return left + rule * room + right
-        words.pop(0)
-    if heading.filter:
-        left = f" {heading.kept:,} of {heading.rows:,} {glyphs.dot} esc clears"
-    return cut(left, width, glyphs.more)
+from tui_host.tui.widgets.ladder.heading import Heading, heading_text
 
 
 class LadderHeader(Widget):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
@@ -21,6 +20,14 @@ from tui_host.tui.glyphs import UNICODE, glyphs_of
 if TYPE_CHECKING:
     from textual.color import Color
     from textual.filter import LineFilter
+
+EMPTY = Strip([])
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+MOST_KEPT = 256
+"""Lines that a view keeps, so that scrolling back and forth draws none again."""
 
 
 class PlainBar(ScrollBarRender):
@@ -54,7 +61,40 @@ class Ground:
 
     def lays_like(self, other: Ground) -> bool:
         """Whether a line looks the same on both, wherever it stands."""
-        return (self.width, self.left, self.base) == (other.width, other.left, other.base)
+        return replace(self, top=other.top, size=other.size) == other
+
+
+class Laid(Strip):
+    """A line over the style of its view, as wide as that.
+
+    Attributes:
+        finished: The same after the app's filters, once it was painted.
+    """
+
+    __slots__ = ("finished",)
+
+    finished: Strip | None
+
+    @classmethod
+    def on(cls, ground: Ground, strip: Strip) -> Laid:
+        """Lay a line; not by what strips offer: they keep what is made of them, and make rings for the collector."""
+        if ground.left or strip.cell_length > ground.width:
+            strip = strip.crop(ground.left, ground.left + ground.width)
+        segments = [*strip, Segment(" " * (ground.width - strip.cell_length))]
+        laid = cls(Segment.apply_style(segments, ground.base), ground.width)
+        laid.finished = None
+        return laid
+
+
+def keep(cache: dict[Key, Value], key: Key, value: Value) -> Value:
+    """Put a value among those kept, in place of the oldest one where there are many.
+
+    Textual's caches are chains of links that hold each other: what is cleared from them waits for the collector.
+    """
+    if len(cache) >= MOST_KEPT:
+        del cache[next(iter(cache))]
+    cache[key] = value
+    return value
 
 
 def thumb_of(size: int, lines: float, window: float, position: float) -> tuple[int, int]:
@@ -74,8 +114,8 @@ class PaintedLines(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
-        self._strips: LRUCache[int, Strip] = LRUCache(1024)
-        self._laid: LRUCache[tuple[Segment, ...], Strip] = LRUCache(512)
+        self._strips: dict[int, Strip] = {}
+        self._laid: dict[tuple[Segment, ...], Laid] = {}
         self._painted: dict[int, Strip] = {}
         self._ground: Ground | None = None
         self._is_painting = False
@@ -83,7 +123,7 @@ class PaintedLines(ScrollView, can_focus=True):
         self._thumb = (0, 0, 0)
         self._is_telling = False
 
-    # What a subclass says.
+    # What a subclass says. The first two are abstract: the metaclass of Textual's widgets leaves no room for `ABC`.
 
     def line_count(self) -> int:
         """How many lines there are now."""
@@ -110,21 +150,18 @@ class PaintedLines(ScrollView, can_focus=True):
         return self.scrollable_content_region.height
 
     def set_height(self, count: int) -> None:
-        """Say how many lines there are to scroll through, and lay the screen out anew only where that moves something.
+        """Say how many lines there are to scroll through. It moves nothing else, unless the view is as high as its lines.
 
-        Setting `virtual_size` would lay out the whole screen and repaint all of this view, each time that it grows.
+        Setting `virtual_size` would lay out the whole screen and repaint all of this view, each time that it grows; so
+        would a scroll bar that comes and goes.
         """
         if count == self.virtual_size.height:
             return
-        size, height = Size(0, count), self.container_size.height
-        if not self.is_mounted or not height or self.styles.is_auto_height:
+        size = Size(0, count)
+        if not self.is_mounted or not self.container_size.height or self.styles.is_auto_height:
             self.virtual_size = size
             return
         self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType] - of the class it is the descriptor
-        needs_bar = count > height
-        if self.show_vertical_scrollbar is not needs_bar:
-            self.show_vertical_scrollbar = needs_bar
-            self.vertical_scrollbar.display = needs_bar
         self._tell_bar()
         self.scroll_target_y = self.validate_scroll_target_y(self.scroll_target_y)
         self.scroll_y = self.validate_scroll_y(self.scroll_y)
@@ -169,25 +206,22 @@ class PaintedLines(ScrollView, can_focus=True):
         """A line as `draw` made it, kept until it is said to have changed. A view that keeps its own overrides this."""
         strip = self._strips.get(number)
         if strip is None:
-            strip = self._strips[number] = self.draw(number)
+            strip = keep(self._strips, number, self.draw(number))
         return strip
 
     @override
     def render_line(self, y: int) -> Strip:
-        """One line on the screen."""
+        """One line on the screen, before the app's filters."""
         ground = self._ground if self._is_painting else None
         if ground is None:
             ground = self._stand()
         number = y + ground.top
-        if number >= self.virtual_size.height:
-            return Strip.blank(ground.width, ground.base)
-        strip = self.decorate(number, self.strip_at(number))
+        strip = EMPTY if number >= self.virtual_size.height else self.decorate(number, self.strip_at(number))
         # What looks the same is the same strip, however often it was decorated: what is made of it is kept with it.
         key = tuple(strip)
         laid = self._laid.get(key)
         if laid is None:
-            laid = strip.crop_extend(ground.left, ground.left + ground.width, None).apply_style(ground.base)
-            self._laid[key] = laid
+            laid = keep(self._laid, key, Laid.on(ground, strip))
         return laid
 
     @override
@@ -197,7 +231,7 @@ class PaintedLines(ScrollView, can_focus=True):
         Textual's way composes borders, padding and effects, and filters every line, each time that a view scrolls. That
         is for views that have any of them.
         """
-        ground, painted, whole = self._stand(), self._painted, self.size.width
+        ground, painted = self._stand(), self._painted
         self._is_painting = True
         try:
             if not self._is_bare():
@@ -205,11 +239,14 @@ class PaintedLines(ScrollView, can_focus=True):
                 return super().render_lines(crop)
             for y in crop.line_range:
                 if y not in painted:
-                    painted[y] = self._finish(self.render_line(y), whole, ground)
+                    painted[y] = self._finish(self.render_line(y), ground)
         finally:
             self._is_painting = False
-        strips = [painted[y] for y in crop.line_range]
-        return strips if crop.column_span == (0, whole) else [strip.crop(*crop.column_span) for strip in strips]
+        strips, span = [painted[y] for y in crop.line_range], crop.column_span
+        if span == (0, ground.width):
+            return strips
+        behind = Style(bgcolor=ground.base.bgcolor)  # under the scroll bar
+        return [strip.adjust_cell_length(self.size.width, behind).crop(*span) for strip in strips]
 
     def _stand(self) -> Ground:
         """What lines are painted on now. What was made for another ground is forgotten."""
@@ -234,12 +271,18 @@ class PaintedLines(ScrollView, can_focus=True):
             self._strips.clear()
         return ground
 
-    def _finish(self, strip: Strip, width: int, ground: Ground) -> Strip:
-        """A line as wide as the view with its bar, after all that the app does to every line."""
-        strip = strip.adjust_cell_length(width, Style(bgcolor=ground.base.bgcolor))
+    @staticmethod
+    def _finish(strip: Strip, ground: Ground) -> Strip:
+        """A line after all that the app does to every line."""
+        if isinstance(strip, Laid) and strip.finished is not None:
+            return strip.finished
+        segments = list(strip)
         for each in ground.filters:
-            strip = strip.apply_filter(each, ground.behind)
-        return strip
+            segments = each.apply(segments, ground.behind)
+        finished = Strip(segments, ground.width)
+        if isinstance(strip, Laid):
+            strip.finished = finished
+        return finished
 
     def _is_bare(self) -> bool:
         """Whether nothing stands around the lines, and nothing is laid over them."""

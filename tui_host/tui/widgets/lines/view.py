@@ -43,9 +43,8 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         background: $surface;
         color: $foreground;
         overflow-x: hidden;
-        overflow-y: auto;
+        overflow-y: scroll;
         scrollbar-size: 1 1;
-        scrollbar-gutter: stable;
         & > .line-view--cursor { background: $primary 12%; }
         &:focus > .line-view--cursor { background: $primary 30%; }
     }
@@ -141,18 +140,18 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
             self.refresh_lines(before, count - before)
         elif count < before:
             for number in range(count, before):
-                self._strips.discard(number)
+                self._strips.pop(number, None)
             self.refresh()
         self._hold_tail()
 
     def changed(self, first: int, count: int = 1) -> None:
         """These lines look different now."""
         if count > len(self._strips):
-            for number in [number for number in self._strips.keys() if first <= number < first + count]:  # noqa: SIM118 - no mapping
-                self._strips.discard(number)
+            for number in [number for number in self._strips if first <= number < first + count]:
+                del self._strips[number]
         else:
             for number in range(first, first + count):
-                self._strips.discard(number)
+                self._strips.pop(number, None)
         top = self.top
         shown_first, shown_end = max(first, top), min(first + count, top + self.view_height)
         if shown_first < shown_end:

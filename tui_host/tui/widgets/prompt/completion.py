@@ -30,6 +30,8 @@ class Completion(LineView, can_focus=False):
         display: none;
         height: auto;
         max-height: 6;
+        overflow-y: auto;
+        scrollbar-gutter: stable;
         background: $panel;
         & > .line-view--cursor { background: $primary 30%; }
         & > .completion--help { color: $text-muted; }

@@ -1,0 +1,40 @@
+"""Mistakes of ours that nobody waits for: in a thread, in a task that was left alone, in a destructor."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+
+@contextmanager
+def noticed(noted: Callable[[BaseException, str], None]) -> Generator[None]:
+    """Within the block of a running loop, take what Python would print of mistakes that nobody waits for.
+
+    Args:
+        noted: Called on the loop with the mistake, and the name of the thread that it ended, empty if it was none.
+    """
+    loop = asyncio.get_running_loop()
+
+    def failed_thread(failure: threading.ExceptHookArgs) -> None:
+        if failure.exc_value is not None:
+            loop.call_soon_threadsafe(noted, failure.exc_value, failure.thread.name if failure.thread else "")
+
+    def failed_aside(failure: sys.UnraisableHookArgs) -> None:
+        if failure.exc_value is not None:
+            loop.call_soon_threadsafe(noted, failure.exc_value, "")
+
+    def failed_task(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        error = context.get("exception")
+        noted(error if isinstance(error, BaseException) else RuntimeError(str(context.get("message"))), "")
+
+    hooks = (threading.excepthook, sys.unraisablehook)
+    threading.excepthook, sys.unraisablehook = failed_thread, failed_aside
+    loop.set_exception_handler(failed_task)
+    try:
+        yield
+    finally:
+        threading.excepthook, sys.unraisablehook = hooks
+        loop.set_exception_handler(None)

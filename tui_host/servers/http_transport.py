@@ -1,0 +1,217 @@
+"""The transports to a server behind a URL. Imported in a thread with the first of them: it brings httpx2, 3 MiB and a tenth of a second."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Literal
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+from anyio import to_thread
+from mcp.client._transport import TransportStreams
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+
+from tui_host.capture.frames import Frame, read_frame
+from tui_host.capture.http import Observer
+from tui_host.capture.httpx2_tap import RecordingTransport
+from tui_host.capture.record import Place
+from tui_host.capture.stdio import LINE_LIMIT, StdioChild
+from tui_host.capture.stdio_tap import StdioTap
+from tui_host.errors import JSON, ServerError
+from tui_host.servers.endpoint import Endpoint
+from tui_host.servers.http_gate import STREAM_SECONDS, HttpGate
+from tui_host.servers.structure import is_object
+from tui_host.servers.transports import Wire, bridged, cause_of_end, running
+
+CONNECT_SECONDS = 30.0
+START_SECONDS = 30.0
+"""How long a program may take to tell its URL."""
+
+
+@asynccontextmanager
+async def http_transport(
+    endpoint: Endpoint, wire: Wire, kind: Literal["http", "sse"], *, read_seconds: float | None
+) -> AsyncGenerator[TransportStreams]:
+    """A server behind a URL, over streamable HTTP or the older HTTP with SSE.
+
+    Args:
+        endpoint: Where it is.
+        wire: What is told of it.
+        kind: Which of the two.
+        read_seconds: How long an answer's bytes may pause; None for ever.
+
+    Raises:
+        ServerError: The program that should tell the URL did not.
+    """
+    async with _address(endpoint, wire) as url:
+        observer = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.connection)
+        inner = httpx2.AsyncHTTPTransport(verify=await _context(url))
+        gate = wire.gate = HttpGate(RecordingTransport(observer, inner), streaming_post=kind == "http")
+        # Compressed answers could grow beyond bounds where the SDK unpacks them.
+        headers = {"User-Agent": "tui-host", **endpoint.headers, "Accept-Encoding": "identity"}
+
+        def client(
+            headers: Mapping[str, str] | None = headers,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            del timeout, auth  # of the SDK's SSE client; ours hold for both transports
+            limit = httpx2.Timeout(CONNECT_SECONDS, read=read_seconds)
+            return httpx2.AsyncClient(transport=gate, headers=headers, timeout=limit)
+
+        if kind == "http":
+            async with (
+                client() as http,
+                streamable_http_client(url, http_client=http, max_sse_event_size=LINE_LIMIT) as (read, write),
+                _over_sdk(wire, read, write.send) as streams,
+            ):
+                yield streams
+        else:
+            async with (
+                sse_client(url, headers, CONNECT_SECONDS, STREAM_SECONDS, httpx_client_factory=client) as (read, write),
+                _over_sdk(wire, read, write.send) as streams,
+            ):
+                yield streams
+
+
+async def _context(url: str) -> ssl.SSLContext:
+    """What TLS trusts: read from the disk for the first URL that needs it, and shared by all that do."""
+    if urlsplit(url).scheme != "https":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return await to_thread.run_sync(_trusting)
+
+
+@cache
+def _trusting() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
+
+
+@asynccontextmanager
+async def _over_sdk(
+    wire: Wire,
+    read: AsyncIterable[SessionMessage | Exception],
+    send: Callable[[SessionMessage], Awaitable[None]],
+) -> AsyncGenerator[TransportStreams]:
+    """The SDK's own transport with our repair step over it."""
+
+    async def sink(item: SessionMessage, _data: bytes, _frame: Mapping[str, JSON]) -> None:
+        await send(item)
+
+    async def feed() -> None:
+        async for item in read:
+            if isinstance(item, Exception):
+                wire.repair.counts.malformed += 1
+                wire.changed()
+                continue
+            bridge.received(item.message)
+            await bridge.has_room()
+        bridge.over((wire.gate.cut if wire.gate is not None else "") or "closed the connection")
+
+    async with bridged(wire, sink) as bridge, anyio.create_task_group() as group:
+        group.start_soon(feed)
+        try:
+            yield bridge.read, bridge.write
+        finally:
+            group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
+    """The server's URL; where a program tells it, it runs as long as the connection."""
+    if endpoint.command is None:
+        yield endpoint.url
+        return
+    async with running(endpoint.command, wire, _LauncherTap(wire)) as child:
+        url = _told_url(await _FirstLine().of(child))
+        if url is None:
+            raise ServerError("its program told no URL", wire.server, "look at its standard error")
+        async with anyio.create_task_group() as group:
+            group.start_soon(_watch, child, wire)
+            try:
+                yield url
+            finally:
+                group.cancel_scope.cancel()
+
+
+async def _watch(child: StdioChild, wire: Wire) -> None:
+    await child.over.wait()
+    wire.end(await cause_of_end(child))
+
+
+class _FirstLine:
+    """Listens for the one line that a program tells its URL in."""
+
+    def __init__(self) -> None:
+        self._line = b""
+        self._came = anyio.Event()
+
+    async def of(self, child: StdioChild) -> bytes:
+        """The line; empty if there is none, or none in time."""
+        child.listener = self
+        with anyio.move_on_after(START_SECONDS):
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._until_over, child)
+                await self._came.wait()
+                group.cancel_scope.cancel()
+        return self._line
+
+    def take(self, line: bytes, frame: Frame) -> None:
+        """All that come after it are nobody's."""
+        del frame
+        if not self._came.is_set():
+            self._line = line
+            self._came.set()
+
+    @property
+    def is_full(self) -> bool:
+        """Never."""
+        return False
+
+    async def has_room(self) -> None:
+        """There is."""
+
+    async def _until_over(self, child: StdioChild) -> None:
+        await child.over.wait()
+        self._came.set()
+
+
+def _told_url(line: bytes) -> str | None:
+    try:
+        value: JSON = json.loads(line)
+    except ValueError:
+        return None
+    url = value.get("url") if is_object(value) else None
+    return url if isinstance(url, str) else None
+
+
+class _LauncherTap:
+    """The tap on a program whose standard output is no protocol: only its standard error is recorded."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
+
+    def now(self) -> int:
+        """The clock of the capture."""
+        return self._tap.now()
+
+    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
+        """Nothing is written to it."""
+
+    def into(self, line: bytes, fault: str | None) -> Frame:
+        """Its one line is for us; all others are nobody's."""
+        del fault
+        return read_frame(line)
+
+    def junk(self, block: bytes, lines: int) -> None:
+        """Nobody's."""
+
+    def error(self, line: bytes, fault: str | None) -> None:
+        """Recorded as every server's."""
+        self._tap.error(line, fault)
