@@ -16,7 +16,6 @@ from tui_host.settings.schema import ModelRef, Template
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from tui_host.capture.record import Draft
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.redact import Redactor
     from tui_host.capture.store.store import Store
@@ -172,7 +171,7 @@ class Host:
             recorder=self.recorder,
             pool=self.pool,
             client=self._client,
-            provider=self._provider,
+            provider=self.provider,
             approver=self.approver or Refuse(),
             clock=time.monotonic,
         )
@@ -221,7 +220,7 @@ class Host:
                     with anyio.move_on_after(CLOSE_SECONDS):
                         await self._client.aclose()
 
-    async def _provider(self, model: ModelRef) -> Provider:
+    async def provider(self, model: ModelRef) -> Provider:
         """A model's provider; the demo's process is started with its first use, and each of its models is a dialect."""
         provider = self.settings.providers.get(model.provider)
         if provider is None:
@@ -262,19 +261,12 @@ class Host:
         await self.ready()  # what knows the secrets is there
         return await self.keys.filled(provider)
 
-    async def list_models(self, name: str) -> tuple[str, ...]:
-        """The models that a provider reports; those of the embedded one are known.
-
-        Raises:
-            TuiHostError: It cannot be asked, or it refuses.
-        """
-        provider = self.settings.providers[name]
-        if provider.embedded:
-            return provider.models
-        provider = await self.with_key(provider)
+    @property
+    def client(self) -> ModelClient:
+        """What talks to providers; raises ModelError where the program is ending."""
         if self._client is None:
             raise ModelError("the program is ending", remedy="start it again")
-        return await self._client.list_models(provider)
+        return self._client
 
     # Sessions and turns.
 
@@ -334,27 +326,6 @@ class Host:
             return
         session.begin_turn(text)
         self._begin(session)
-
-    async def coming(self, session: Session, text: str) -> Draft:
-        """The request with which a turn would begin if this text were sent now, as it would be recorded. Nothing is sent.
-
-        The demo model's process is started for it, if that is who would be asked: its address is part of the request.
-
-        Raises:
-            TuiHostError: The host could not open, or such a request cannot be sent.
-        """
-        from tui_host.capture.record import Place
-        from tui_host.chat.asking import asking, spoken
-        from tui_host.llm.dialects import dialect
-
-        await self.ready()
-        if self._client is None or self.pool is None or self.recorder is None or self._group is None:
-            raise ModelError("the program is ending", remedy="start it again")
-        provider = await self._provider(session.model)
-        rule = dialect(provider.dialect).name_rule
-        asked = asking(session, self.pool.tools(), rule, spoken(session, self.settings), unsent=text)
-        place = Place(session=session.id, turn=session.turn + 1, step=1)
-        return self.recorder.redactor.draft(await self._client.coming(provider, asked.ask, place=place))
 
     def again(self, session: Session) -> None:
         """Send the last turn's request again, after it failed."""

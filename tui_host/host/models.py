@@ -10,6 +10,7 @@ from tui_host.errors import TuiHostError
 from tui_host.settings.usable import check_provider
 
 if TYPE_CHECKING:
+    from tui_host.llm.model import ModelClient
     from tui_host.settings.schema import Provider, Settings
 
 
@@ -25,8 +26,9 @@ class Asking(Protocol):
         """A provider as it is asked; raises TuiHostError."""
         ...
 
-    async def list_models(self, name: str) -> tuple[str, ...]:
-        """The models that a provider reports; raises TuiHostError."""
+    @property
+    def client(self) -> ModelClient:
+        """What talks to providers; raises ModelError where the program is ending."""
         ...
 
 
@@ -91,7 +93,8 @@ async def _ask(host: Asking, provider: Provider, is_named: bool, take: Callable[
         take(Reported(provider=provider.name, models=provider.models))
         return
     try:
-        models = await host.list_models(provider.name)
+        filled = await host.with_key(provider)
+        models = provider.models if provider.embedded else await host.client.list_models(filled)
     except TuiHostError as error:
         take(Reported(provider=provider.name, error=error))
     else:

@@ -56,16 +56,16 @@ class OptionScreen(FieldScreen):
         super().__init__()
         self._session = session
         self._provider = provider
-        self._name = name
+        self._option = name
         self._changed = changed
 
     def on_mount(self) -> None:
         """Show what is in use."""
-        own = value_of(self._session.options, self._name)
-        below = None if self._provider is None else value_of(self._provider.options, self._name)
+        own = value_of(self._session.options, self._option)
+        below = None if self._provider is None else value_of(self._provider.options, self._option)
         else_ = f"{below}, as configured" if below is not None else "not sent: the provider's own default"
-        self.say(f"{self._name} for {self._session.model}, this session")
-        self.explain(f"{WORDS[self._name]} Nothing in the field: {else_}.")
+        self.say(f"{self._option} for {self._session.model}, this session")
+        self.explain(f"{WORDS[self._option]} Nothing in the field: {else_}.")
         self.field.value = "" if own is None else str(own)
         self.field.cursor_position = len(self.field.value)
 
@@ -73,10 +73,10 @@ class OptionScreen(FieldScreen):
     def taken(self, text: str) -> None:
         """Use it from the next request on."""
         try:
-            value = option_of(self._name, text) if text else None
+            value = option_of(self._option, text) if text else None
         except ValueError as error:
             self.complain(f"not {error}")
             return
-        self._session.options = with_value(self._session.options, self._name, value)
+        self._session.options = with_value(self._session.options, self._option, value)
         self.dismiss()
         self._changed()

@@ -154,8 +154,10 @@ class RequestScreen(PageScreen):
         self.run_worker(self._make())
 
     async def _make(self) -> None:
+        from tui_host.host.coming import coming
+
         try:
-            draft = await self._host.coming(self._session, self._unsent)
+            draft = await coming(self._host, self._session, self._unsent)
         except TuiHostError as error:
             self._note(f"There can be no request: {mask_of(self._host, self.glyphs)(str(error))}")
             return

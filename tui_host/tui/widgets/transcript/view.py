@@ -25,7 +25,7 @@ from tui_host.tui.widgets.transcript.column import Column
 from tui_host.tui.widgets.transcript.empty import Empty
 from tui_host.tui.widgets.transcript.items import Look, opens
 from tui_host.tui.widgets.transcript.selection import TranscriptSelection
-from tui_host.tui.widgets.transcript.words import MOST_OPTIONS
+from tui_host.tui.widgets.transcript.words import numbered
 
 
 class Transcript(SelectingView):
@@ -369,10 +369,7 @@ class Transcript(SelectingView):
     @property
     def quick(self) -> Mapping[str, str]:
         """What one key sends: a question to try where there is nothing yet, else an answer that the model proposes."""
-        if not len(self._column):
-            return dict(self._empty.questions)
-        proposed = self._column.conversation.proposed()
-        return {str(number): text for number, text in enumerate(proposed[:MOST_OPTIONS], 1)}
+        return numbered(self._column.conversation.proposed()) if len(self._column) else dict(self._empty.questions)
 
     def on_key(self, event: events.Key) -> None:
         """The keys of what may be sent at once."""

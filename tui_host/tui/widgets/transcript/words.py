@@ -98,10 +98,15 @@ def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
     return [[Segment(clip(f" {inks.glyphs.failed} {words}", width, inks.glyphs.more), inks["wrong"])]]
 
 
+def numbered(options: Sequence[str]) -> dict[str, str]:
+    """The answers that a model proposes, each by the digit that gives it."""
+    return {str(number): text for number, text in enumerate(options[:MOST_OPTIONS], 1)}
+
+
 def option_rows(options: Sequence[str], width: int, inks: Inks) -> list[Row]:
     """The answers that a model proposes, each with the key that gives it while the prompt is empty."""
     rows: list[Row] = [[]]
-    for number, text in enumerate(options[:MOST_OPTIONS], 1):
+    for number, text in numbered(options).items():
         page = Page(max(1, width - 1), inks)
         mark = Segment(f" {number}  ", inks["accent"])
         with page.inside(mark, Segment(" " * len(mark.text), PLAIN)):
