@@ -20,8 +20,16 @@ if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
 
 PROTOCOL_WORDS = {
-    "native": "tools go in the field that the provider's API has for them; nothing is added to the prompt"
+    "native": "tools go in the field that the provider's API has for them; nothing is added to the prompt",
+    "cline": "Cline's XML: one tool an answer, questions back, an explicit end",
+    "cherry": "Cherry Studio's <tool_use>: several calls in one answer",
+    "json": "the whole answer is one JSON object, as the official simple chatbot has it",
+    "function": "the same with function and parameters, as in teaching texts",
+    "react": "Thought, Action, Action Input, Observation, Final Answer",
+    "hermes": "<tool_call> with JSON, as open-weight models are trained on",
+    "hub": "three tools in the place of all: list, inspect, invoke",
 }
+"""What each tool protocol is; `hub+NAME` is said by its two halves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
