@@ -24,6 +24,7 @@ from typing_extensions import override
 
 from tests.bench.heartbeat import Heartbeat
 from tui_host.chat.conversation import AnswerItem, Conversation
+from tui_host.tui.markdown.fences import warm
 from tui_host.tui.markdown.parser import load
 from tui_host.tui.widgets.transcript.view import Transcript
 
@@ -78,6 +79,7 @@ class Streaming(App[None]):
     def on_mount(self) -> None:
         """Warm what a first use would load."""
         load()
+        warm()  # as the app does once somebody has pressed a key
 
     def key_s(self) -> None:
         """Begin."""
