@@ -300,6 +300,7 @@ def test_a_database_in_a_folder_that_cannot_be_written_can_be_read(tmp_path: Pat
     store.close()
     folder.chmod(0o555)
     if os.access(folder, os.W_OK):
+        # Nothing can be made unwritable for him; whoever runs the tests as themselves sees this one run.
         pytest.skip("the superuser may write everywhere")
     try:
         with pytest.raises(StoreError):

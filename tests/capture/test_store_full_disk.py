@@ -59,6 +59,7 @@ def on_small_disk(tmp_path: Path, program: str, megabytes: int = 16) -> dict[str
     mounted = f'mount -t tmpfs -o size={megabytes}m,mode=700 none "$0" && exec "$@"'
     command = [unshare or "", "--user", "--map-root-user", "--mount", "sh", "-c", mounted, str(disk)]
     if unshare is None or subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
+        # Only a file system of its own can be full without harm; containers often forbid one, and macOS has no unshare.
         pytest.skip("this machine lets nobody mount a disk")
     done = subprocess.run(
         [*command, sys.executable, "-c", f"{PROGRAM}{program}\nprint(json.dumps(told))", str(disk)],

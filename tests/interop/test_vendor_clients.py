@@ -98,7 +98,7 @@ def test_a_vendors_own_client_reads_all_that_the_demo_model_writes(name: str, ad
 
 
 def _run(name: str, package: str, address: str) -> Mapping[str, JSON]:
-    if shutil.which("uv") is None:
+    if shutil.which("uv") is None:  # it brings the vendors' clients: without it there is nothing to test
         pytest.skip("uv is not installed")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     script = Path(__file__).parent / "vendors" / f"{name}.py"

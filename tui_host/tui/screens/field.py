@@ -67,7 +67,7 @@ class FieldScreen(PageScreen):
         self.query_one("#field-trouble", Static).update(Content(line(words, 400)))
 
     def taken(self, text: str) -> None:
-        """What was written is to be used."""
+        """What was written is to be used. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
         raise NotImplementedError
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
