@@ -11,10 +11,11 @@ from pathlib import Path
 from tests.bench.conversations import Traffic
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
+from tui_host.capture.store.sessions import session_id
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, UserItem
 from tui_host.chat.policy import Policy
-from tui_host.chat.session import Session, session_id
+from tui_host.chat.session import Session
 from tui_host.chat.stored import Messages
 from tui_host.host.keeping import StoreKeeper
 from tui_host.llm.messages import Message, Text

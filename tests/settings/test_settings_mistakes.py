@@ -351,7 +351,7 @@ def test_without_a_home_folder_the_options_are_the_remedy(monkeypatch: pytest.Mo
         raise SettingsError("no home folder is known", "HOME", "give --config FILE")
 
     monkeypatch.setattr("tui_host.settings.load.default_config_dir", no_home)
-    monkeypatch.setattr("tui_host.settings.load.default_data_dir", no_home)
+    monkeypatch.setattr("tui_host.settings.paths.default_data_dir", no_home)
     with pytest.raises(SettingsError, match="no home folder") as caught:
         load(Overrides(), {})
     assert len(caught.value.more) == 1

@@ -77,6 +77,7 @@ class Recorder:
         revision: Grows when something new is visible, or what is told of it changed.
         unkept: Records that are visible but only in memory.
         dropped: Records whose bytes had to go because memory was full.
+        without: Why nothing is kept while there is no store.
         fault: Why records are not kept, empty if they are.
     """
 
@@ -94,9 +95,12 @@ class Recorder:
         self.redactor = redactor
         self.revision = 0
         self.dropped = 0
-        self.fault: str = "" if store is not None else NOT_RECORDED
-        self._store = store
+        self.without: str = NOT_RECORDED
+        self.fault: str = NOT_RECORDED
+        self._kind: CaptureKind = kind
+        self._store: Store | None = None
         self._wall_ns, self._mono_ns = clock.wall_ns, clock.mono_ns
+        self._began_ns = self._wall_ns()
         self._ahead_ns = 0  # the wall clock of the monotonic one
         self._memory = memory
         self._lock = threading.RLock()
@@ -111,8 +115,17 @@ class Recorder:
         self._exchanges = itertools.count(1)
         self._connections = itertools.count(1)
         if store is not None:
-            store.redactor = redactor
-            store.begin_capture(capture, kind, self._wall_ns())
+            self.fault = ""
+            self.keep_in(store)
+
+    def keep_in(self, store: Store) -> None:
+        """Keep in this store what has come so far and all that will come; once, where there was none."""
+        with self._lock:
+            self._store = store
+            store.redactor = self.redactor
+            store.begin_capture(self.capture, self._kind, self._began_ns)
+            if self._slots:
+                self._is_announced = store.put(self)
 
     # Recording.
 
@@ -142,7 +155,7 @@ class Recorder:
             self._slots.append(slot)
             self._bytes += size
             if self._store is None:
-                self.settled(seq, NOT_RECORDED)
+                self.settled(seq, self.without)
             elif not self._is_announced:
                 self._is_announced = self._store.put(self)
                 if not self._is_announced:

@@ -177,11 +177,3 @@ def title_of(text: str) -> str:
     """A session's title: the first line of its first message, at most 60 characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "untitled")
     return line if len(line) <= 60 else f"{line[:59]}…"
-
-
-def session_id(now_ns: int, randomness: bytes) -> str:
-    """An id that sorts by time: UTC date and time, then five characters that keep two of one second apart."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ns // 1_000_000_000))
-    letters = "0123456789abcdefghjkmnpqrstvwxyz"
-    number = int.from_bytes(randomness[:8])
-    return f"{stamp}-{''.join(letters[number >> 5 * place & 31] for place in range(5))}"

@@ -149,10 +149,10 @@ class Host:
 
     async def _open(self) -> None:
         from tui_host.capture.recorder import Recorder
+        from tui_host.capture.store.sessions import session_id
         from tui_host.capture.store.store import Store
         from tui_host.chat.policy import Refuse
         from tui_host.chat.services import Services
-        from tui_host.chat.session import session_id
         from tui_host.host.demo_model import DemoModel
         from tui_host.llm.model import ModelClient
         from tui_host.servers.pool import Pool
@@ -272,7 +272,8 @@ class Host:
 
     def new_session(self, *, model: ModelRef | None = None) -> Session:
         """A new, empty session; nothing is kept before its first turn."""
-        from tui_host.chat.session import Session, session_id
+        from tui_host.capture.store.sessions import session_id
+        from tui_host.chat.session import Session
 
         session = Session(
             id=session_id(time.time_ns(), os.urandom(8)),

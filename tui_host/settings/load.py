@@ -9,8 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tui_host.errors import SettingsError
+from tui_host.settings import paths
 from tui_host.settings.documents import files_of, read_document, shown_path
-from tui_host.settings.paths import CONFIG_FILE, default_config_dir, default_data_dir
+from tui_host.settings.paths import CONFIG_FILE, default_config_dir
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.providers import read_provider
 from tui_host.settings.reader import Table
@@ -88,7 +89,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     report = Report()
     snapshot = MappingProxyType(dict(environment))
     files = _open(arguments, snapshot, report)
-    data_dir = _data_dir(arguments, snapshot, report)
+    data_dir = _found(lambda: paths.data_dir(arguments.data_dir, snapshot), report)
     providers = _providers(files, snapshot, report)
     servers = _servers(files, report)
     default_servers = not servers and arguments.only_server is None
@@ -129,9 +130,10 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
 def _open(arguments: Overrides, environment: Mapping[str, str], report: Report) -> _Files:
     named = arguments.config or _variable("TUI_HOST_CONFIG", environment)
     if named is not None:
-        path = _absolute(named, "--config" if arguments.config else "TUI_HOST_CONFIG", report)
+        where = "--config" if arguments.config else "TUI_HOST_CONFIG"
+        path = _found(lambda: paths.whole(named, where), report)
     else:
-        path = _default(lambda: default_config_dir() / CONFIG_FILE, report)
+        path = _found(lambda: default_config_dir() / CONFIG_FILE, report)
     data = read_document(path, report, needed=named is not None)
     return _Files(
         folder=path.parent,
@@ -142,35 +144,17 @@ def _open(arguments: Overrides, environment: Mapping[str, str], report: Report) 
     )
 
 
-def _data_dir(arguments: Overrides, environment: Mapping[str, str], report: Report) -> Path:
-    named = arguments.data_dir or _variable("TUI_HOST_DATA_DIR", environment)
-    if named is None:
-        return _default(default_data_dir, report)
-    return _absolute(named, "--data-dir" if arguments.data_dir else "TUI_HOST_DATA_DIR", report)
-
-
 def _variable(name: str, environment: Mapping[str, str]) -> Path | None:
     text = environment.get(name, "")
     return Path(text) if text else None
 
 
-def _default(find: Callable[[], Path], report: Report) -> Path:
+def _found(find: Callable[[], Path], report: Report) -> Path:
     try:
         return find()
     except SettingsError as error:
         report.mistakes.append(error)
         return Path("/nonexistent")
-
-
-def _absolute(path: Path, where: str, report: Report) -> Path:
-    if "\0" in str(path):
-        report.mistake("a NUL character in the path", where, "name another one")
-        return Path("/nonexistent")
-    try:
-        return path.expanduser().absolute()
-    except RuntimeError:
-        report.mistake(f"no home folder for {shown(str(path))}", where, "write the whole path")
-        return path.absolute()
 
 
 def _table_if_there(path: Path, report: Report) -> Table:

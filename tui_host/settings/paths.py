@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import platformdirs
 
 from tui_host.errors import SettingsError
+from tui_host.settings.report import shown
 
 APP = "tui-host"
 CONFIG_FILE = "config.toml"
@@ -31,6 +32,40 @@ def default_data_dir() -> Path:
         SettingsError: There is no home folder to look in; the working directory never stands in for it.
     """
     return _absolute(lambda: platformdirs.user_data_path(APP, appauthor=False), "--data-dir DIR")
+
+
+def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
+    """Where the database is: what was typed, else what the environment names, else the platform's place.
+
+    Args:
+        typed: `--data-dir DIR`.
+        environment: The process's.
+
+    Raises:
+        SettingsError: It is no path, or there is no home folder to look in.
+    """
+    if typed is not None:
+        return whole(typed, "--data-dir")
+    named = environment.get("TUI_HOST_DATA_DIR", "")
+    return whole(Path(named), "TUI_HOST_DATA_DIR") if named else default_data_dir()
+
+
+def whole(path: Path, where: str) -> Path:
+    """A path that a person wrote, from the root on.
+
+    Args:
+        path: As it was written.
+        where: Where it was.
+
+    Raises:
+        SettingsError: It is no path, or names a home folder that is not known.
+    """
+    if "\0" in str(path):
+        raise SettingsError("a NUL character in the path", where, "name another one")
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise SettingsError(f"no home folder for {shown(str(path))}", where, "write the whole path") from error
 
 
 def shipped(name: str) -> Path:

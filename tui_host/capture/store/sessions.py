@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -332,6 +333,14 @@ class Sessions:
             model=_text(row[6]),
             protocol=_text(row[7]),
         )
+
+
+def session_id(now_ns: int, randomness: bytes) -> str:
+    """An id that sorts by time: UTC date and time, then five characters that keep two of one second apart."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ns // 1_000_000_000))
+    letters = "0123456789abcdefghjkmnpqrstvwxyz"
+    number = int.from_bytes(randomness[:8])
+    return f"{stamp}-{''.join(letters[number >> 5 * place & 31] for place in range(5))}"
 
 
 def rfc3339(time_ns: int) -> str:

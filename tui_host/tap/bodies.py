@@ -1,0 +1,146 @@
+"""Bodies of HTTP/1.1 messages out of their framing, piece by piece, holding nothing back. Source: RFC 9112, section 7."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol, assert_never
+
+from tui_host.tap.heads import Framing
+
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\x00]*)?\r\n")
+_TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\r\n\x00]*\r\n")
+_LINE_LIMIT = 16 << 10
+_TRAILERS_LIMIT = 64 << 10
+
+
+class BodyError(Exception):
+    """A body that is not framed as it should be."""
+
+
+class Body(Protocol):
+    """A body that is being read.
+
+    Attributes:
+        done: It has come to its end.
+    """
+
+    done: bool
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """Take in what came: the body's bytes in it, and what stands behind its end.
+
+        Raises:
+            BodyError: It is not framed as it should be.
+        """
+        ...
+
+
+def body_of(framing: Framing) -> Body:
+    """For a body that is framed so."""
+    match framing:
+        case "chunked":
+            return ChunkedBody()
+        case "close":
+            return OpenBody()
+        case "none":
+            return CountedBody(0)
+        case int():
+            return CountedBody(framing)
+    assert_never(framing)
+
+
+class OpenBody:
+    """Whatever comes until the connection ends."""
+
+    def __init__(self) -> None:
+        self.done = False
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """All of it."""
+        return data, b""
+
+
+class CountedBody:
+    """So many bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self.done = not size
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """What is still missing, and the rest."""
+        if len(data) < self._left:
+            self._left -= len(data)
+            return data, b""
+        body, rest = data[: self._left], data[self._left :]
+        self._left = 0
+        self.done = True
+        return body, rest
+
+
+class ChunkedBody:
+    """Chunks, each with its size before it, and trailers.
+
+    Attributes:
+        trailers: The lines after the last chunk, as they came.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+        self.trailers = b""
+        self._left = 0  # of the chunk that is being read
+        self._line = b""  # the beginning of a line that has not ended
+        self._after_chunk = False
+        self._last = False
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """The chunks' bytes, joined, and what stands behind the last."""
+        pieces: list[bytes] = []
+        at = 0
+        while at < len(data) and not self.done:
+            if self._left:
+                piece = data[at : at + self._left]
+                pieces.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                self._after_chunk = not self._left
+                continue
+            end = data.find(b"\n", at) + 1
+            line = self._line + data[at : end or len(data)]
+            if len(line) > _LINE_LIMIT:
+                raise BodyError("a chunk's line that does not end")
+            at = end or len(data)
+            self._line = b"" if end else line
+            if end:
+                self._take(line)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces), data[at:]
+
+    def _take(self, line: bytes) -> None:
+        if self._after_chunk:
+            if line != b"\r\n":
+                raise BodyError("a chunk that is longer than it says")
+            self._after_chunk = False
+        elif self._last:
+            if line == b"\r\n":
+                self.done = True
+            elif not _TRAILER.fullmatch(line) or len(self.trailers) > _TRAILERS_LIMIT:
+                raise BodyError("a trailer that is none")
+            else:
+                self.trailers += line
+        else:
+            size = _SIZE.fullmatch(line)
+            if size is None:
+                raise BodyError("a chunk without a size")
+            self._left = int(size[1], 16)
+            self._last = not self._left
+
+
+def framed(payload: bytes) -> bytes:
+    """One chunk."""
+    return b"%x\r\n%s\r\n" % (len(payload), payload)
+
+
+def last_chunk(body: Body) -> bytes:
+    """What ends a body in chunks, with the trailers that it came with."""
+    trailers = body.trailers if isinstance(body, ChunkedBody) else b""
+    return b"0\r\n" + trailers + b"\r\n"

@@ -1,0 +1,78 @@
+"""Which requests a relay on this machine takes: those of programs, and none that a web page has sent.
+
+A page can reach a port of this machine, by its address or by a name of its own that leads there, but it cannot help telling so in
+`Host`, `Origin` or `Sec-Fetch-Site`, and without asking first it can post only a few types of content.
+Source: threats.md, PXY-01 and PXY-02; Fetch standard, CORS-safelisted request-headers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui_host.tap.heads import HeadError, RequestHead
+
+_UNASKED = frozenset((b"", b"text/plain", b"multipart/form-data", b"application/x-www-form-urlencoded"))
+"""Content types that a page may post to anybody."""
+_FORM = b"application/x-www-form-urlencoded"
+_NEEDS_ASKING = frozenset((b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"mcp-protocol-version"))
+"""Headers that no page can send without asking first, and nobody here answers that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What is taken at one port.
+
+    Args:
+        port: Where the relay listens.
+        allowed: Origins that a person allowed.
+        forms: Whether forms without a credential are taken: OAuth sends its codes so.
+    """
+
+    port: int
+    allowed: frozenset[bytes] = frozenset()
+    forms: bool = False
+
+    @property
+    def own_hosts(self) -> frozenset[bytes]:
+        """The values of `Host` that mean this port of this machine."""
+        names = (b"127.0.0.1", b"localhost", b"[::1]")
+        hosts = {b"%s:%d" % (name, self.port) for name in names}
+        return frozenset(hosts.union(names) if self.port == 80 else hosts)
+
+    @property
+    def own_origins(self) -> frozenset[bytes]:
+        """The origins of what is fetched from here."""
+        return frozenset(b"http://" + host for host in self.own_hosts)
+
+    def check(self, head: RequestHead) -> None:
+        """Take a request, or say why not.
+
+        Raises:
+            HeadError: It is refused.
+        """
+        host = head.value(b"host")
+        if host.lower() not in self.own_hosts:
+            raise HeadError(403, f"Host is {_shown(host)}, which is not this machine: a web page may have sent that")
+        origins = head.values(b"origin")
+        if any(each not in self.allowed and each not in self.own_origins for each in origins):
+            origin = _shown(origins[0])
+            remedy = f"if that is your host, start the tap with --allow-origin '{origin}'"
+            raise HeadError(403, f"Origin is {origin}: a web page may have sent that; {remedy}")
+        if not origins and head.value(b"sec-fetch-site") in {b"cross-site", b"same-site"}:
+            raise HeadError(403, "Sec-Fetch-Site says that a web page has sent that")
+        if head.method == b"POST" and not origins:
+            self._check_content(head)
+
+    def _check_content(self, head: RequestHead) -> None:
+        kind = head.value(b"content-type").partition(b";")[0].strip().lower()
+        has_body = head.value(b"transfer-encoding") or head.value(b"content-length") not in {b"", b"0"}
+        if kind not in _UNASKED or not has_body:
+            return
+        if any(name.lower() in _NEEDS_ASKING for name, _ in head.fields) or (self.forms and kind == _FORM):
+            return
+        words = f"Content-Type is {_shown(kind)}, which any web page may post; send application/json, or a credential"
+        raise HeadError(415, words)
+
+
+def _shown(value: bytes) -> str:
+    return value.decode("latin-1")[:200] or "nothing"

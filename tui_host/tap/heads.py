@@ -1,0 +1,279 @@
+"""Heads of HTTP/1.1 messages out of bytes and into bytes again, with nothing lost but what belongs to one hop alone.
+
+Requests are read strictly, since whoever can reach the port may send them; responses as leniently as clients read them.
+Source: RFC 9112, sections 2 to 6; threats.md, PXY-06 and PXY-07.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+HEAD_LIMIT = 256 << 10
+"""Bytes of one head; more is refused."""
+
+Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
+Framing: TypeAlias = int | Literal["none", "chunked", "close"]
+"""How long a body is: so many bytes, none at all, as its chunks tell, or until the connection ends."""
+
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])\r\n")
+_FIELD = re.compile(rb"(" + _TOKEN + rb"):[ \t]*([^\r\n\x00]*?)[ \t]*\r\n")
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]+([^\r\n\x00]*))?$")
+_LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f]+)[ \t]*:[ \t]*([^\x00\r]*?)[ \t]*$")
+_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
+_LINE_END = re.compile(rb"\r?\n")
+
+_OF_ONE_HOP = frozenset((b"keep-alive", b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
+"""Besides `Connection` and what it names. Source: RFC 9110, section 7.6.1."""
+_NEVER_NAMED = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"))
+"""What no `Connection` header takes away: without it the message would be another."""
+
+
+class HeadError(Exception):
+    """A message that cannot be passed on.
+
+    Attributes:
+        status: The answer that a client gets.
+        words: Why.
+    """
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+        self.words = words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    minor: int
+    fields: Fields
+
+    def values(self, name: bytes) -> list[bytes]:
+        """All values of a header, its name in lower case."""
+        return [value for key, value in self.fields if key.lower() == name]
+
+    def value(self, name: bytes) -> bytes:
+        """The first value of a header; empty where there is none."""
+        return next((value for key, value in self.fields if key.lower() == name), b"")
+
+    @property
+    def options(self) -> frozenset[bytes]:
+        """What the `Connection` headers name, in lower case."""
+        named = b",".join(self.values(b"connection")).lower().split(b",")
+        return frozenset(each.strip() for each in named) - {b""}
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the connection may be used again after this message."""
+        return b"close" not in self.options and (self.minor == 1 or b"keep-alive" in self.options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHead(_Head):
+    """A request's first line and headers."""
+
+    method: bytes
+    target: bytes
+
+    @property
+    def wants_websocket(self) -> bool:
+        """Whether the client asks to go on in another protocol that is passed through as it is."""
+        return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseHead(_Head):
+    """A response's first line and headers."""
+
+    status: int
+    reason: bytes
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is the answer, and no word before it; a change of protocol is one."""
+        return self.status >= 200 or self.status == 101
+
+
+def end_of_head(data: bytearray, *, strict: bool) -> tuple[int, int] | None:
+    """Where the first head's last line begins to end, and where what follows it begins; None while it is not there.
+
+    Raises:
+        HeadError: It is too long.
+    """
+    if strict:
+        at = data.find(b"\r\n\r\n")
+        found = (at + 2, at + 4) if at >= 0 else None
+    else:
+        match = _END_OF_HEAD.search(data)
+        found = (match.start(), match.end()) if match else None
+    if (found[0] if found else len(data)) > HEAD_LIMIT:
+        raise HeadError(431, f"a head of more than {HEAD_LIMIT} bytes")
+    return found
+
+
+def read_request(block: bytes) -> RequestHead:
+    """A request's head, each of its lines ended by CRLF.
+
+    Raises:
+        HeadError: It is none, or one that could be read in two ways.
+    """
+    line = _REQUEST_LINE.match(block)
+    if line is None:
+        raise HeadError(400, "not a request of HTTP/1.1")
+    fields: list[tuple[bytes, bytes]] = []
+    at = line.end()
+    while at < len(block):
+        field = _FIELD.match(block, at)
+        if field is None:
+            raise HeadError(400, "a header that is none")
+        fields.append((field[1], field[2]))
+        at = field.end()
+    head = RequestHead(method=line[1], target=line[2], minor=int(line[3]), fields=tuple(fields))
+    if head.method == b"CONNECT" or not head.target.startswith(b"/"):
+        raise HeadError(400, "this is no open proxy: the target of a request is a path")
+    if len(head.values(b"host")) != 1:
+        raise HeadError(400, "not one Host header")
+    return head
+
+
+def read_response(block: bytes) -> ResponseHead:
+    """A response's head.
+
+    Raises:
+        HeadError: It is none.
+    """
+    first, *lines = _LINE_END.split(block)
+    line = _STATUS_LINE.match(first)
+    if line is None:
+        raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
+    fields: list[tuple[bytes, bytes]] = []
+    for text in lines:
+        if text[:1] in {b" ", b"\t"} and fields:  # a folded line, from the days of RFC 2616
+            fields[-1] = (fields[-1][0], fields[-1][1] + b" " + text.strip())
+            continue
+        field = _LENIENT_FIELD.match(text)
+        if field is None:
+            raise HeadError(502, "the upstream's answer has a header that is none")
+        fields.append((field[1], field[2]))
+    return ResponseHead(minor=int(line[1]), status=int(line[2]), reason=line[3] or b"", fields=tuple(fields))
+
+
+def request_framing(head: RequestHead) -> Framing:
+    """How long the request's body is.
+
+    Raises:
+        HeadError: It can be read in two ways, or is framed in a way that is not known.
+    """
+    lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
+    if codings:
+        if lengths:
+            raise HeadError(400, "Content-Length and Transfer-Encoding in one request")
+        if head.minor == 0 or [each.lower() for each in codings] != [b"chunked"]:
+            raise HeadError(400, "a transfer coding other than chunked")
+        return "chunked"
+    if not lengths:
+        return "none"
+    if len(lengths) > 1:
+        raise HeadError(400, "more than one Content-Length")
+    return _length(lengths[0], 400)
+
+
+def response_framing(head: ResponseHead, method: bytes) -> Framing:
+    """How long the response's body is. Source: RFC 9112, section 6.3.
+
+    Raises:
+        HeadError: That cannot be told.
+    """
+    if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
+        return "none"
+    codings = [each.lower() for each in head.values(b"transfer-encoding")]
+    if codings:
+        if codings != [b"chunked"]:
+            raise HeadError(502, "the upstream's answer has a transfer coding other than chunked")
+        return "chunked"
+    lengths = set(head.values(b"content-length"))
+    if not lengths:
+        return "close"
+    if len(lengths) > 1:
+        raise HeadError(502, "the upstream's answer has two lengths")
+    return _length(lengths.pop(), 502)
+
+
+def _length(value: bytes, status: int) -> int:
+    if not value.isdigit() or len(value) > 18:
+        raise HeadError(status, "a Content-Length that is none")
+    return int(value)
+
+
+def to_upstream(head: RequestHead, *, host: bytes, origin: bytes, own_origins: frozenset[bytes]) -> RequestHead:
+    """The request's head as it goes on: for the upstream's host, without what belongs to this hop.
+
+    Args:
+        head: As the client sent it.
+        host: The upstream's Host header.
+        origin: The upstream's origin, which stands in for the tap's own.
+        own_origins: The tap's own origins.
+    """
+
+    def changed() -> Iterator[tuple[bytes, bytes]]:
+        for name, value in _passed_on(head, upgrades=head.wants_websocket):
+            key = name.lower()
+            if key == b"host":
+                yield name, host
+            elif key == b"origin" and value in own_origins:
+                yield name, origin
+            else:
+                yield name, value
+
+    return replace(head, minor=1, fields=tuple(changed()))
+
+
+def to_client(head: ResponseHead, *, framing: Framing, was: Framing, lasts: bool) -> ResponseHead:
+    """The response's head as it goes on, without what belongs to the upstream's hop.
+
+    Args:
+        head: As the upstream sent it.
+        framing: How the body is framed towards the client.
+        was: How the upstream framed it.
+        lasts: Whether the client's connection may be used again.
+    """
+    fields = list(_passed_on(head, upgrades=head.status == 101))
+    if framing != was or was == "chunked":  # one frame alone may stand there
+        fields = [each for each in fields if each[0].lower() not in {b"content-length", b"transfer-encoding"}]
+        if framing == "chunked":
+            named = next((name for name, _ in head.fields if name.lower() == b"transfer-encoding"), b"Transfer-Encoding")
+            fields.append((named, b"chunked"))
+    if not lasts and not any(name.lower() == b"connection" for name, _ in fields):
+        fields.append((b"Connection", b"close"))
+    return replace(head, minor=1, fields=tuple(fields))
+
+
+def _passed_on(head: _Head, *, upgrades: bool) -> Iterator[tuple[bytes, bytes]]:
+    options = head.options
+    gone = _OF_ONE_HOP | (options - _NEVER_NAMED)
+    for name, value in head.fields:
+        key = name.lower()
+        if key == b"connection":
+            kept = b"Upgrade" if upgrades else b"close" if b"close" in options else b"keep-alive"
+            if kept.lower() in options:
+                yield name, kept
+        elif key not in gone or (upgrades and key == b"upgrade"):
+            yield name, value
+
+
+def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
+    """A request's head on the wire; `target` stands in for its own."""
+    first = b"%s %s HTTP/1.%d\r\n" % (head.method, target or head.target, head.minor)
+    return first + _lines(head.fields)
+
+
+def response_bytes(head: ResponseHead) -> bytes:
+    """A response's head on the wire."""
+    return b"HTTP/1.%d %d %s\r\n" % (head.minor, head.status, head.reason) + _lines(head.fields)
+
+
+def _lines(fields: Fields) -> bytes:
+    return b"".join([b"%s: %s\r\n" % field for field in fields]) + b"\r\n"

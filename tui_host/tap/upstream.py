@@ -1,0 +1,142 @@
+"""Where a relay's requests go: the fixed upstream, and how it is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from tui_host.errors import SettingsError
+from tui_host.settings.proxy import proxy_for
+from tui_host.settings.urls import shown, split
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_PROXY_ANSWER_LIMIT = 64 << 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """An upstream as it was typed, and what is needed to reach it.
+
+    Attributes:
+        url: Its URL.
+        proxy: The proxy that leads to it, None where there is none.
+        trust: Whom it has to be certified by, None where nothing is encrypted.
+    """
+
+    url: SplitResult
+    proxy: SplitResult | None = None
+    trust: ssl.SSLContext | None = None
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port as they stand in its URL."""
+        return shown(self.url)
+
+    @property
+    def name(self) -> str:
+        """Host and port, as they stand in its URL."""
+        return self.origin.partition("://")[2]
+
+    @cached_property
+    def host(self) -> bytes:
+        """What it gets as `Host`."""
+        return self.name.encode("idna" if not self.name.isascii() else "ascii")
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Its host and port."""
+        return self.url.hostname or "", self.url.port or _DEFAULT_PORTS[self.url.scheme]
+
+    @cached_property
+    def target_prefix(self) -> bytes:
+        """What stands before a request's path: nothing, but for a proxy that passes on plain requests."""
+        return self.origin.encode() if self.proxy is not None and self.trust is None else b""
+
+    @cached_property
+    def proxy_credential(self) -> bytes:
+        """The header that a proxy wants, from its URL; empty where there is none in it."""
+        if self.proxy is None or self.proxy.username is None:
+            return b""
+        pair = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
+        return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
+
+    async def connect(self, protocol: Callable[[], asyncio.Protocol]) -> None:
+        """Connect a protocol to it.
+
+        Raises:
+            OSError: It cannot be reached, or is not whom it should be.
+        """
+        loop = asyncio.get_running_loop()
+        host, port = self.address
+        if self.proxy is None:
+            name = host if self.trust is not None else None
+            await loop.create_connection(
+                protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=0.25
+            )
+        elif self.trust is None:
+            await loop.create_connection(protocol, self.proxy.hostname, self.proxy.port or 80)
+        else:
+            await self._through(self.proxy, protocol)
+
+    async def _through(self, proxy: SplitResult, protocol: Callable[[], asyncio.Protocol]) -> None:
+        """By way of a proxy that lets an encrypted connection through. Source: RFC 9110, section 9.3.6."""
+        host, port = self.address
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or 80, limit=_PROXY_ANSWER_LIMIT)
+        try:
+            asked = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode()
+            writer.write(asked + self.proxy_credential + b"\r\n")
+            try:
+                answer = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+                raise ConnectionError(f"the proxy {proxy.hostname} gave no answer") from None
+            line = answer.partition(b"\r\n")[0].decode("latin-1")
+            if line.split(" ")[1:2] != ["200"]:
+                raise ConnectionError(f"the proxy {proxy.hostname} said {line!r}")
+            made = protocol()
+            loop = asyncio.get_running_loop()
+            assert self.trust is not None
+            transport = await loop.start_tls(writer.transport, made, self.trust, server_hostname=host)
+            if transport is None:
+                raise ConnectionError("the connection ended while it was being encrypted")
+        except BaseException:
+            writer.transport.abort()
+            raise
+        made.connection_made(transport)
+
+
+def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
+    """The upstream that was typed.
+
+    Raises:
+        SettingsError: It is no URL of one, the proxy of the environment is of a kind that is not known, or a certificate cannot be read.
+    """
+    where = "--upstream"
+    url = split(typed, where=where)
+    if url.username is not None or url.query or url.fragment:
+        raise SettingsError(
+            "a URL with a user, a query or a fragment in it", where, "leave these to the host that uses the tap"
+        )
+    proxy_url = proxy_for(typed, environment)
+    proxy = urlsplit(proxy_url) if proxy_url else None
+    if proxy is not None and (proxy.scheme != "http" or not proxy.hostname):
+        raise SettingsError(
+            f"a proxy of the kind {proxy.scheme} in the environment", where, "unset it, or name this host in NO_PROXY"
+        )
+    return Upstream(url=url, proxy=proxy, trust=_trust(ca_file, environment) if url.scheme == "https" else None)
+
+
+def _trust(ca_file: Path | None, environment: Mapping[str, str]) -> ssl.SSLContext:
+    named = str(ca_file or environment.get("SSL_CERT_FILE") or "")
+    try:
+        trust = ssl.create_default_context(cafile=named or None)
+    except OSError as error:
+        raise SettingsError(f"{named}: {error.strerror or error}", "--ca-file", "name a file of certificates") from error
+    trust.set_alpn_protocols(["http/1.1"])
+    return trust
