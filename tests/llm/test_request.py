@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tui_host.llm.dialects import DIALECTS, dialect_at
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask
-from tui_host.llm.proxy import proxy_for
 from tui_host.llm.request import credential_place, join, model_request, models_request
 from tui_host.settings.presets import PRESETS
+from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.secrets import Secret
 from tui_host.settings.system_keyring import with_key

@@ -25,8 +25,8 @@ from tui_host.llm.dialects import dialect
 from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, read_body, redacted, refusal_of, where
 from tui_host.llm.messages import Ask, CutOff, Failed, ModelEvent, Stop, Stopped, Unreadable
 from tui_host.llm.protocols.protocol import Reader
-from tui_host.llm.proxy import proxy_for
 from tui_host.llm.request import Outgoing, model_request, models_request
+from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider
 
 LIST_SECONDS: Final = 15.0
