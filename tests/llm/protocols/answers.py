@@ -35,8 +35,8 @@ TOOLS = tuple(
 )
 PLAIN = ("cline", "cherry", "json", "function", "react", "hermes")
 """The protocols of plain text."""
-SEVERAL = ("cherry", "json", "function", "hermes")
-"""Those in which an answer may hold more than one call."""
+SEVERAL = ("cherry", "hermes")
+"""Those in which one call may stand behind another."""
 SUM = '{"a": 6, "b": 5}'
 
 

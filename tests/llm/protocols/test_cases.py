@@ -232,7 +232,36 @@ def test_a_list_of_calls_is_several() -> None:
     assert found.written == [call("function"), call("json", "multiply")]
 
 
+@pytest.mark.parametrize("between", ["", " ", "\n", ", "])
+def test_of_two_objects_the_first_is_the_call_and_the_other_is_cut(between: str) -> None:
+    found = both_ways("json", f"{call('json')}{between}{call('json', 'multiply')}")
+    assert (found.calls, found.text) == (ONE, "")
+    assert found.cut.endswith(call("json", "multiply"))
+
+
 # ReAct.
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Action: open the door\nand go in.",
+        "The plan:\n\nAction: required\nOwner: Bob",
+        "See.\nQuestion: why?\nAction Input: none is needed",
+        "So:\n```text\nThought: hm\nAction: none of it\n```\n",
+        "So:\n```\nAction: math__add\nand more\n```\nFine.",
+        "Action: math__add, then what",
+    ],
+)
+def test_a_label_that_is_followed_by_no_action_is_text(answer: str) -> None:
+    found = both_ways("react", answer)
+    assert (found.calls, found.malformed, found.cut, found.thinking, found.text) == ([], [], "", "", answer)
+
+
+def test_a_label_in_a_thoughts_code_is_thought() -> None:
+    found = both_ways("react", f"Thought: like\n```\nx\n{call('react')}\n```\nso.\nFinal Answer: 11")
+    assert (found.calls, found.malformed, found.text) == ([], [], "11")
+    assert call("react") in found.thinking
 
 
 @pytest.mark.parametrize(

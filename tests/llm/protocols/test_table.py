@@ -103,14 +103,40 @@ def test_a_tag_in_prose(name: str) -> None:
     assert found.text == answer.replace("\n", " ")
 
 
-@pytest.mark.parametrize("name", [name for name in PLAIN if name != "react"])
+@protocols
 def test_a_call_as_an_example_in_a_fence(name: str) -> None:
     answer = f"So:\n```text\nan example:\n{call(name)}\nand more\n```\nThat is all."
     found = read_all_ways(name, answer)
     assert (found.calls, found.malformed, found.text) == ([], [], answer)
 
 
-@pytest.mark.parametrize("name", [name for name in PLAIN if name != "react"])
+@protocols
+@pytest.mark.parametrize(
+    "around",
+    [
+        "> {}",
+        "Use it like -> {}",
+        "Of its form: `{}`",
+        "~~~\nan example:\n{}\n~~~\nThat is all.",
+        "````text\n```xml\n{}\n```\n````\nThat is all.",
+        "```\n{0}\n{0}\n```",
+    ],
+)
+def test_a_call_that_is_quoted_is_text(name: str, around: str) -> None:
+    inside = call(name) if "\n{" in around else call(name).replace("\n", " ")
+    answer = around.format(inside)
+    found = read_all_ways(name, answer)
+    assert (found.calls, found.malformed, found.cut, found.text) == ([], [], "", answer)
+
+
+@protocols
+def test_a_fence_in_a_fence_closes_nothing_but_itself(name: str) -> None:
+    example = f"````markdown\n```xml\n{call(name, 'multiply')}\n```\n````\n"
+    found = read_all_ways(name, example + call(name))
+    assert (found.calls, found.text) == (ONE, example)
+
+
+@protocols
 def test_a_fence_around_a_call_alone(name: str) -> None:
     found = read_all_ways(name, f"```xml\n{call(name)}\n```")
     assert (found.calls, found.text) == (ONE, "")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Message, ResourceSpec, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.ending import Ending
 from tui_host.llm.protocols.grammar import (
     Broken,
@@ -71,9 +71,9 @@ class ClineGrammar:
                 result = element(inside, "result", is_last=True)
                 return ReadText(text=result[0]) if result is not None else Broken(reason=f"{END} has no <result>")
             case "access_mcp_resource":
-                return Broken(reason=f"no server offers resources here; use {USE}")
+                return _access(inside, tools)
             case _:
-                return Broken(reason=f"there is no tool {tag} here; there are {USE}, {ASK} and {END}")
+                return Broken(reason=f"there is no tool {tag} here; there are {USE}, {RESOURCE}, {ASK} and {END}")
 
 
 def _use(inside: str, tools: Sequence[ToolSpec]) -> Read:
@@ -89,6 +89,19 @@ def _use(inside: str, tools: Sequence[ToolSpec]) -> Read:
         return Broken(reason=f"{server} {tool}: {read.reason}")
     known = next((spec.name for spec in tools if (spec.server, spec.tool) == (server, tool)), f"{server}__{tool}")
     return ReadCall(name=known, arguments=read)
+
+
+def _access(inside: str, tools: Sequence[ToolSpec]) -> Read:
+    found = elements(inside, ("server_name", "uri"))
+    missing = next((name for name in ("server_name", "uri") if not found.get(name)), "")
+    if missing:
+        return Broken(reason=f"missing value for the required parameter {missing}")
+    server = found["server_name"]
+    readers = {spec.server: spec.name for spec in tools if spec.resources is not None}
+    if server not in readers:
+        others = f"only {', '.join(readers)} does" if readers else f"no server does; use {USE}"
+        return Broken(reason=f"{server} offers no resources; {others}")
+    return ReadCall(name=readers[server], arguments=json.dumps({"uri": found["uri"]}, ensure_ascii=False))
 
 
 def _question(inside: str) -> Read:
@@ -109,6 +122,7 @@ class Cline(Plain):
     """Cline's way, without its file and terminal tools."""
 
     name: str = "cline"
+    reads_resources: bool = True
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
@@ -117,7 +131,7 @@ class Cline(Plain):
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """The connected servers, each with its tools. Their command lines stay out of it: they may hold secrets."""
+        """The connected servers, each with its tools and resources. Their command lines stay out of it: they may hold secrets."""
         return "\n\n".join(_server(name, own) for name, own in _by_server(tools))
 
     @override
@@ -142,6 +156,9 @@ class Cline(Plain):
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         """The call between its tags."""
         server, tool = _place_of(call, tools)
+        uri = _uri_of(call, tools)
+        if uri:
+            return f"<{RESOURCE}>\n<server_name>{server}</server_name>\n<uri>{uri}</uri>\n</{RESOURCE}>"
         return (
             f"<{USE}>\n<server_name>{server}</server_name>\n<tool_name>{tool}</tool_name>\n"
             f"<arguments>\n{call.arguments.strip() or '{}'}\n</arguments>\n</{USE}>"
@@ -152,7 +169,8 @@ class Cline(Plain):
         """What Cline says before each result."""
         for number, result in enumerate(results):
             words.add("\n\n" if number else "")
-            words.add(f"[{USE} for '{_place_of(result.call, tools)[0]}'] Result:\n", "frames a result")
+            asked = RESOURCE if _uri_of(result.call, tools) else USE
+            words.add(f"[{asked} for '{_place_of(result.call, tools)[0]}'] Result:\n", "frames a result")
             words.tell(result.call.id, result_text(result))
 
     @override
@@ -171,6 +189,18 @@ def _place_of(call: ToolCall, tools: Sequence[ToolSpec]) -> tuple[str, str]:
     return next(((tool.server, tool.tool) for tool in tools if tool.name == call.name), ("", call.name))
 
 
+def _uri_of(call: ToolCall, tools: Sequence[ToolSpec]) -> str:
+    """The resource that a call asks for; empty for that of a tool."""
+    if not any(tool.name == call.name and tool.resources is not None for tool in tools):
+        return ""
+    try:
+        value: JSON = json.loads(call.arguments)
+    except ValueError:
+        return ""
+    uri = value.get("uri") if isinstance(value, Mapping) else None
+    return uri if isinstance(uri, str) else ""
+
+
 def _asks(message: Message) -> bool:
     return any(isinstance(part, Text) and f"<{ASK}>" in part.written for part in message.parts)
 
@@ -181,8 +211,20 @@ def _by_server(tools: Sequence[ToolSpec]) -> Iterator[tuple[str, list[ToolSpec]]
 
 
 def _server(name: str, tools: Sequence[ToolSpec]) -> str:
-    lines = [f"## {name}", "", "### Available Tools"]
-    for tool in tools:
+    lines = [f"## {name}"]
+    own = [tool for tool in tools if tool.resources is None]
+    resources = [each for tool in tools for each in tool.resources or ()]
+    if own:
+        lines += ["", "### Available Tools"]
+    for tool in own:
         schema = json.dumps(tool.schema, ensure_ascii=False, indent=2).replace("\n", "\n    ")
         lines.append(f"- {tool.tool}: {tool.description}\n    Input Schema:\n    {schema}")
+    for title, is_template in (("Resource Templates", True), ("Direct Resources", False)):
+        listed = [_resource(each) for each in resources if each.is_template == is_template]
+        lines += ["", f"### {title}", *listed] if listed else []
     return "\n".join(lines)
+
+
+def _resource(resource: ResourceSpec) -> str:
+    about = f" ({resource.name})" if resource.name else ""
+    return f"- {resource.uri}{about}: {resource.description}".rstrip(": ")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator
 
 from tui_host.llm.messages import TextDelta
 
 _SLICE = 1024
+_LONGEST_TAG = 60
+_TAG = re.compile(r"</?[A-Za-z_|][^<>\n]*>[ \t]*$")
 
 
 class Held:
@@ -60,8 +63,7 @@ class Line:
     """What was given out of the line that a reader stands in.
 
     Attributes:
-        is_blank: Only white space.
-        ticks: How many backticks.
+        is_blank: Only spaces and tabs.
     """
 
     def __init__(self) -> None:
@@ -69,8 +71,8 @@ class Line:
 
     def begin(self) -> None:
         """A new one, or as if it were."""
-        self.is_blank = self.is_ticks = True
-        self.ticks = 0
+        self.is_blank = True
+        self._ticks = 0
         self._last = ""
 
     def add(self, text: str) -> None:
@@ -78,15 +80,14 @@ class Line:
         _, newline, rest = text.rpartition("\n")
         if newline:
             self.begin()
-        if said := rest.strip():
-            self.is_blank, self._last = False, said[-1]
-            self.is_ticks = self.is_ticks and not said.strip("` \t")
-        self.ticks += rest.count("`")
+        self.is_blank = self.is_blank and not rest.strip(" \t\r")
+        self._last = (self._last + rest)[-_LONGEST_TAG:]
+        self._ticks += rest.count("`")
 
     @property
     def may_begin_tag(self) -> bool:
         """Whether a tag here is meant as one: prose that mentions it goes on behind other words, or between ticks."""
-        return self.is_blank or (self._last == ">" and self.ticks % 2 == 0)
+        return self.is_blank or (self._ticks % 2 == 0 and _TAG.search(self._last) is not None)
 
 
 def slices(delta: TextDelta) -> Iterator[TextDelta]:

@@ -1,5 +1,7 @@
 """`json` and `function`: an answer that is one JSON object, or a list of them, and nothing else. Source: tool-protocols.md, section 4.
 
+A second object behind the first is none: the model was told to wait, and has gone on as if it knew the result.
+
 Two spellings of one idea, read by one reader: `{"tool": …, "arguments": …}` of the official simple chatbot, and
 `{"function": …, "parameters": …}` of teaching texts. JSON that a person asked for is no call: the name must be a tool's.
 """
@@ -30,6 +32,15 @@ from tui_host.llm.messages import (
 )
 from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Balance
+from tui_host.llm.protocols.fences import (
+    FENCE,
+    FENCE_END,
+    FENCE_END_MADE_OF,
+    LONGEST_BLANK,
+    MARKS,
+    Fence,
+    may_become_fence,
+)
 from tui_host.llm.protocols.grammar import Broken, ReadCall, read_arguments
 from tui_host.llm.protocols.held import Held, Line, slices
 from tui_host.llm.protocols.plain import Plain, Words, result_text
@@ -37,13 +48,9 @@ from tui_host.llm.protocols.plain import Plain, Words, result_text
 SPELLINGS: tuple[tuple[str, str], ...] = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))
 """The keys of the name and of the arguments, in every spelling that models use."""
 _MEANT = re.compile(r"""["'](?:tool|function|name)["']\s*:\s*["']([^"'\n]{1,200})["']""")
-_FENCE = re.compile(r"[ \t]*(`{3,})[^\n`]*\n\s*")
-_FENCE_END = re.compile(r"\s*`{3,}[ \t]*(?=\n|$)")
 _MOST_HELD = 1 << 22
-_LONGEST_BLANK = 400
-"""Characters of a fence's first line, and of white space that is waited through for what comes behind it."""
 
-_Step: TypeAlias = list[ModelEvent] | None
+_Step: TypeAlias = Sequence[ModelEvent] | None
 """What a look at the held text gives; None: more must come before anything can be told."""
 
 
@@ -64,8 +71,8 @@ class JsonReader:
         self._start = 0  # of the value in what is held
         self._end = -1
         self._is_fenced = False
+        self._code: Fence | None = None  # that is open
         self._size = 0
-        self._calls = 0
         self._is_final = False
         self._stop: Stop | None = None
 
@@ -112,18 +119,15 @@ class JsonReader:
         return found
 
     def _in_text(self) -> _Step:
-        """Up to a line that begins with what may be a call; behind a call only another one is more than made up."""
+        """Up to a line that begins with what may be a call."""
         text = self._held.text
         begun = text.lstrip(" \t")
         lead = len(text) - len(begun)
-        if begun and begun[0] not in "{[`\n" and self._calls:
-            self._mode = "over"
-            return []
-        if not self._line.is_blank or not begun or begun[0] not in "{[`":
+        if not self._line.is_blank or not begun or begun[0] not in "{[" + MARKS:
             if not begun and self._line.is_blank and self._may_wait(text):
                 return None
             return self._say(text.find("\n") + 1 or len(text))
-        if begun[0] == "`":
+        if begun[0] in MARKS:
             return self._at_fence(text)
         inside = begun[1:].lstrip()
         if begun[0] == "[" and not inside.startswith("{"):
@@ -131,10 +135,10 @@ class JsonReader:
         return self._begin(text, lead, is_fenced=False)
 
     def _at_fence(self, text: str) -> _Step:
-        opening = _FENCE.match(text)
+        opening = FENCE.match(text)
         if opening is None:
-            is_open = "\n" not in text and (text.strip(" \t").startswith("```") or not text.strip(" \t`"))
-            return None if is_open and self._may_wait(text) else self._say(text.find("\n") + 1 or len(text))
+            is_open = may_become_fence(text) and not self._is_final
+            return None if is_open else self._say(text.find("\n") + 1 or len(text))
         inside = text[opening.end() :]
         if not inside and self._may_wait(text):
             return None
@@ -142,24 +146,21 @@ class JsonReader:
             return self._begin(text, opening.end(), is_fenced=True)
         return self._is_code(opening.end())
 
-    def _is_code(self, size: int) -> list[ModelEvent]:
+    def _is_code(self, size: int) -> Sequence[ModelEvent]:
         said = self._say(size)
-        self._mode = "code"
-        self._line.begin()
+        self._mode, self._code = "code", Fence("".join(piece.text for piece in said))
         return said
 
     def _in_code(self) -> _Step:
         text = self._held.text
         newline = text.find("\n")
-        said = self._say(len(text) if newline < 0 else newline)
-        if newline >= 0:
-            if self._line.is_ticks and self._line.ticks >= 3:
-                self._mode = "text"
-            said += self._say(1)
+        said = self._say(newline + 1 or len(text))
+        if self._code is not None and self._code.closes("".join(piece.text for piece in said)):
+            self._mode = "text"
         return said
 
     def _may_wait(self, text: str) -> bool:
-        return not self._is_final and len(text) <= _LONGEST_BLANK
+        return not self._is_final and len(text) <= LONGEST_BLANK
 
     def _begin(self, text: str, start: int, *, is_fenced: bool) -> _Step:
         self._mode, self._start, self._is_fenced, self._size = "value", start, is_fenced, len(text)
@@ -174,8 +175,8 @@ class JsonReader:
         end = self._start + self._end if is_whole else len(text)
         size = end
         if self._is_fenced and is_whole:
-            closing = _FENCE_END.match(text, end)
-            if closing is None and text[end:].strip("` \t\n"):  # it holds more than a call
+            closing = FENCE_END.match(text, end)
+            if closing is None and text[end:].strip(FENCE_END_MADE_OF):  # it holds more than a call
                 return self._is_code(self._start)
             if (closing is None or closing.end() == len(text)) and self._may_wait(text[end:]):
                 return None  # more ticks may follow
@@ -190,23 +191,22 @@ class JsonReader:
             self._mode = "over"
             words = self._held.take(size)
             return [*words, CallMalformed(reason="; ".join(broken), start=words[0].start, end=words[-1].end)]
+        self._mode = "over"
         written, start, end = self._held.cut(size)
-        self._line.begin()
         found: list[ModelEvent] = []
-        for call in (call for call in calls if isinstance(call, ReadCall)):
+        for index, call in enumerate(call for call in calls if isinstance(call, ReadCall)):
             own = call.written if len(calls) > 1 else written.strip()  # of a list each call keeps its own object
             found += [
-                CallStarted(index=self._calls, wire_id="", name=call.name, start=start, end=end, written=own),
-                CallArguments(index=self._calls, text=call.arguments, start=start, end=end),
+                CallStarted(index=index, wire_id="", name=call.name, start=start, end=end, written=own),
+                CallArguments(index=index, text=call.arguments, start=start, end=end),
             ]
-            self._calls += 1
         return found
 
-    def _say(self, size: int) -> list[ModelEvent]:
+    def _say(self, size: int) -> list[TextDelta]:
         found = self._held.take(size)
         for piece in found:
             self._line.add(piece.text)
-        return list(found)
+        return found
 
     def _calls_in(self, text: str, *, is_whole: bool) -> list[ReadCall | Broken] | None:
         """The calls that a text is; None if it is no call at all."""

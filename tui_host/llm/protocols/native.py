@@ -14,6 +14,7 @@ class Native:
     """Calls and results stay what they are; the dialect has a place for them."""
 
     name: str = "native"
+    reads_resources: bool = False
 
     def __init__(self, template: str = "") -> None:
         del template  # nothing is added to the prompt

@@ -48,6 +48,7 @@ class Plain(ABC):
     """
 
     name: str
+    reads_resources: bool = False
     stops: tuple[str, ...] = ()
     envelope: str = ""
     """What ends a result, where it stands between tags."""

@@ -84,6 +84,11 @@ class ToolProtocol(Protocol):
         """As in the configuration."""
         ...
 
+    @property
+    def reads_resources(self) -> bool:
+        """Whether it has a form of its own in which a resource is asked for; only then is what reads them offered."""
+        ...
+
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """The conversation and the tools in the form that this protocol sends."""
         ...

@@ -28,6 +28,7 @@ from tui_host.llm.messages import (
 )
 from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Balance
+from tui_host.llm.protocols.fences import FENCE, MARKS, Fence, may_become_fence
 from tui_host.llm.protocols.grammar import Broken, ReadCall, read_arguments
 from tui_host.llm.protocols.held import Held, slices
 from tui_host.llm.protocols.plain import Plain, Words, result_text
@@ -39,9 +40,15 @@ _LABEL = re.compile(
 )
 _BEGINNING = re.compile(r"[ \t]*\**[A-Za-z最终答案思考 ]{0,14}\**[ \t]*")
 _NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
+_AT_FIRST = frozenset(("question", "action input"))
+"""Labels that stand behind another one, or before all else."""
 _CALLED = re.compile(r"(?P<name>[^\s(]+)\((?P<inside>.*)\)\s*", re.DOTALL)
 
+_MEANT = re.compile(r"[`*]*(?P<name>[^\s(`*]+)[`*]*\s*(?P<open>\(?)")
+_CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\n|$)")
 _LONGEST_LABEL = 60
+_LONGEST_FENCE = 16 << 10
+"""Characters of a fence that are held to see whether it is a call and nothing else."""
 Part = Literal["text", "thought", "action", "input", "final", "over"]
 
 
@@ -65,6 +72,8 @@ class ReactReader:
         self._start = -1
         self._end = 0
         self._is_line_start = True
+        self._code: Fence | None = None  # that is open in text or thought
+        self._has_said = False  # anything as text
         self._stop: Stop | None = None
 
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
@@ -87,8 +96,15 @@ class ReactReader:
     def _scan(self, *, is_final: bool) -> list[ModelEvent]:
         found: list[ModelEvent] = []
         while text := self._held.text:
-            if self._is_line_start and self._part not in {"final", "over"}:
-                label = _LABEL.match(text)
+            may_begin = self._is_line_start and self._code is None and self._part not in {"final", "over"}
+            if may_begin and self._part in {"text", "thought"} and text.lstrip(" \t").startswith(tuple(MARKS)):
+                step = self._at_fence(text, is_final=is_final)
+                if step is None:
+                    break
+                found += step
+                continue
+            if may_begin:
+                label = self._label_of(text)
                 is_short = len(text) <= _LONGEST_LABEL
                 if label is not None and label.end() == len(text) and is_short and not is_final:
                     break  # it may go on
@@ -99,6 +115,59 @@ class ReactReader:
                     break
             newline = text.find("\n")
             found += self._more(len(text) if newline < 0 else newline + 1)
+        return found
+
+    def _label_of(self, text: str) -> re.Match[str] | None:
+        """The label that a line begins with. In the middle of an answer's words some are words."""
+        label = _LABEL.match(text)
+        is_prose = self._part == "text" and self._has_said
+        return None if label is not None and is_prose and label.group("label").lower() in _AT_FIRST else label
+
+    def _at_fence(self, text: str, *, is_final: bool) -> list[ModelEvent] | None:
+        """What a line that begins with a tick is: words, code, or a fence around one action alone; None: more must come."""
+        opening = FENCE.match(text)
+        if opening is None:
+            is_open = may_become_fence(text) and not is_final
+            return None if is_open else self._more(text.find("\n") + 1 or len(text))
+        inside = text[opening.end() :]
+        label = _LABEL.match(inside)
+        if label is None and not is_final and len(inside) <= _LONGEST_LABEL and _BEGINNING.fullmatch(inside):
+            return None
+        if label is not None and label.group("label").lower() in {"thought", "思考", "action"}:
+            closing = _CLOSING.search(text, label.end() + opening.end())
+            is_whole = closing is not None and closing.end() < len(text)
+            if not is_whole and not is_final and len(text) <= _LONGEST_FENCE:
+                return None
+            size = closing.start() - opening.end() if closing is not None else len(inside)
+            if self._is_action(inside[:size]):
+                return self._fenced(opening.end(), size, len(closing[0]) if closing is not None else 0)
+        said = self._more(opening.end())
+        self._code = Fence(opening[0])
+        return said
+
+    def _is_action(self, text: str) -> bool:
+        reader = self._inner()
+        events = [*reader.feed(TextDelta(text=text, start=0, end=0)), *reader.finish()]
+        is_asked = any(isinstance(event, CallStarted) for event in events)
+        rest = (
+            event.text for event in events if isinstance(event, CutOff) or (is_asked and isinstance(event, TextDelta))
+        )
+        return not "".join(rest).strip() and any(isinstance(event, CallStarted | CallMalformed) for event in events)
+
+    def _inner(self) -> ReactReader:
+        reader = ReactReader(list(self._tools.values()))
+        reader._stop = self._stop
+        return reader
+
+    def _fenced(self, before: int, size: int, behind: int) -> list[ModelEvent]:
+        """The action that a fence holds; its own lines are nothing."""
+        found = self._end_part()
+        self._held.take(before)
+        reader = self._inner()
+        found += [event for piece in self._held.take(size) for event in reader.feed(piece)]
+        found += reader.finish()
+        self._held.take(behind)
+        self._part = "over"
         return found
 
     def _label(self, label: re.Match[str]) -> list[ModelEvent]:
@@ -139,6 +208,7 @@ class ReactReader:
         if self._part in {"text", "thought", "over"}:
             pieces = self._held.take(size)
             self._is_line_start = pieces[-1].text.endswith("\n")
+            self._said("".join(piece.text for piece in pieces))
             kind = {"text": TextDelta, "thought": ThinkingDelta, "over": CutOff}[self._part]
             return [kind(text=piece.text, start=piece.start, end=piece.end) for piece in pieces]
         if self._part == "final":
@@ -152,7 +222,27 @@ class ReactReader:
         self._is_line_start = text.endswith("\n")
         self._written.append(text)
         self._action.append(text)
-        return []
+        return self._as_words() if self._is_prose() else []
+
+    def _said(self, text: str) -> None:
+        """Text or thought was given out: at most to the end of a line."""
+        self._has_said = self._has_said or (self._part == "text" and not text.isspace())
+        if self._code is not None and self._code.closes(text):
+            self._code = None
+
+    def _is_prose(self) -> bool:
+        """Whether what stands behind `Action:` is no action: a sentence, or a word that is no tool's with other lines below."""
+        action = "".join(self._action).lstrip()
+        meant = _MEANT.match(action)
+        if meant is None or meant.group("open") or meant.group("name") in self._tools:
+            return False
+        return bool("\n" in action and action.partition("\n")[2].strip())
+
+    def _as_words(self) -> list[ModelEvent]:
+        """The action was none: its words are text."""
+        words = TextDelta(text="".join(self._written), start=self._start, end=self._end)
+        self._part, self._has_said = "text", True
+        return [words]
 
     def _more_input(self, size: int) -> list[ModelEvent]:
         """More of an action's input: where its object ends, so does the answer."""
@@ -177,6 +267,8 @@ class ReactReader:
         written = "".join(self._written)
         if read is None:
             return []
+        if read == "prose":
+            return self._as_words()
         self._part = "over"
         if isinstance(read, Broken):
             words = TextDelta(text=written, start=start, end=end)
@@ -186,8 +278,8 @@ class ReactReader:
             CallArguments(index=0, text=read.arguments, start=start, end=end),
         ]
 
-    def _read(self, action: str, given: str | None) -> ReadCall | Broken | None:
-        """The call of an action with its input; None for one that is no action."""
+    def _read(self, action: str, given: str | None) -> ReadCall | Broken | Literal["prose"] | None:
+        """The call of an action with its input; None for one that says that there is none, and what is no action but prose."""
         name = action.strip().strip("`*").strip()
         if name.lower() in _NOTHING:
             return None
@@ -195,6 +287,8 @@ class ReactReader:
             called = _CALLED.fullmatch(name)
             if called is not None:
                 return self._called(called.group("name"), called.group("inside"))
+            if " " in name:
+                return "prose"
             if self._stop == "length":
                 return Broken(reason="the action was cut at the token limit")
             return Broken(reason=f"there is no Action Input behind the Action {name[:60]!r}")

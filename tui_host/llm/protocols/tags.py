@@ -28,14 +28,12 @@ from tui_host.llm.messages import (
 )
 from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Ending
+from tui_host.llm.protocols.fences import FENCE, FENCE_END, FENCE_END_MADE_OF, LONGEST_BLANK, MARKS, Fence
 from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar
 from tui_host.llm.protocols.held import Held, Line, slices
 
 _THINKING = ("thinking", "think")
-_FENCE = re.compile(r"[ \t]*(`{3,})[^\n`]*\n\s*")
-_FENCE_END = re.compile(r"\s*`{3,}[ \t]*(?=\n|$)")
-_LONGEST_BLANK = 400
-"""Characters of a fence's first line, and of white space that is waited through for what comes behind it."""
+_MARK = re.compile(f"[<{MARKS}]")
 
 Mode: TypeAlias = Literal["text", "fence", "thinking", "block", "before answer", "answer", "answered", "over"]
 _Step: TypeAlias = list[ModelEvent] | None
@@ -62,6 +60,7 @@ class TagReader:
         self._tag = ""  # of the block, or of the answer, that is being read
         self._written: list[str] = []  # of the answer, by the model itself
         self._fence = 0  # characters before the block, where it stands in a fence
+        self._code: Fence | None = None  # that is open
         self._ending: Ending | None = None  # of the block, while it has not come
         self._end = -1
         self._calls = 0
@@ -120,10 +119,11 @@ class TagReader:
 
     def _in_text(self) -> _Step:
         text = self._held.text
-        place = next((at for at, character in enumerate(text) if character in "<`"), len(text))
+        mark = _MARK.search(text)
+        place = mark.start() if mark is not None else len(text)
         if place:
             return self._say(place)
-        return self._at_tick(text) if text[0] == "`" else self._at_tag(text)
+        return self._at_tag(text) if text[0] == "<" else self._at_mark(text)
 
     def _at_tag(self, text: str) -> _Step:
         if not self._line.may_begin_tag:
@@ -142,13 +142,13 @@ class TagReader:
         is_beginning = any(f"<{tag}>".startswith(text) for tag in (*self._grammar.tags, *_THINKING, *made_up))
         return None if is_beginning and not self._is_final else self._say(1)
 
-    def _at_tick(self, text: str) -> _Step:
-        ticks = len(text) - len(text.lstrip("`"))
-        if not self._line.is_blank or (ticks < 3 and (len(text) > ticks or self._is_final)):
-            return self._say(ticks)
-        opening = _FENCE.match(text)
+    def _at_mark(self, text: str) -> _Step:
+        marks = len(text) - len(text.lstrip(text[0]))
+        if not self._line.is_blank or (marks < 3 and (len(text) > marks or self._is_final)):
+            return self._say(marks)
+        opening = FENCE.match(text)
         if opening is None:
-            return self._say(len(text)) if self._is_final or len(text) > _LONGEST_BLANK else None
+            return self._say(len(text)) if self._is_final or len(text) > LONGEST_BLANK else None
         inside = text[opening.end() :]
         tag = next((tag for tag in self._grammar.tags if inside.startswith(f"<{tag}>")), "")
         if tag:
@@ -158,13 +158,12 @@ class TagReader:
         return self._in_code(opening.end())
 
     def _may_wait(self, text: str) -> bool:
-        return not self._is_final and len(text) <= _LONGEST_BLANK
+        return not self._is_final and len(text) <= LONGEST_BLANK
 
     def _in_code(self, size: int) -> _Step:
         """What was held begins a fence that is code."""
         said = self._say(size)
-        self._mode = "fence"
-        self._line.begin()
+        self._mode, self._code = "fence", Fence(_joined(said))
         return said
 
     # Blocks.
@@ -195,8 +194,8 @@ class TagReader:
         end = start + self._end
         if not self._fence:
             return self._tell(self._read(text[start:end]), end)
-        closing = _FENCE_END.match(text, end)
-        if closing is None and text[end:].strip("` \t\n"):  # it holds more than the call
+        closing = FENCE_END.match(text, end)
+        if closing is None and text[end:].strip(FENCE_END_MADE_OF):  # it holds more than the call
             return self._in_code(self._fence)
         is_whole = closing is not None and (closing.end() < len(text) or text.endswith("\n"))
         if not is_whole and self._may_wait(text[end:]):
@@ -313,11 +312,9 @@ class TagReader:
         """Code: nothing in it is a call."""
         text = self._held.text
         newline = text.find("\n")
-        said = self._say(len(text) if newline < 0 else newline)
-        if newline >= 0 or self._is_final:
-            if self._line.is_ticks and self._line.ticks >= 3:
-                self._mode = "text"
-            said += self._say(1)
+        said = self._say(newline + 1 or len(text))
+        if self._code is not None and self._code.closes(_joined(said)):
+            self._mode = "text"
         return said
 
     def _in_thinking(self) -> _Step:
