@@ -77,6 +77,9 @@ class Sums:
             for tool in self.offered
         ]
 
+    async def listed(self, seconds: float) -> None:
+        """Nothing is to be listed."""
+
     async def settled_for_turn(self, seconds: float) -> tuple[str, ...]:
         if not self.connects:
             return ()

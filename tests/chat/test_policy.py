@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tui_host.chat.policy import CallRequest, Decision, Policy, Question, Refuse, refused
-from tui_host.servers.catalog import Tool
+from tui_host.servers.catalog import READ, Tool
 from tui_host.settings.schema import Action, Rule
 
 
@@ -38,6 +38,25 @@ def question(answers: list[Decision]) -> Question:
 )
 def test_deny_beats_ask_beats_allow(rules: tuple[Rule, ...], verdict: str | None) -> None:
     decision = Policy(rules).decide(request())
+    assert (decision.verdict if decision else None) == verdict
+
+
+@pytest.mark.parametrize(
+    ("rules", "flags", "verdict"),
+    [
+        ((rule("allow"),), ("*", "math.*", "math.resources*"), None),
+        ((rule("allow", READ),), (), "approved"),
+        ((rule("allow", READ), rule("ask")), (), None),
+        ((rule("allow", READ), rule("deny")), (), "rejected"),
+        ((), ("math.resources/read",), "approved"),
+        ((), ("*.resources/read",), "approved"),
+        ((), ("other.resources/read",), None),
+    ],
+)
+def test_reading_resources_is_allowed_by_its_whole_name_alone(
+    rules: tuple[Rule, ...], flags: tuple[str, ...], verdict: str | None
+) -> None:
+    decision = Policy(rules, flags=flags).decide(request(tool(name=READ)))
     assert (decision.verdict if decision else None) == verdict
 
 

@@ -361,7 +361,7 @@ CALL = ToolCall(id="1.1.1", wire_id="", name="x", arguments="{}")
         (ToolOutput(content=(Content(kind="resource", text="words", uri="file:///a"),)), "words"),
         (
             ToolOutput(content=(Content(kind="resource", uri="file:///a", data="AAAA"),)),
-            "[resource: file:///a, 3 bytes]",
+            "[resource: unknown type, 3 bytes, file:///a]",
         ),
         (text_output("x" * 60_000), "x" * 25_000 + "\n[... 10,000 characters left out ...]\n" + "x" * 25_000),
     ],

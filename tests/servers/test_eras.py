@@ -9,8 +9,9 @@ import anyio
 import pytest
 
 from tests.servers.running import Running, listening, made_with_sdk, remote, started
+from tui_host.capture.record import Place
 from tui_host.errors import ServerError
-from tui_host.servers.catalog import Progress
+from tui_host.servers.catalog import READ, Progress, ToolOutput
 from tui_host.settings.schema import ServerSpec
 
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy"), ("sse", "auto")]
@@ -58,6 +59,31 @@ async def test_a_server_says_what_it_is_and_its_tools_work(spec: ServerSpec, run
     assert added.structured == {"sum": 3.5}
     assert (await running.call("sdk", "fail")).is_error
     await running.until(lambda: running.status("sdk").resources == (1, 0, 1))
+
+
+async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
+    await running.pool.listed(15)
+    (reading,) = (tool for tool in running.pool.tools() if tool.name == READ)
+    assert [(each.uri, each.is_template) for each in reading.resources or ()] == [("note://one", False)]
+    place = Place(session="s", turn=1, step=1, call="reading")
+
+    async def read(arguments: bytes) -> ToolOutput:
+        mark = reading.fingerprint
+        return await running.pool.call(
+            "sdk", READ, arguments, place=place, fingerprint=mark, on_progress=lambda _: None
+        )
+
+    output = await read(b'{"uri":"note://one"}')
+    assert [(block.kind, block.text, block.uri) for block in output.content] == [("resource", "note", "note://one")]
+    asked, answered = (each.draft.data for each in running.records("sdk", kind="frame") if each.draft.place == place)
+    assert b'"resources/read"' in asked
+    assert b'"uri":"note://one"' in asked
+    assert b'"contents"' in answered
+    with pytest.raises(ServerError, match=r"note://two"):
+        await read(b'{"uri":"note://two"}')
+    for nothing in (b"{}", b'{"uri":1}', b'{"uri":""}'):
+        with pytest.raises(ServerError, match="by its uri"):
+            await read(nothing)
 
 
 async def test_every_frame_of_a_call_is_recorded_in_its_place(running: Running) -> None:

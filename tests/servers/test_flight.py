@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tui_host.errors import JSON, ServerError
+from tui_host.servers.catalog import READ
 from tui_host.servers.flight import Flight, canonical, check_frame, frame_bytes
 
 ARGUMENTS: JSON = {"city": "Zürich", "days": 2.50}
@@ -49,6 +50,16 @@ def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
     data = frame_bytes(called(_meta=meta), DECIDED)
     assert json.loads(data) == called(_meta=meta)
     assert data.endswith(b',"arguments":' + canonical(ARGUMENTS) + b"}}")
+
+
+@pytest.mark.parametrize("decided", [None, b'{"uri":"note://two"}'])
+def test_no_resource_is_read_but_the_one_that_was_decided(decided: bytes | None) -> None:
+    value: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": READ, "params": {"uri": "note://one", "_meta": {}}}
+    flight = Flight(tool=READ, arguments=decided)
+    for refused in (lambda: frame_bytes(value, flight), lambda: check_frame(canonical(value), flight)):
+        with pytest.raises(ServerError, match="nobody decided on"):
+            refused()
+    assert frame_bytes(value, Flight(tool=READ, arguments=b'{"uri":"note://one"}')) == canonical(value)
 
 
 def test_what_is_no_call_is_written_as_it_is() -> None:

@@ -141,7 +141,7 @@ def read_object(data: bytes) -> Mapping[str, JSON]:
 
 
 def _happened(head: FrameHead, outward: bool, sent: str) -> Happened:  # noqa: FBT001 - one function calls it
-    if outward and head.method == "tools/call":
+    if outward and head.method in {"tools/call", "resources/read"}:
         return "sent"
     if head.method == "notifications/progress":
         return "progress"

@@ -37,7 +37,7 @@ _SUSPECT = re.compile(f"[{_HIDDEN}]|[{_STACKED}]{{{MARKS + 1}}}")
 _PIECE = re.compile(f"({_KEPT})|[{_HIDDEN}]")
 _RUN = re.compile(f"[{_STACKED}]{{{MARKS + 1},}}")
 _BREAKS = {"\n": "␊", "\t": "␉"}
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}|resources/read")
 _HALF = re.compile("(?:⟨[^⟩]{0,12}|[\u200d\ufe0e\ufe0f]+)$")
 
 
@@ -113,6 +113,8 @@ def _cut(run: re.Match[str]) -> str:
 
 def tool_name(server: str, tool: str) -> str:
     """`server.tool`; a name outside the specification's own form is quoted and escaped, so that no letter looks like another.
+
+    The request for a resource stands as it is: no tool of that name is offered.
 
     Source: MCP, Tools, tool names; threats.md, APR-06.
     """

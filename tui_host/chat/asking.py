@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.chat.history import mended
 from tui_host.chat.hub import HUB, Hub
-from tui_host.llm.messages import Ask, Message, Text, ToolSpec
+from tui_host.llm.messages import Ask, Message, ResourceSpec, Text, ToolSpec
 from tui_host.llm.names import NameRule, NameTable
 from tui_host.llm.protocols import protocol
 from tui_host.settings.templates import template_of
@@ -58,11 +58,13 @@ def asking(
 
     Args:
         session: Its messages and model.
-        tools: Those of all servers that are ready now.
+        tools: Those of all servers that are ready now, with what reads resources.
         rule: How the dialect wants tools to be named.
         speaks: The tool protocol.
         unsent: A message that stands in the prompt: the request as it would be, were it sent.
     """
+    with_resources = speaks.reads_resources and session.protocol.partition("+")[0] != HUB
+    tools = [tool for tool in tools if tool.resources is None or with_resources]
     table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
     specs = tuple(
         ToolSpec(
@@ -71,6 +73,7 @@ def asking(
             schema=tool.schema,
             server=tool.server,
             tool=tool.name,
+            resources=_resources(tool),
         )
         for tool in tools
     )
@@ -88,3 +91,12 @@ def asking(
         options=session.options,
     )
     return Asking(ask=ask, prepared=prepared, table=table, tools=specs, history=history, hub=hub)
+
+
+def _resources(tool: Tool) -> tuple[ResourceSpec, ...] | None:
+    if tool.resources is None:
+        return None
+    return tuple(
+        ResourceSpec(uri=each.uri, name=each.name, description=each.description, is_template=each.is_template)
+        for each in tool.resources
+    )

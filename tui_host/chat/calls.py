@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from tui_host.chat.conversation import CallItem
 from tui_host.chat.hub import HUB, Answer, Inner
 from tui_host.chat.outcome import Outcome
 from tui_host.chat.policy import CallRequest, Decision, Question, refused
-from tui_host.errors import ServerError, TuiHostError
+from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.servers.definitions import changes
 
@@ -123,6 +123,7 @@ class Calls:
             self._invalid(outcome, error)
             return outcome
         outcome.asked = value
+        tool = described(tool, value)
         changed = difference(self._session.policy.approved(tool), tool)
         outcome.request = CallRequest(call=call.id, tool=tool, arguments=canonical(value), changed=changed)
         return outcome
@@ -317,6 +318,13 @@ class Calls:
                 data=json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
             )
         )
+
+
+def described(tool: Tool, arguments: JSON) -> Tool:
+    """What reads resources, with the server's words on the resource that is asked for; a tool as it is."""
+    uri = arguments.get("uri") if isinstance(arguments, Mapping) else None
+    found = next((each for each in tool.resources or () if each.uri == uri), None)
+    return tool if found is None else replace(tool, title=found.name, description=found.description)
 
 
 def difference(before: Tool | None, now: Tool) -> str:

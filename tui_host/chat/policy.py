@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from tui_host.servers.catalog import Tool
+from tui_host.servers.catalog import READ, Tool
 from tui_host.settings.schema import Rule
 
 Verdict: TypeAlias = Literal["approved", "edited", "rejected", "invalid"]
@@ -19,6 +19,11 @@ Decider: TypeAlias = Literal["person", "rule", "flag", "default"]
 def matches(name: str, pattern: str) -> bool:
     """Whether a pattern names it; `*` stands for any characters, and nothing else is special."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+
+
+def allows(name: str, pattern: str) -> bool:
+    """Whether a pattern that allows tools names this one; reading resources is allowed by its whole name alone, never by `*`."""
+    return pattern == READ if name == READ else matches(name, pattern)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,12 +208,12 @@ class Policy:
         actions = {
             rule.action: rule
             for rule in self._rules
-            if matches(tool.server, rule.server) and matches(tool.name, rule.tool)
+            if matches(tool.server, rule.server)
+            and (allows if rule.action == "allow" else matches)(tool.name, rule.tool)
         }
         if "deny" in actions:
             return self._by_rule(request, "rejected", f"denied by a rule in {actions['deny'].where}")
-        full_name = f"{tool.server}.{tool.name}"
-        flag = next((pattern for pattern in self._flags if matches(full_name, pattern)), None)
+        flag = next((pattern for pattern in self._flags if _flag_allows(tool, pattern)), None)
         if flag is not None or self._allow_all:
             words = f"allowed by --allow {flag}" if flag is not None else "allowed by --yes"
             return Decision(
@@ -229,6 +234,13 @@ class Policy:
             fingerprint=request.tool.fingerprint,
             words=words,
         )
+
+
+def _flag_allows(tool: Tool, pattern: str) -> bool:
+    if tool.name != READ:
+        return matches(f"{tool.server}.{tool.name}", pattern)
+    server, _, name = pattern.rpartition(".")
+    return allows(tool.name, name) and matches(tool.server, server)
 
 
 def refused(request: CallRequest, *, words: str = "refused: nobody was there to decide") -> Decision:

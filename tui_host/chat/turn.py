@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tui_host.llm.protocols.protocol import ToolProtocol
     from tui_host.settings.schema import Provider
 
+RESOURCES_SECONDS = 2.0
+"""How long a turn waits for the lists of resources, where its tool protocol tells of them."""
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
 
 
@@ -124,6 +126,8 @@ class Turn:
         self._protocol = await to_thread.run_sync(spoken, session, services.settings)
         if not session.messages.is_loaded:  # thousands of them would hold up the screen
             await to_thread.run_sync(session.messages.load)
+        if self._protocol.reads_resources:
+            await services.pool.listed(RESOURCES_SECONDS)
         limit = services.settings.limits.steps
         for number in range(1, limit + 1):
             rule = dialect(provider.dialect).name_rule

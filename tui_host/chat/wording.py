@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 from tui_host.chat.policy import Decision
@@ -23,12 +24,22 @@ def shortened(text: str, limit: int = RESULT_LIMIT) -> str:
 def _block_text(block: Content) -> str:
     if block.kind == "text":
         return block.text
-    size = f", {len(block.data) * 3 // 4:,} bytes" if block.data else ""
-    if block.kind in {"image", "audio"}:
-        return f"[{block.kind}: {block.media_type}{size}]"
     if block.kind == "resource_link":
         return f"[link: {block.text} ({block.uri})]"
-    return block.text or f"[{block.kind}: {block.uri or block.media_type}{size}]"
+    if not block.data:
+        return block.text
+    size = f"{len(block.data) * 3 // 4 - block.data[-2:].count('='):,} bytes"
+    about = ", ".join(word for word in (block.media_type or "unknown type", size, block.uri) if word)
+    broken = "" if is_base64(block.data) else ", not readable"
+    return f"[{block.kind}: {about}{broken}]"
+
+
+def is_base64(data: str) -> bool:
+    """Whether it holds bytes: a provider refuses a request, and all that follow, in which an image does not."""
+    try:
+        return bool(base64.b64decode(data, validate=True))
+    except ValueError:
+        return False
 
 
 def output_text(output: ToolOutput) -> str:
@@ -40,11 +51,11 @@ def output_text(output: ToolOutput) -> str:
 
 
 def result_of(call: ToolCall, output: ToolOutput) -> ToolResult:
-    """What the model is told of a result; images go along as images."""
+    """What the model is told of a result; images, those that resources hold too, go along as images."""
     images = tuple(
         Image(media_type=block.media_type, data=block.data)
         for block in output.content
-        if block.kind == "image" and block.data
+        if block.media_type.startswith("image/") and is_base64(block.data)
     )
     text = output_text(output)
     if output.is_error and not text.startswith("Error"):

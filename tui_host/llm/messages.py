@@ -120,6 +120,16 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSpec:
+    """A resource, or a template of some, as a model is told of it; all of it is the server's claim."""
+
+    uri: str
+    name: str
+    description: str
+    is_template: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """A tool as it is offered to a model.
 
@@ -129,6 +139,7 @@ class ToolSpec:
         schema: The server's input schema, untouched.
         server: The server's name.
         tool: The tool's own name.
+        resources: Of what reads a server's resources: those that it lists; None for a tool.
     """
 
     name: str
@@ -136,6 +147,7 @@ class ToolSpec:
     schema: JSON
     server: str
     tool: str
+    resources: tuple[ResourceSpec, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

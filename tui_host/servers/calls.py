@@ -1,4 +1,4 @@
-"""One tool call over a connection: exactly the decided arguments, a limit on silence, and every way it can fail as one error.
+"""One call over a connection, of a tool or for a resource: exactly the decided arguments, a limit on silence, and every way it can fail as one error.
 
 The SDK's own `call_tool` is not used: it validates the result against the tool's schema after the tool has run, throws it away
 if it does not fit, and a hostile schema freezes the process. Source: mcp-host.md, «structuredContent and outputSchema».
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import mcp_types
@@ -17,10 +17,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from tui_host.errors import JSON, ServerError, TuiHostError
-from tui_host.servers.catalog import Progress, ToolOutput
+from tui_host.servers.catalog import READ, Progress, ToolOutput
 from tui_host.servers.faults import innermost, reason_of
 from tui_host.servers.flight import Flight, current_flight
-from tui_host.servers.output import read_output
+from tui_host.servers.output import read_contents, read_output
 from tui_host.servers.structure import is_object
 
 if TYPE_CHECKING:
@@ -30,15 +30,16 @@ if TYPE_CHECKING:
 
 LONGEST_SECONDS = 600.0
 """What progress can extend a call to."""
-_ANSWER: TypeAdapter[mcp_types.CallToolResult | mcp_types.InputRequiredResult] = TypeAdapter(
-    mcp_types.CallToolResult | mcp_types.InputRequiredResult
+Call: TypeAlias = mcp_types.CallToolRequest | mcp_types.ReadResourceRequest
+_ANSWER: TypeAdapter[mcp_types.CallToolResult | mcp_types.ReadResourceResult | mcp_types.InputRequiredResult] = (
+    TypeAdapter(mcp_types.CallToolResult | mcp_types.ReadResourceResult | mcp_types.InputRequiredResult)
 )
 
 
-async def call_tool(
+async def send_call(
     client: ClientSession,
     wire: Wire,
-    request: mcp_types.CallToolRequestParams,
+    request: Call,
     flight: Flight,
     *,
     seconds: float,
@@ -68,7 +69,7 @@ async def call_tool(
 
         token = current_flight.set(flight)
         try:
-            await client.send_request(mcp_types.CallToolRequest(params=request), _ANSWER, progress_callback=progressed)
+            await client.send_request(request, _ANSWER, progress_callback=progressed)
         except (MCPError, TuiHostError, ValidationError, RuntimeError, ValueError, OSError, ExceptionGroup) as error:
             raise _lost(error, wire, flight) from error
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
@@ -85,16 +86,21 @@ async def call_tool(
     return _output(flight, wire)
 
 
-def call_params(tool: str, arguments_json: bytes) -> mcp_types.CallToolRequestParams:
-    """The parameters of a call out of its decided bytes.
+def call_request(tool: str, arguments_json: bytes) -> Call:
+    """The request of a call out of its decided bytes; `READ` asks for a resource.
 
     Raises:
-        ServerError: They are not an object.
+        ServerError: They are not an object, or name no resource.
     """
     arguments: JSON = json.loads(arguments_json)
     if not is_object(arguments):
         raise ServerError("the arguments of a call are an object", sent=False)
-    return mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments))
+    if tool != READ:
+        return mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
+    uri = arguments.get("uri")
+    if not isinstance(uri, str) or not uri:
+        raise ServerError("a resource is read by its uri, which is a text", sent=False)
+    return mcp_types.ReadResourceRequest(params=mcp_types.ReadResourceRequestParams(uri=uri))
 
 
 def _output(flight: Flight, wire: Wire) -> ToolOutput:
@@ -102,8 +108,8 @@ def _output(flight: Flight, wire: Wire) -> ToolOutput:
         raise ServerError("the answer was lost; the tool may have run", wire.server)
     kind = flight.result.get("resultType", "complete")
     if kind == "input_required":
-        raise ServerError("the tool asks for more input, which is not supported yet", wire.server)
-    output = read_output(flight.result, flight.warning)
+        raise ServerError("the server asks for more input, which is not supported yet", wire.server)
+    output = (read_contents if flight.tool == READ else read_output)(flight.result, flight.warning)
     if kind != "complete":
         raise ServerError(f"the result is of a kind that is not known: {kind!r}"[:200], wire.server)
     return output

@@ -9,6 +9,28 @@ from tui_host.errors import JSON
 
 State: TypeAlias = Literal["connecting", "ready", "failed", "stopped", "disabled"]
 
+READ = "resources/read"
+"""What a server's resources are read by: the request's own name, which no tool may bear."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A resource, or a template of some, as its server lists it. Everything in it is the server's claim.
+
+    Attributes:
+        uri: The URI, or a template of URIs.
+        name: A name for people, may be empty.
+        description: What the server says it is.
+        media_type: Empty where the server does not say.
+        is_template: Whether `uri` is one.
+    """
+
+    uri: str
+    name: str = ""
+    description: str = ""
+    media_type: str = ""
+    is_template: bool = False
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
@@ -25,6 +47,7 @@ class Tool:
         fingerprint: SHA-256 (hex) over the definition and the server's command or URL; rules are bound to it.
         size: Bytes of its definition on the wire, compact.
         problem: Why it is not offered to a model, None if it is.
+        resources: Of what reads a server's resources (`READ`): those that it lists; None for a tool.
     """
 
     server: str
@@ -37,17 +60,18 @@ class Tool:
     fingerprint: str = ""
     size: int = 0
     problem: str | None = None
+    resources: tuple[Resource, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """One block of a tool's result.
+    """One block of a tool's result, or of a resource.
 
     Attributes:
         kind: `text`, `image`, `audio`, `resource`, `resource_link`, or the server's own word.
         text: The text, or a one-line description of what is not text.
         media_type: For images, audio and resources.
-        data: Base64 of an image or a sound, empty otherwise.
+        data: Base64 of what is not text, empty otherwise.
         uri: For resources and links.
     """
 
@@ -66,7 +90,7 @@ class ToolOutput:
         content: The blocks, in order.
         is_error: The server says that the tool failed.
         structured: The structured content as it came, None if none.
-        raw: The `CallToolResult` as received (JSON value).
+        raw: The `CallToolResult`, or `ReadResourceResult`, as received (JSON value).
         warning: What was odd about it (schema not met, malformed), empty if nothing.
     """
 

@@ -29,9 +29,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_host.capture.context import current_place
 from tui_host.errors import ServerError, TuiHostError
-from tui_host.servers.calls import call_params, call_tool
-from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput
-from tui_host.servers.definitions import changes, read_tools
+from tui_host.servers.calls import call_request, send_call
+from tui_host.servers.catalog import Progress, Resource, ServerStatus, State, Tool, ToolOutput
+from tui_host.servers.definitions import changes, read_resources, read_tools, reader
 from tui_host.servers.description import describe, identity
 from tui_host.servers.endpoint import Endpoint, resolve_endpoint
 from tui_host.servers.faults import reason_of, words_of_answer
@@ -66,6 +66,7 @@ class Connection:
         spec: The configured server.
         is_session_lost: The server had forgotten our session: a new connection may go on where this one ended.
         early: Its process, where that was started while the SDK was still being imported; None once it is taken.
+        is_listed: All that it lists was read, as far as it can be.
     """
 
     def __init__(
@@ -90,6 +91,8 @@ class Connection:
         self._wire: Wire | None = None
         self._client: ClientSession | None = None
         self._scope: anyio.CancelScope | None = None
+        self._resources: tuple[Resource, ...] = ()
+        self.is_listed = False
         self._stopping = False
         self._halted = anyio.Event()
         self._news = anyio.Event()
@@ -104,6 +107,14 @@ class Connection:
     def tools(self) -> tuple[Tool, ...]:
         """Its tools as last listed, with those that have a problem."""
         return self._status.tools
+
+    @property
+    def offered(self) -> tuple[Tool, ...]:
+        """What can be asked of it: its tools without those that have a problem, and what reads its resources if it has any."""
+        tools = tuple(tool for tool in self.tools if tool.problem is None)
+        if self._client is None or not self._declares(self._client, "resources"):
+            return tools
+        return (*tools, reader(self.spec.name, identity(self.spec), self._resources))
 
     @property
     def status(self) -> ServerStatus:
@@ -163,10 +174,10 @@ class Connection:
         seconds: float,
         on_progress: Callable[[Progress], None],
     ) -> ToolOutput:
-        """Call a tool with exactly these arguments.
+        """Call a tool, or read a resource, with exactly these arguments.
 
         Args:
-            tool: Its own name.
+            tool: Its own name; `READ` for a resource.
             arguments_json: The canonical bytes that were decided.
             place: What its records belong to.
             seconds: How long the server may give no sign of life; 0 is for ever.
@@ -179,11 +190,11 @@ class Connection:
         if client is None or wire is None or wire.cause:
             what = f"it is not connected: {self._shown(self._status.detail) or self._status.state}"
             raise ServerError(what, self.spec.name, sent=False)
-        params = call_params(tool, arguments_json)
+        request = call_request(tool, arguments_json)
         token = current_place.set(place)
         try:
             flight = Flight(tool=tool, arguments=arguments_json)
-            return await call_tool(client, wire, params, flight, seconds=seconds, on_progress=on_progress)
+            return await send_call(client, wire, request, flight, seconds=seconds, on_progress=on_progress)
         finally:
             current_place.reset(token)
             if wire.gate is not None and wire.gate.is_session_lost:
@@ -257,7 +268,7 @@ class Connection:
             await self._list_tools(client, wire)
             self._client = client
             self._publish("ready", "")
-            group.start_soon(self._count_others, client)
+            group.start_soon(self._list_others, client)
             group.start_soon(self._follow_changes, client, wire)
             if self._announces(client) and self._status.era == "stateless":
                 group.start_soon(self._listen, client)
@@ -300,8 +311,8 @@ class Connection:
         self._notice(*told, *broken, *((listing.notice,) if listing.notice else ()))
         self._changed()
 
-    async def _count_others(self, client: ClientSession) -> None:
-        """How many resources, templates and prompts there are; they are not used yet, so nothing that fails here matters."""
+    async def _list_others(self, client: ClientSession) -> None:
+        """Which resources and templates there are, and how many prompts; a server is ready without."""
         counts = [0, 0, 0]
         fetches: tuple[tuple[str, str, Fetch], ...] = (
             ("resources", "resources", lambda params: client.list_resources(params=params)),
@@ -317,8 +328,12 @@ class Connection:
                 self._notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
                 continue
             counts[number] = len(listing.items)
+            if capability == "resources":
+                self._resources += read_resources(listing.items, is_template=key == "resourceTemplates")
             self._status = replace(self._status, resources=(counts[0], counts[1], counts[2]))
             self._changed()
+        self.is_listed = True
+        self._changed()
 
     async def _follow_changes(self, client: ClientSession, wire: Wire) -> None:
         """List again after `list_changed`, once for as many as come within a second."""

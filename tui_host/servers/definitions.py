@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tui_host.errors import JSON
-from tui_host.servers.catalog import Tool
+from tui_host.servers.catalog import READ, Resource, Tool
 from tui_host.servers.structure import as_json, is_object
 
 NEEDS_TASKS = "it runs only as a task, which is not supported yet"
+MOST_RESOURCES = 200
+"""Resources, and templates, of one server that are kept by name; all can be read."""
+LONGEST_URI, LONGEST_WORDS = 2_000, 400
 _DEFINING = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 
@@ -47,6 +50,44 @@ def read_tools(
         names.add(tool.name)
         found.append(replace(tool, problem=problem))
     return tuple(found)
+
+
+def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tuple[Resource, ...]:
+    """The resources of a listing, the first so many of them; what has no URI is none.
+
+    Args:
+        listed: As they came.
+        is_template: They are templates.
+    """
+    found: list[Resource] = []
+    for value in map(as_json, listed[:MOST_RESOURCES]):
+        uri = _text(value.get("uriTemplate" if is_template else "uri")) if isinstance(value, Mapping) else ""
+        if isinstance(value, Mapping) and uri and len(uri) <= LONGEST_URI:
+            found.append(
+                Resource(
+                    uri=uri,
+                    name=(_text(value.get("title")) or _text(value.get("name")))[:LONGEST_WORDS],
+                    description=_text(value.get("description"))[:LONGEST_WORDS],
+                    media_type=_text(value.get("mimeType"))[:LONGEST_WORDS],
+                    is_template=is_template,
+                )
+            )
+    return tuple(found)
+
+
+def reader(server: str, identity: str, resources: tuple[Resource, ...]) -> Tool:
+    """What reads a server's resources, in the form of a tool: it is asked for, decided and recorded as a call of one is.
+
+    Its fingerprint holds for the server, whatever that lists.
+    """
+    schema: JSON = {
+        "type": "object",
+        "properties": {"uri": {"type": "string"}},
+        "required": ["uri"],
+        "additionalProperties": False,
+    }
+    mark = fingerprint({"name": READ, "inputSchema": schema}, identity)
+    return Tool(server=server, name=READ, schema=schema, fingerprint=mark, resources=resources)
 
 
 def changes(before: Sequence[Tool], after: Sequence[Tool]) -> tuple[str, ...]:
@@ -103,6 +144,8 @@ def _read(definition: object, server: str, identity: str) -> Tool:
 def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
     if not name:
         return "malformed: it has no name"
+    if name == READ:
+        return "its name is that of a request of the protocol, which it could be taken for"
     if len(name) > 256:
         return "its name has more than 256 characters"
     execution = definition.get("execution")

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from tui_host.errors import JSON, ServerError
+from tui_host.servers.catalog import READ
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,8 +35,8 @@ class Flight:
     """What the wire's two ends know of one request.
 
     Attributes:
-        tool: The name of the tool that was decided on.
-        arguments: The canonical bytes that were decided; without them no `tools/call` leaves.
+        tool: The name of the tool that was decided on; `READ` for a resource.
+        arguments: The canonical bytes that were decided; without them no `tools/call` and no `resources/read` leaves.
         is_sent: The request was handed to the wire.
         result: Its result as received, before anything was repaired.
         warning: What was odd about the answer's bytes.
@@ -79,6 +80,7 @@ def frame_bytes(frame: Mapping[str, JSON], flight: Flight | None) -> bytes:
         ValueError: It cannot be written as JSON.
     """
     if frame.get("method") != "tools/call":
+        _check_reading(frame, flight)
         return canonical(frame)
     params, decided = _decided(frame, flight)
     others = {name: value for name, value in params.items() if name != "arguments"}
@@ -87,7 +89,7 @@ def frame_bytes(frame: Mapping[str, JSON], flight: Flight | None) -> bytes:
 
 
 def check_frame(data: bytes, flight: Flight | None) -> None:
-    """Refuse a `tools/call` whose tool or arguments are not, to the byte, those that were decided.
+    """Refuse a `tools/call` whose tool or arguments are not, to the byte, those that were decided; and a read of another resource.
 
     Args:
         data: The frame as somebody else would write it.
@@ -97,13 +99,26 @@ def check_frame(data: bytes, flight: Flight | None) -> None:
         ServerError: It must not be sent. Nothing was.
     """
     frame: JSON = json.loads(data)
-    if isinstance(frame, Mapping) and frame.get("method") == "tools/call":
+    if not isinstance(frame, Mapping):
+        return
+    _check_reading(frame, flight)
+    if frame.get("method") == "tools/call":
         _, decided = _decided(frame, flight)
         if b'"arguments":' + decided not in data:
             raise ServerError(_OTHER_ARGUMENTS)
 
 
 _OTHER_ARGUMENTS = "the arguments about to be sent are not those that were decided; nothing was sent"
+
+
+def _check_reading(frame: Mapping[str, JSON], flight: Flight | None) -> None:
+    """Refuse to read a resource that is not the one that was decided."""
+    if frame.get("method") != READ:
+        return
+    params = frame.get("params")
+    decided = flight.arguments if flight is not None and flight.tool == READ else None
+    if decided is None or not isinstance(params, Mapping) or canonical({"uri": params.get("uri")}) != decided:
+        raise ServerError("a resource that nobody decided on was about to be read; it was not")
 
 
 def _decided(frame: Mapping[str, JSON], flight: Flight | None) -> tuple[Mapping[str, JSON], bytes]:

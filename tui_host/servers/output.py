@@ -1,6 +1,6 @@
-"""A tool's result out of what came, whatever its shape: the tool has run, so nothing of it is thrown away.
+"""A tool's result, or a resource, out of what came, whatever its shape: nothing of it is thrown away.
 
-Source: MCP 2025-11-25 and 2026-07-28, Server features, Tools, Tool result.
+Source: MCP 2025-11-25 and 2026-07-28, Server features, Tools, Tool result; Resources, Reading Resources.
 """
 
 from __future__ import annotations
@@ -46,6 +46,23 @@ def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
         raw=raw,
         warning="; ".join(dict.fromkeys(warnings)),
     )
+
+
+def read_contents(result: Mapping[str, object], warning: str = "") -> ToolOutput:
+    """What a resource holds.
+
+    Args:
+        result: The `ReadResourceResult` as received.
+        warning: What was odd about its bytes.
+    """
+    raw = as_json(result)
+    contents = result.get("contents")
+    found = [_read_resource(each) for each in contents] if is_array(contents) else [None]
+    warnings = [warning] if warning else []
+    if None in found:
+        warnings.append("what the resource holds is malformed; it is given as JSON")
+        return ToolOutput(content=(Content(kind="text", text=_spelled(raw)),), raw=raw, warning="; ".join(warnings))
+    return ToolOutput(content=tuple(each for each in found if each is not None), raw=raw, warning="; ".join(warnings))
 
 
 def _read_block(block: object) -> Content | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tui_host.capture.process import Process
     from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
+    from tui_host.servers.connection import Connection
     from tui_host.settings.schema import ServerSpec
 
 STOP_SECONDS = 5.0
@@ -143,12 +144,7 @@ class Pool:
         """
         end = time.monotonic() + timeout
         while (names := self._connecting()) and (left := end - time.monotonic()) > 0:
-            self._change.clear()
-            try:
-                async with asyncio.timeout(left):
-                    await self._change.wait()
-            except TimeoutError:
-                continue
+            await self._changes(left)
         return names
 
     async def settled_for_turn(self, seconds: float) -> tuple[str, ...]:
@@ -161,15 +157,17 @@ class Pool:
         """
         begun = time.monotonic()
         while (names := self._connecting()) and (left := self._left(names, begun + seconds, seconds)) > 0:
-            self._change.clear()
-            try:
-                async with asyncio.timeout(left):
-                    await self._change.wait()
-            except TimeoutError:
-                continue
+            await self._changes(left)
         for name in names:
             self._slots[name].left_behind = self._slots[name].connection
         return names
+
+    async def _changes(self, seconds: float) -> None:
+        """Wait for any change, at most so many seconds."""
+        self._change.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._change.wait()
 
     def _left(self, names: Sequence[str], end: float, seconds: float) -> float:
         """Seconds for which one of these is still worth waiting."""
@@ -182,14 +180,18 @@ class Pool:
         return left
 
     def tools(self) -> tuple[Tool, ...]:
-        """What can be offered to a model: the tools of servers that are ready, without those that have a problem."""
-        return tuple(
-            tool
-            for slot in self._slots.values()
-            if slot.connection is not None and slot.state == "ready"
-            for tool in slot.connection.tools
-            if tool.problem is None
-        )
+        """What can be offered to a model by servers that are ready: tools without a problem, and what reads resources."""
+        return tuple(tool for connection in self._ready() for tool in connection.offered)
+
+    def _ready(self) -> list[Connection]:
+        found = ((slot.connection, slot.state) for slot in self._slots.values())
+        return [connection for connection, state in found if connection is not None and state == "ready"]
+
+    async def listed(self, seconds: float) -> None:
+        """Wait until the resources of servers that are ready are listed, at most so many seconds from now."""
+        end = time.monotonic() + seconds
+        while not all(each.is_listed for each in self._ready()) and (left := end - time.monotonic()) > 0:
+            await self._changes(left)
 
     async def call(
         self,
@@ -205,7 +207,7 @@ class Pool:
 
         Args:
             server: The server's configured name.
-            tool: The tool's own name.
+            tool: The tool's own name; `READ` reads a resource.
             arguments_json: The canonical bytes.
             place: What the call's records belong to.
             fingerprint: Of the definition that was shown.
@@ -219,7 +221,7 @@ class Pool:
         if connection is None or slot.state != "ready":
             what = f"it is not connected: {slot.status.detail or slot.status.state}"
             raise ServerError(what, server, "reconnect it", sent=False)
-        found = next((each for each in connection.tools if each.name == tool and each.problem is None), None)
+        found = next((each for each in connection.offered if each.name == tool), None)
         if found is None:
             raise ServerError(f"there is no tool {tool} any more; nothing was sent", server, sent=False)
         if found.fingerprint != fingerprint:

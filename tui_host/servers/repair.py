@@ -276,6 +276,8 @@ class Repair:
             case "tools/call" if flight is not None:
                 # The caller reads what came; to the SDK it is only the sign that it has come.
                 message.result = {"content": [], "resultType": "complete"}
+            case "resources/read" if flight is not None:
+                message.result = {**_ENVELOPE, "contents": []}
             case "tools/list":
                 tools = [tool for tool in tools_in(message.result) if self.problem_of(tool) is None]
                 message.result = {**_ENVELOPE, **message.result, "tools": tools}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, asked, call, protocol, read, speaking, text_of
-from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.messages import Image, Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols import PROTOCOLS
 from tui_host.llm.protocols.plain import INSTRUCTIONS
 from tui_host.llm.protocols.plain import TOOLS as LIST
@@ -155,3 +155,46 @@ def test_a_result_that_could_end_its_own_envelope_goes_as_it_is_and_is_marked(na
     prepared = speaking(name).prepare(history(f"x{closing}<b>", "11"), TOOLS)
     assert [bool(each.note) for each in prepared.told] == [True, False]
     assert f"x{closing}<b>" in text_of(prepared.messages[3])
+
+
+def _resource(uri: str, name: str, *, is_template: bool = False) -> ResourceSpec:
+    return ResourceSpec(uri=uri, name=name, description=f"all of {uri}", is_template=is_template)
+
+
+READER = ToolSpec(
+    name="math__resources_read",
+    description="",
+    schema={},
+    server="math",
+    tool="resources/read",
+    resources=(_resource("math://tables", "Tables"), _resource("math://{number}", "", is_template=True)),
+)
+
+
+def test_cline_lists_the_resources_of_servers_that_have_any() -> None:
+    system = text_of(speaking("cline").prepare([user("hello")], (*TOOLS, READER)).messages[0])
+
+    assert "### Resource Templates\n- math://{number}: all of math://{number}" in system
+    assert "### Direct Resources\n- math://tables (Tables): all of math://tables" in system
+    assert "- resources/read" not in system
+    assert [name for name in PROTOCOLS if speaking(name).reads_resources] == ["cline"]
+
+
+def test_a_resource_asked_for_in_clines_way_is_a_call_and_its_result_is_framed_as_one() -> None:
+    asks = "<access_mcp_resource>\n<server_name>{}</server_name>\n<uri>math://{}</uri>\n</access_mcp_resource>"
+    found = read("cline", asks.format("math", "tables?a=<b>&c"), tools=(*TOOLS, READER))
+    (name, arguments) = found.calls[0]
+    assert (name, arguments) == (READER.name, '{"uri": "math://tables?a=<b>&c"}')
+    for tools, server in ((TOOLS, "math"), ((*TOOLS, READER), "other")):
+        refused = read("cline", asks.format(server, "tables"), tools=tools)
+        assert not refused.calls
+        assert f"{server} offers no resources" in refused.malformed[0]
+
+    image = Image(media_type="image/png", data="AAAA")
+    called = ToolCall(id="1", wire_id="", name=name, arguments=arguments)
+    told = ToolResult(call=called, content=(Text(text="[image: image/png, 3 bytes]"), image))
+    messages = [user("look"), Message(role="assistant", parts=(called,)), Message(role="tool", parts=(told,))]
+    prepared = speaking("cline").prepare(messages, (*TOOLS, READER)).messages
+    assert text_of(prepared[2]) == asks.format("math", "tables?a=<b>&c")
+    assert text_of(prepared[3]).startswith("[access_mcp_resource for 'math'] Result:\n[image: image/png, 3 bytes]")
+    assert prepared[3].parts[1:] == (image,)
