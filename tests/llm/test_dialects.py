@@ -27,9 +27,11 @@ from tui_host.llm.messages import (
     CallArguments,
     CallStarted,
     Failed,
+    Image,
     Message,
     ModelEvent,
     Stopped,
+    Text,
     TextDelta,
     ThinkingDelta,
     UsageReported,
@@ -334,6 +336,18 @@ def test_images_of_results_and_of_persons_are_sent_once_each(recorded: Recorded)
     assert PIXEL.encode() in body[pixel.start : pixel.end]
     assert PHOTO.encode() in body[photo.start : photo.end]
     assert (pixel.origin in {"weather", "tool"}, photo.origin) == (True, "you")
+
+
+@each_dialect
+def test_an_image_that_its_service_would_refuse_is_told_of_in_its_place(recorded: Recorded) -> None:
+    odd = Image(media_type="image/svg+xml", data="PHN2Zy8+")
+    asked = Message(role="user", parts=(Text(text="and this?"), odd))
+    messages = *loop(recorded, odd), Message(role="assistant", parts=(Text(text="Here."),)), asked
+    body = written(recorded, Ask(model=MODEL, messages=messages))
+
+    assert b"PHN2Zy8+" not in body
+    assert body.count(b"(an image of the type image/svg+xml, which this model's API does not take)") == 2
+    assert not _parts(recorded, body, "image")
 
 
 def _parts(recorded: Recorded, body: bytes, kind: PartKind) -> list[Part]:

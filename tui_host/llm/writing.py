@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Message, Text, Thinking, ToolCall
+from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall
 
 UNREADABLE = "unreadable_arguments"
 """The key under which arguments go back that are no JSON object."""
@@ -136,6 +136,25 @@ def echo_of(part: object, *, provider: str, model: str, dialect: str) -> Mapping
         return {}
     value = kept.get(dialect) if isinstance(kept, Mapping) and giver == (provider, model) else None
     return value if isinstance(value, Mapping) else {}
+
+
+IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+"""The types of images that nearly every service takes; a request with another one is refused whole."""
+
+
+def with_taken_images(parts: Sequence[object], taken: frozenset[str] = IMAGES) -> list[object]:
+    """The parts with a word in the place of each image that the service would refuse.
+
+    Args:
+        parts: Of a message or a result.
+        taken: The types of images that the service takes.
+    """
+    return [
+        Text(text=f"(an image of the type {part.media_type}, which this model's API does not take)")
+        if isinstance(part, Image) and part.media_type not in taken
+        else part
+        for part in parts
+    ]
 
 
 def text_of(parts: Sequence[object]) -> str:

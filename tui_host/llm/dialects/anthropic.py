@@ -15,7 +15,15 @@ from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
-from tui_host.llm.writing import CallIds, arguments_object, echo_of, json_bytes, object_schema, system_text
+from tui_host.llm.writing import (
+    CallIds,
+    arguments_object,
+    echo_of,
+    json_bytes,
+    object_schema,
+    system_text,
+    with_taken_images,
+)
 from tui_host.settings.secrets import Secret
 
 MOST_TOKENS: Final = 8192
@@ -26,7 +34,6 @@ MOST_TOKENS_THINKING: Final = 32_768
 _NEW_VERSION = "2026-10-21"
 _OLD_VERSION = "2023-06-01"
 _LONGEST_ID = 64
-_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _THINKING = ("thinking", "redacted_thinking")
 _NO_THINKING = ("none", "off")
 _NOT_AT_THE_ROOT = ("oneOf", "allOf", "anyOf")
@@ -184,7 +191,7 @@ def _thinking(echo: Mapping[str, JSON], text: str) -> JSON:
 
 def _content(parts: Sequence[object]) -> Iterator[JSON]:
     """Texts and images; the service refuses texts without a word in them."""
-    for part in parts:
+    for part in with_taken_images(parts):
         if isinstance(part, Image):
             yield _image(part)
         elif isinstance(part, Text) and part.text.strip():
@@ -192,9 +199,4 @@ def _content(parts: Sequence[object]) -> Iterator[JSON]:
 
 
 def _image(image: Image) -> JSON:
-    if image.media_type not in _IMAGES:
-        return {
-            "type": "text",
-            "text": f"(an image of the type {image.media_type}, which this model's API does not take)",
-        }
     return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}

@@ -15,11 +15,21 @@ from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import NameRule
 from tui_host.llm.outline import Outline
-from tui_host.llm.writing import CallIds, arguments_object, echo_of, json_bytes, object_schema, system_text
+from tui_host.llm.writing import (
+    CallIds,
+    arguments_object,
+    echo_of,
+    json_bytes,
+    object_schema,
+    system_text,
+    with_taken_images,
+)
 from tui_host.settings.secrets import Secret
 
 _LONGEST_ID = 256
 _MOST_STOPS = 5
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
+"""The types of images that it takes. Source: ai.google.dev, Gemini API, Image understanding."""
 _GENERATION = "generationConfig"
 _LAST = frozenset({"tools", "contents"})
 _BESIDE = _LAST | {
@@ -188,10 +198,11 @@ class _Writer:
         found: list[JSON] = []
         beside: list[JSON] = []
         for result in results:
-            text = "\n".join(part.text for part in result.content if isinstance(part, Text))
+            content = with_taken_images(result.content, _IMAGES)
+            text = "\n".join(part.text for part in content if isinstance(part, Text))
             response: dict[str, JSON] = self._named(result.call)
             response["response"] = {"error" if result.is_error else "output": text}
-            images: list[JSON] = [_image(part) for part in result.content if isinstance(part, Image)]
+            images: list[JSON] = [_image(part) for part in content if isinstance(part, Image)]
             if images and self._takes_images_in_results:
                 response["parts"] = images
             else:
@@ -201,7 +212,7 @@ class _Writer:
 
 
 def _content(parts: Sequence[object]) -> Iterator[JSON]:
-    for part in parts:
+    for part in with_taken_images(parts, _IMAGES):
         if isinstance(part, Image):
             yield _image(part)
         elif isinstance(part, Text) and part.text:

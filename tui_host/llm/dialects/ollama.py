@@ -14,7 +14,7 @@ from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
-from tui_host.llm.writing import CallIds, arguments_object, json_bytes, object_schema, text_of
+from tui_host.llm.writing import CallIds, arguments_object, json_bytes, object_schema, text_of, with_taken_images
 from tui_host.settings.secrets import Secret
 
 _LONGEST_ID = 64
@@ -128,7 +128,8 @@ class _Writer:
             case "system":
                 yield {"role": "system", "content": text_of(message.parts)}
             case "user":
-                yield {"role": "user", "content": text_of(message.parts), **_images(message.parts)}
+                parts = with_taken_images(message.parts)
+                yield {"role": "user", "content": text_of(parts), **_images(parts)}
             case "assistant":
                 yield from self._assistant(message, thinks=number > self._loop)
             case "tool":
@@ -157,10 +158,10 @@ class _Writer:
         images: list[Image] = []
         for result in results:
             texts: list[str] = []
-            for part in result.content:
+            for part in with_taken_images(result.content):
                 if isinstance(part, Text):
                     texts.append(part.text)
-                else:
+                elif isinstance(part, Image):
                     images.append(part)
                     texts.append(f"(image {len(images)} of this step, {part.media_type}: see the next message)")
             name = result.call.name if OPENAI_NAMES.allows(result.call.name) else OPENAI_NAMES.clean(result.call.name)

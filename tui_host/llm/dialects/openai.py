@@ -16,7 +16,7 @@ from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
-from tui_host.llm.writing import CallIds, arguments_text, json_bytes, object_schema, text_of
+from tui_host.llm.writing import CallIds, arguments_text, json_bytes, object_schema, text_of, with_taken_images
 from tui_host.settings.secrets import Secret
 
 _MOST_STOPS = 4
@@ -153,12 +153,12 @@ class _Writer:
         images: list[JSON] = []
         for result in results:
             texts: list[str] = []
-            for part in result.content:
+            for part in with_taken_images(result.content):
                 if isinstance(part, Text):
                     texts.append(part.text)
-                elif self._is_mistral:
+                elif isinstance(part, Image) and self._is_mistral:
                     texts.append(f"(an image, {part.media_type}, which cannot be shown to you)")
-                else:
+                elif isinstance(part, Image):
                     images.append(_image(part))
                     texts.append(f"(image {len(images)} of this step, {part.media_type}: see the next message)")
             yield {"role": "tool", "tool_call_id": self._ids.of(result.call), "content": "\n".join(texts)}
@@ -176,7 +176,7 @@ def _content(parts: Sequence[object]) -> JSON:
     if not any(isinstance(part, Image) for part in parts):
         return text_of(parts)
     found: list[JSON] = []
-    for part in parts:
+    for part in with_taken_images(parts):
         if isinstance(part, Text):
             found.append({"type": "text", "text": part.text})
         elif isinstance(part, Image):

@@ -16,7 +16,16 @@ from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
-from tui_host.llm.writing import CallIds, arguments_text, echo_of, json_bytes, object_schema, system_text, text_of
+from tui_host.llm.writing import (
+    CallIds,
+    arguments_text,
+    echo_of,
+    json_bytes,
+    object_schema,
+    system_text,
+    text_of,
+    with_taken_images,
+)
 from tui_host.settings.secrets import Secret
 
 _LAST = frozenset({"tools", "input"})
@@ -182,7 +191,7 @@ def _content(parts: Sequence[object], *, newline: str) -> JSON:
     if not any(isinstance(part, Image) for part in parts):
         return newline.join(part.text for part in parts if isinstance(part, Text)) if newline else text_of(parts)
     found: list[JSON] = []
-    for part in parts:
+    for part in with_taken_images(parts):
         if isinstance(part, Text) and part.text:
             found.append({"type": "input_text", "text": part.text})
         elif isinstance(part, Image):
