@@ -26,6 +26,8 @@ def main() -> None:
     try:
         _leave_at_interrupts()
         gc.disable()  # what is imported stays: looking through it again and again is a tenth of the start
+        if "tap" in sys.argv:
+            _relay_at_once(sys.argv[1:])
         from tui_host.cli import output
 
         try:
@@ -58,15 +60,28 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
 
+def _relay_at_once(words: list[str]) -> None:
+    """Become a stdio tap, if the words plainly ask for it: a server's start waits for nothing else that we have."""
+    from tui_host.tap.words import read_words
+
+    tap = read_words(words)
+    if tap is not None:
+        from tui_host.tap.stdio import relay
+
+        _open_what_is_closed()
+        relay(tap)
+
+
 def run(words: list[str]) -> int:
     """Do what the words ask for; returns the exit code."""
+    from tui_host.capture.no_core import leave_no_core
     from tui_host.cli import diagnostics, output
     from tui_host.cli.arguments import read_arguments
     from tui_host.errors import TuiHostError
     from tui_host.settings.load import load
 
     _open_what_is_closed()
-    _leave_no_core()
+    leave_no_core()
     folder: Path | None = None
     settings: Settings | None = None
     try:
@@ -118,16 +133,6 @@ def _open_what_is_closed() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-
-
-def _leave_no_core() -> None:
-    """No crash writes our memory to a disk: secrets and whole conversations are in it (SEC-12)."""
-    try:
-        import resource
-    except ImportError:  # a platform without such limits
-        return
-    _, most = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 def _end_in_order() -> None:

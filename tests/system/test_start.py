@@ -17,11 +17,11 @@ OURS_AND_TEXTUALS = {"__main__", "tui_host", "textual", "rich", "platformdirs", 
 """Textual itself brings the last three. `pygments` and `markdown_it` come when the first text needs them."""
 
 AT_FIRST = {
-    "tui_host.capture": {"visible"},
+    "tui_host.capture": {"guard_process", "no_core", "visible"},
     "tui_host.chat": set[str](),
     "tui_host.host": {"host", "noticing"},
     "tui_host.llm": {"probe"},
-    "tui_host.servers": {"guard", "guard_process"},
+    "tui_host.servers": {"guard"},
     "tui_host.tui.markdown": {"parser"},
     "tui_host.tui.screens": {"arranged", "asking", "main", "painted"},
     "tui_host.tui.widgets": {

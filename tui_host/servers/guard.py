@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tui_host.servers import guard_process
+from tui_host.capture import guard_process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,9 @@ from mcp.shared.message import SessionMessage
 from tui_host.capture.frames import Frame, read_frame
 from tui_host.capture.http import Observer
 from tui_host.capture.httpx2_tap import RecordingTransport
+from tui_host.capture.lines import LINE_LIMIT
 from tui_host.capture.record import Place
-from tui_host.capture.stdio import LINE_LIMIT, StdioChild
+from tui_host.capture.stdio import StdioChild
 from tui_host.capture.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.endpoint import Endpoint

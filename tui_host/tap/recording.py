@@ -64,6 +64,7 @@ class TapRecording:
         tell: Takes a sentence for a person, in the thread; each is told once.
         secrets: Names and values that are taken out of every record.
         log: Gets every record too, None for none.
+        began_ns: When the tap began, on the wall clock; None for just now.
 
     Attributes:
         recorder: Takes the records.
@@ -77,8 +78,9 @@ class TapRecording:
         tell: Callable[[str], None],
         secrets: Iterable[tuple[str, str]] = (),
         log: Log | None = None,
+        began_ns: int | None = None,
     ) -> None:
-        now_ns = time.time_ns()
+        now_ns = time.time_ns() if began_ns is None else began_ns
         identity = session_id(now_ns, os.urandom(8))
         self.recorder = Recorder(None, Redactor(secrets), capture=identity, kind="tap")
         self.recorder.without = _NOT_OPEN
@@ -192,7 +194,7 @@ class TapRecording:
         for notice in self._notices:
             self._tell_once(notice)
         if self._store is not None:
-            if self.recorder.fault:
+            if self.recorder.fault not in {"", self.recorder.without}:
                 self._tell_once(f"nothing is recorded: {self.recorder.fault}")
             elif self._is_gone(self._store.path):
                 self._tell_once(f"nothing is recorded any more: {self._store.path} is gone")

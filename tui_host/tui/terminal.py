@@ -8,8 +8,8 @@ import termios
 import threading
 from collections.abc import Sequence
 
+from tui_host.capture.guard_process import put_back
 from tui_host.servers.guard import Guard, Terminal
-from tui_host.servers.guard_process import put_back
 
 PATIENCE = 1.0
 """Seconds that a terminal may take to read what puts it back, before the program ends without that."""

@@ -42,9 +42,14 @@ def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Itera
         session: For the first line.
         records: In order; True with those of the connections' preamble.
     """
-    yield _line({"tui_host": FORMAT, "session": _session(session)})
+    yield session_line(session)
     for record, is_preamble in records:
         yield record_line(record, is_preamble=is_preamble)
+
+
+def session_line(session: SessionInfo) -> bytes:
+    """The line that begins a session."""
+    return _line({"tui_host": FORMAT, "session": _session(session)})
 
 
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:

@@ -64,6 +64,16 @@ def signal_groups(groups: set[int], number: int) -> set[int]:
     return reached
 
 
+def end_groups(groups: set[int]) -> None:
+    """SIGTERM to each group, and after two seconds SIGKILL to those that are left."""
+    groups = signal_groups(groups, signal.SIGTERM)
+    end = time.monotonic() + PATIENCE
+    while groups and time.monotonic() < end:
+        time.sleep(0.05)
+        groups = signal_groups(groups, 0)
+    signal_groups(groups, signal.SIGKILL)
+
+
 def main(words: list[str]) -> None:
     """Wait for the end of the host, then put back and end what it left.
 
@@ -75,12 +85,7 @@ def main(words: list[str]) -> None:
     groups, is_drawing = read_host(sys.stdin)
     if is_drawing and words:
         put_back_aside(int(words[0]), words[1], bytes.fromhex(words[2]))
-    groups = signal_groups(groups, signal.SIGTERM)
-    end = time.monotonic() + PATIENCE
-    while groups and time.monotonic() < end:
-        time.sleep(0.05)
-        groups = signal_groups(groups, 0)
-    signal_groups(groups, signal.SIGKILL)
+    end_groups(groups)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,47 @@
+"""Bytes cut into lines."""
+
+from __future__ import annotations
+
+LINE_LIMIT = 64 << 20
+"""Bytes that a line may have; a server that writes more is faulty."""
+LINE_KEPT = 1 << 20
+"""Bytes that are kept of a line over the limit."""
+
+
+class Splitter:
+    """Bytes in, lines out: pieces of an unfinished line are kept in a list and joined once, at its end."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk completes, each with its newline."""
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        complete = [line + b"\n" for line in lines]
+        if complete:
+            if self._parts:
+                complete[0] = b"".join([*self._parts, complete[0]])
+            self._parts, self._size = [], 0
+        if rest:
+            self._parts.append(rest)
+            self._size += len(rest)
+        return complete
+
+    @property
+    def size(self) -> int:
+        """Bytes of the line that is not complete yet."""
+        return self._size
+
+    @property
+    def too_long(self) -> bool:
+        """The unfinished line is over the limit."""
+        return self._size > self._limit
+
+    def rest(self) -> bytes:
+        """The unfinished line, which is then forgotten."""
+        rest = b"".join(self._parts)
+        self._parts, self._size = [], 0
+        return rest

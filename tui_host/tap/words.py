@@ -1,0 +1,50 @@
+"""What was typed for a tap, read without the whole grammar: that takes longer than a relay may to start."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Stdio:
+    """What was typed.
+
+    Attributes:
+        name: The server's name.
+        command: The program and its arguments.
+        data_dir: `--data-dir DIR`.
+        log: `--log FILE`, `-` for plain lines on standard error.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, data_dir: str | None = None, log: str | None = None
+    ) -> None:
+        self.name = name
+        self.command = tuple(command)
+        self.data_dir = data_dir
+        self.log = log
+
+
+def read_words(words: Sequence[str]) -> Stdio | None:
+    """What the words ask for, if they are `tap stdio` in its plain form; None leaves them to `cli.arguments`."""
+    if "--" not in words:
+        return None
+    end = words.index("--")
+    options: dict[str, str] = {}
+    plain: list[str] = []
+    at = 0
+    while at < end:
+        name, equals, value = words[at].partition("=")
+        if not name.startswith("-"):
+            plain.append(words[at])
+        elif name in {"--data-dir", "--log", "--config"} and (equals or at + 1 < end):
+            at += not equals
+            options[name] = value if equals else words[at]
+        else:
+            return None
+        at += 1
+    command = words[end + 1 :]
+    if plain[:2] != ["tap", "stdio"] or len(plain) != 3 or not command or not all((*options.values(), *plain)):
+        return None
+    return Stdio(plain[2], command, data_dir=options.get("--data-dir"), log=options.get("--log"))
