@@ -379,3 +379,27 @@ def test_an_image_goes_along_and_an_error_is_called_one() -> None:
     assert result.is_error
     assert shortened("short") == "short"
     assert text_of(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("protocol", "asked", "reason"),
+    [
+        ("native", ("math__add", '{"a": 6,}'), "column 9"),
+        ("native", ("math__ad", "{}"), "there is no tool math__ad"),
+        ("hub", ("invoke_tool", '{"name": "math__ad", "params": {}}'), "there is no tool"),
+    ],
+)
+async def test_calls_that_cannot_be_run_end_the_turn_after_three_answers(
+    bench: Make, protocol: str, asked: tuple[str, str], reason: str
+) -> None:
+    async with peer(in_turn(asks(asked))) as there:
+        at = bench(url=there.url, yes=True)
+        at.session.protocol = protocol
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.steps, at.pool.sent) == ("error", 3, [])
+    assert [reason in item.words for item in at.items(CallItem)] == [True, True, True]
+    assert result.error is not None
+    assert "3 times in a row" in result.error.what
+    told = [message["content"] for message in json.loads(at.requests()[2])["messages"] if message["role"] == "tool"]
+    assert [reason in each for each in told] == [True, True]

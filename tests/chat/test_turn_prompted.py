@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
-from tests.chat.bench import Bench, in_turn, says
+import pytest
+
+from tests.chat.bench import Bench, asks, in_turn, says
 from tests.chat.conftest import Make
 from tests.llm.peer import peer
+from tests.llm.protocols.answers import PLAIN, call
 from tui_host.capture.link import Relation
 from tui_host.chat.conversation import NoteItem
 
@@ -100,16 +103,6 @@ async def test_a_malformed_call_is_corrected_and_the_turn_goes_on(bench: Make) -
     assert [note.remedy for note in at.items(NoteItem)] == ["told the model so, 1 of 2"]
 
 
-async def test_three_malformed_answers_in_a_row_end_the_turn(bench: Make) -> None:
-    async with peer(in_turn(says(BROKEN))) as there:
-        at = speaking(bench, there.url)
-        result = await at.ask("what is 6 + 5?")
-
-    assert (result.stop, result.steps, at.pool.sent) == ("error", 3, [])
-    assert result.error is not None
-    assert "3 times in a row" in result.error.what
-
-
 async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -> None:
     async with peer(in_turn(says("hi"))) as there:
         at = speaking(bench, there.url)
@@ -165,6 +158,35 @@ async def test_a_call_in_another_protocols_grammar_is_told_to_be_one(bench: Make
     assert role == "user"
     assert "in the form of cherry" in correction
     assert "<tool_call>" in correction
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_a_call_that_was_not_offered_natively_is_told_to_be_none(bench: Make, name: str) -> None:
+    native = asks(("math__add", '{"a": 6, "b": 5}'))
+    async with peer(in_turn(native, says(call(name)), says("It is 11."))) as there:
+        at = speaking(bench, there.url, name)
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, len(at.pool.sent), len(result.outcomes)) == ("done", 1, 1)
+    correction = texts(at, 1)[-1][1]
+    assert "the vendor's own function calling" in correction
+    assert "The exact form is:" in correction
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(bench: Make, name: str) -> None:
+    async with peer(in_turn(says(call(name, arguments='{"a": 6,}')))) as there:
+        at = speaking(bench, there.url, name)
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, result.steps, at.pool.sent) == ("error", 3, [])
+    first, second, last = at.items(NoteItem)
+    assert [first.remedy, second.remedy] == ["told the model so, 1 of 2", "told the model so, 2 of 2"]
+    assert "column " in first.what
+    assert "6,}" in first.what
+    assert "3 times in a row" in last.what
+    for number in (1, 2):
+        assert "The exact form is" in texts(at, number)[-1][1]
 
 
 async def test_an_empty_answer_is_told_to_be_none(bench: Make) -> None:

@@ -74,6 +74,13 @@ class Calls:
                 await anyio.lowlevel.checkpoint_if_cancelled()  # stopped: no more is asked
                 asked = self._undecided([*again, *later], group)
 
+    @property
+    def invalid(self) -> list[str]:
+        """What is wrong with each call, if there is none among them that could be run; else nothing."""
+        decisions = [outcome.decision for outcome in self.outcomes]
+        wrong = [made.words for made in decisions if made is not None and made.verdict == "invalid"]
+        return wrong if len(wrong) == len(decisions) else []
+
     def _undecided(
         self, asked: Sequence[tuple[Outcome, CallRequest]], group: TaskGroup
     ) -> list[tuple[Outcome, CallRequest]]:

@@ -1,4 +1,4 @@
-"""What a model does wrong with a tool protocol of plain text, beyond calls that cannot be read, and how often in a row."""
+"""What a model does wrong with its calls, and how often in a row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tui_host.llm.protocols.protocol import ToolProtocol
 
 MOST_MISTAKES = 3
-"""Answers in a row whose calls cannot be read, until the turn is given up."""
+"""Answers in a row whose calls cannot be read, or are of no tool that there is, until the turn is given up."""
 MOST_SAME = 3
 """Times in a row that the same calls with the same arguments are run."""
 
@@ -24,7 +24,7 @@ class Mistakes:
     """Counts them through one turn.
 
     Attributes:
-        malformed: Answers in a row whose calls could not be read.
+        malformed: Answers in a row whose calls could not be read, or run as they are.
         same: Times in a row that the same calls were asked for.
     """
 
@@ -42,7 +42,11 @@ class Mistakes:
             asked = tuple((each.call.name, "".join(each.call.arguments.split())) for each in fold.calls)
             self.same = self.same + 1 if asked and asked == self._last else int(bool(asked))
             self._last = asked
-        self.malformed = self.malformed + 1 if fold.malformed else 0
+
+    def count(self, wrong: Sequence[str]) -> int:
+        """How many answers in a row had no call that could be run, with the one of which this is wrong."""
+        self.malformed = self.malformed + 1 if wrong else 0
+        return self.malformed
 
 
 def _reason(fold: Fold, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> str:

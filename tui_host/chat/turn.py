@@ -149,9 +149,8 @@ class Turn:
             self._mistakes.look(answered.fold, self._protocol, asked.tools)
             if self._ended(step) or self._repeats():
                 return
-            if answered.fold.calls:
-                await self._run_calls(step, asked)
-            if not self._corrected(answered.fold, asked.tools):
+            invalid = await self._run_calls(step, asked) if answered.fold.calls else []
+            if not self._corrected(answered.fold, asked.tools, invalid):
                 return
         self.result.stop = "limit"
         session.say(host_says(wording.limit_of(limit), turn=session.turn))
@@ -168,20 +167,26 @@ class Turn:
             self._fail(ModelError(what, self._session.model.provider, "choose another model, or ask in other words"))
         return is_stuck
 
-    def _corrected(self, fold: Fold, tools: Sequence[ToolSpec]) -> bool:
-        """Tell the model, and the person, what is wrong with its calls; whether the turn goes on."""
+    def _corrected(self, fold: Fold, tools: Sequence[ToolSpec], invalid: Sequence[str]) -> bool:
+        """Tell the model, and the person, what is wrong with its calls; whether the turn goes on.
+
+        Args:
+            fold: The answer.
+            tools: What it might ask for.
+            invalid: What is wrong with the calls that could be read and not run, if that was all of them: their results tell it.
+        """
         if self._mistakes.same == MOST_SAME:
             self._tell(wording.same_call_of(MOST_SAME))
             self._note(f"the same call with the same arguments, {MOST_SAME} times in a row", remedy="told the model so")
-        if not fold.malformed:
-            return True
         reasons = [each.reason for each in fold.malformed]
-        count = self._mistakes.malformed
+        count = self._mistakes.count([*reasons, *invalid])
         if count >= MOST_MISTAKES:
-            what = f"the model's calls could not be read {count} times in a row: {reasons[-1]}"
+            what = f"the model's calls could not be read {count} times in a row: {[*reasons, *invalid][0]}"
             remedy = "choose another tool protocol, or another model"
             self._fail(ModelError(what, self._session.model.provider, remedy))
             return False
+        if not reasons:
+            return True
         self._tell(self._protocol.correction(reasons, tools))
         self._note(
             f"a call could not be read: {'; '.join(reasons)}",
@@ -247,13 +252,16 @@ class Turn:
             self._session.say(cut_note(self._session, stopped=False))
         self._error_card(self.result.error)
 
-    async def _run_calls(self, step: Step, asked: Asking) -> None:
+    async def _run_calls(self, step: Step, asked: Asking) -> list[str]:
+        """Take them to their results; what is wrong with each, if none of them could be run."""
         self._calls = Calls(self._services, self._session, step=step.number, asked=asked, stop=self.stop)
         fold = step.answered.fold
         await self._calls.run(fold.calls, cut="at the token limit" if fold.stop == "length" else "before their end")
+        invalid = self._calls.invalid
         self._close_calls()
         # A decision that stopped the turn ends it here, before the next step is begun.
         await anyio.lowlevel.checkpoint()
+        return invalid
 
     def _close_calls(self, running: str = wording.STOPPED_RUNNING, waiting: str = wording.STOPPED) -> None:
         """Every call that the model asked for gets its result into the history, whatever happened."""

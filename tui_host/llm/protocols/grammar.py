@@ -87,16 +87,19 @@ def read_arguments(text: str) -> str | Broken:
         return "{}"
     try:
         value: JSON = json.loads(text, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
-        return Broken(
-            reason=f"the arguments are not JSON: {error.msg}, line {error.lineno}, column {error.colno}, near {near!r}"
-        )
     except (ValueError, RecursionError) as error:
-        return Broken(reason=f"the arguments are not JSON: {error}")
+        return Broken(reason=f"the arguments are not JSON: {json_fault(text, error)}")
     if not isinstance(value, dict):
         return Broken(reason=f"the arguments are no JSON object but {text[:_AROUND]!r}")
     return text
+
+
+def json_fault(text: str, error: Exception) -> str:
+    """Why a text is no JSON: what is wrong, where, and the characters around it."""
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
+    return f"{error.msg}, line {error.lineno}, column {error.colno}, near {near!r}"
 
 
 def _no_constant(word: str) -> JSON:

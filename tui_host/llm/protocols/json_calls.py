@@ -23,14 +23,11 @@ from tui_host.llm.messages import (
     CallStarted,
     CutOff,
     ModelEvent,
-    Stop,
-    Stopped,
     TextDelta,
     ToolCall,
     ToolResult,
     ToolSpec,
 )
-from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Balance
 from tui_host.llm.protocols.fences import (
     FENCE,
@@ -41,9 +38,10 @@ from tui_host.llm.protocols.fences import (
     Fence,
     may_become_fence,
 )
-from tui_host.llm.protocols.grammar import Broken, ReadCall, read_arguments
-from tui_host.llm.protocols.held import Held, Line, slices
+from tui_host.llm.protocols.grammar import Broken, ReadCall, json_fault, read_arguments
+from tui_host.llm.protocols.held import Line
 from tui_host.llm.protocols.plain import Plain, Words, result_text
+from tui_host.llm.protocols.reading import TextReader
 
 SPELLINGS: tuple[tuple[str, str], ...] = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))
 """The keys of the name and of the arguments, in every spelling that models use."""
@@ -54,7 +52,7 @@ _Step: TypeAlias = Sequence[ModelEvent] | None
 """What a look at the held text gives; None: more must come before anything can be told."""
 
 
-class JsonReader:
+class JsonReader(TextReader):
     """One answer's reader: a line that begins as JSON is held until its brackets close, all else is text at once.
 
     Args:
@@ -62,10 +60,9 @@ class JsonReader:
     """
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        super().__init__()
         self._names = {tool.name for tool in tools}
-        self._held = Held()
         self._line = Line()
-        self._behind = Behind()
         self._mode: Literal["text", "code", "value", "over"] = "text"
         self._balance: Balance | None = None  # of the value, while its end has not come
         self._start = 0  # of the value in what is held
@@ -73,23 +70,13 @@ class JsonReader:
         self._is_fenced = False
         self._code: Fence | None = None  # that is open
         self._size = 0
-        self._is_final = False
-        self._stop: Stop | None = None
 
-    def feed(self, event: ModelEvent) -> list[ModelEvent]:
-        """What an event becomes."""
-        if isinstance(event, Stopped):
-            self._stop = event.stop
-            return [*self.finish(), event]
-        if not isinstance(event, TextDelta):
-            return [event]
-        return self._behind.sorted(found for piece in slices(event) for found in self._came(piece))
+    @override
+    def _ended(self) -> Sequence[ModelEvent]:
+        self._balance = None
+        return self._scan()
 
-    def finish(self) -> list[ModelEvent]:
-        """What was still held back."""
-        self._is_final, self._balance = True, None
-        return [*self._behind.sorted(self._scan()), *self._behind.cut()]
-
+    @override
     def _came(self, piece: TextDelta) -> list[ModelEvent]:
         self._held.add(piece)
         if self._balance is not None:
@@ -228,7 +215,7 @@ class JsonReader:
             return None
         if self._stop == "length" and not is_whole:
             return [Broken(reason="the call was cut at the token limit")]
-        return [Broken(reason=f"the call is not JSON: {error}"[:300])]
+        return [Broken(reason=f"the call is not JSON: {json_fault(text, error)}"[:300])]
 
     def _call(self, body: bytes, node: Node) -> ReadCall | Broken | None:
         """The call that an object is. A name that is no tool's makes it one only where nothing else stands in it."""

@@ -18,20 +18,17 @@ from tui_host.llm.messages import (
     CutOff,
     ModelEvent,
     PartEnded,
-    Stop,
-    Stopped,
     TextDelta,
     ThinkingDelta,
     ToolCall,
     ToolResult,
     ToolSpec,
 )
-from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Balance
 from tui_host.llm.protocols.fences import FENCE, MARKS, Fence, may_become_fence
 from tui_host.llm.protocols.grammar import Broken, ReadCall, read_arguments
-from tui_host.llm.protocols.held import Held, slices
 from tui_host.llm.protocols.plain import Plain, Words, result_text
+from tui_host.llm.protocols.reading import TextReader
 
 _COLON = r"\**[ \t]*[:：][ \t]*\**[ \t]?"
 _LABEL = re.compile(
@@ -52,7 +49,7 @@ _LONGEST_FENCE = 16 << 10
 Part = Literal["text", "thought", "action", "input", "final", "over"]
 
 
-class ReactReader:
+class ReactReader(TextReader):
     """One answer's reader: a line's label says what it and the lines behind it are.
 
     Args:
@@ -60,9 +57,8 @@ class ReactReader:
     """
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        super().__init__()
         self._tools = {tool.name: tool for tool in tools}
-        self._held = Held()
-        self._behind = Behind()
         self._part: Part = "text"
         self._written: list[str] = []  # since the last thing that was told, for the history
         self._action: list[str] = []  # the name, or all of NAME(…)
@@ -74,31 +70,22 @@ class ReactReader:
         self._is_line_start = True
         self._code: Fence | None = None  # that is open in text or thought
         self._has_said = False  # anything as text
-        self._stop: Stop | None = None
 
-    def feed(self, event: ModelEvent) -> list[ModelEvent]:
-        """What an event becomes."""
-        if isinstance(event, Stopped):
-            self._stop = event.stop
-            return [*self.finish(), event]
-        if not isinstance(event, TextDelta):
-            return [event]
-        found: list[ModelEvent] = []
-        for piece in slices(event):
-            self._held.add(piece)
-            found += self._scan(is_final=False)
-        return self._behind.sorted(found)
+    @override
+    def _came(self, piece: TextDelta) -> list[ModelEvent]:
+        self._held.add(piece)
+        return self._scan()
 
-    def finish(self) -> list[ModelEvent]:
-        """What was still held back."""
-        return self._behind.sorted([*self._scan(is_final=True), *self._end_part()])
+    @override
+    def _ended(self) -> list[ModelEvent]:
+        return [*self._scan(), *self._end_part()]
 
-    def _scan(self, *, is_final: bool) -> list[ModelEvent]:
+    def _scan(self) -> list[ModelEvent]:
         found: list[ModelEvent] = []
         while text := self._held.text:
             may_begin = self._is_line_start and self._code is None and self._part not in {"final", "over"}
             if may_begin and self._part in {"text", "thought"} and text.lstrip(" \t").startswith(tuple(MARKS)):
-                step = self._at_fence(text, is_final=is_final)
+                step = self._at_fence(text)
                 if step is None:
                     break
                 found += step
@@ -106,12 +93,12 @@ class ReactReader:
             if may_begin:
                 label = self._label_of(text)
                 is_short = len(text) <= _LONGEST_LABEL
-                if label is not None and label.end() == len(text) and is_short and not is_final:
+                if label is not None and label.end() == len(text) and is_short and not self._is_final:
                     break  # it may go on
                 if label is not None:
                     found += self._label(label)
                     continue
-                if not is_final and "\n" not in text and is_short and _BEGINNING.fullmatch(text):
+                if not self._is_final and "\n" not in text and is_short and _BEGINNING.fullmatch(text):
                     break
             newline = text.find("\n")
             found += self._more(len(text) if newline < 0 else newline + 1)
@@ -123,20 +110,20 @@ class ReactReader:
         is_prose = self._part == "text" and self._has_said
         return None if label is not None and is_prose and label.group("label").lower() in _AT_FIRST else label
 
-    def _at_fence(self, text: str, *, is_final: bool) -> list[ModelEvent] | None:
+    def _at_fence(self, text: str) -> list[ModelEvent] | None:
         """What a line that begins with a tick is: words, code, or a fence around one action alone; None: more must come."""
         opening = FENCE.match(text)
         if opening is None:
-            is_open = may_become_fence(text) and not is_final
+            is_open = may_become_fence(text) and not self._is_final
             return None if is_open else self._more(text.find("\n") + 1 or len(text))
         inside = text[opening.end() :]
         label = _LABEL.match(inside)
-        if label is None and not is_final and len(inside) <= _LONGEST_LABEL and _BEGINNING.fullmatch(inside):
+        if label is None and not self._is_final and len(inside) <= _LONGEST_LABEL and _BEGINNING.fullmatch(inside):
             return None
         if label is not None and label.group("label").lower() in {"thought", "思考", "action"}:
             closing = _CLOSING.search(text, label.end() + opening.end())
             is_whole = closing is not None and closing.end() < len(text)
-            if not is_whole and not is_final and len(text) <= _LONGEST_FENCE:
+            if not is_whole and not self._is_final and len(text) <= _LONGEST_FENCE:
                 return None
             size = closing.start() - opening.end() if closing is not None else len(inside)
             if self._is_action(inside[:size]):

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from typing_extensions import override
+
 from tui_host.llm.messages import (
     CallArguments,
     CallMalformed,
@@ -19,18 +21,16 @@ from tui_host.llm.messages import (
     ModelEvent,
     PartEnded,
     QuestionAsked,
-    Stop,
-    Stopped,
     TextDelta,
     TextRead,
     ThinkingDelta,
     ToolSpec,
 )
-from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.ending import Ending
 from tui_host.llm.protocols.fences import FENCE, FENCE_END, FENCE_END_MADE_OF, LONGEST_BLANK, MARKS, Fence
 from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar
-from tui_host.llm.protocols.held import Held, Line, slices
+from tui_host.llm.protocols.held import Line
+from tui_host.llm.protocols.reading import TextReader
 
 _THINKING = ("thinking", "think")
 _MARK = re.compile(f"[<{MARKS}]")
@@ -40,7 +40,7 @@ _Step: TypeAlias = list[ModelEvent] | None
 """What a look at the held text gives; None: more must come before anything can be told."""
 
 
-class TagReader:
+class TagReader(TextReader):
     """One answer's reader.
 
     Args:
@@ -49,12 +49,11 @@ class TagReader:
     """
 
     def __init__(self, grammar: TagGrammar, tools: Sequence[ToolSpec]) -> None:
+        super().__init__()
         self._grammar = grammar
         self._tools = tools
         self._openings = tuple(f"<{tag}>" for tag in grammar.tags)
-        self._held = Held()
         self._line = Line()
-        self._behind = Behind()
         self._mode: Mode = "text"
         self._thinking = ""  # the tag that will close it
         self._tag = ""  # of the block, or of the answer, that is being read
@@ -64,8 +63,6 @@ class TagReader:
         self._ending: Ending | None = None  # of the block, while it has not come
         self._end = -1
         self._calls = 0
-        self._is_final = False
-        self._stop: Stop | None = None
         self._steps: Mapping[Mode, Callable[[], _Step]] = {
             "text": self._in_text,
             "fence": self._in_fence,
@@ -77,26 +74,17 @@ class TagReader:
             "over": self._over,
         }
 
-    def feed(self, event: ModelEvent) -> list[ModelEvent]:
-        """What an event becomes."""
-        if isinstance(event, TextDelta):
-            found = [step for piece in slices(event) for step in self._came(piece)]
-            return self._behind.sorted(found)
-        if isinstance(event, Stopped):
-            self._stop = event.stop
-            return [*self.finish(), event]
-        return [event]
-
-    def finish(self) -> list[ModelEvent]:
-        """What was still held back."""
-        self._is_final, self._ending = True, None
+    @override
+    def _ended(self) -> Sequence[ModelEvent]:
+        self._ending = None
         found = self._scan()
         if self._mode in {"before answer", "answer"}:  # all of it was shown before its end did not come
             self._held.cut(len(self._held.text))  # half a closing tag
             self._end = -1
             found += self._answered()
-        return [*self._behind.sorted(found), *self._behind.cut()]
+        return found
 
+    @override
     def _came(self, piece: TextDelta) -> list[ModelEvent]:
         self._held.add(piece)
         if self._ending is not None:

@@ -1,0 +1,62 @@
+"""What the readers of the plain-text tool protocols share: which events they read, and which were never offered to the model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tui_host.llm.messages import CallArguments, CallMalformed, CallStarted, ModelEvent, Stop, Stopped, TextDelta
+from tui_host.llm.protocols.behind import Behind
+from tui_host.llm.protocols.held import Held, slices
+
+
+class TextReader(ABC):
+    """Reads the calls out of one answer's text.
+
+    A call by the vendor's own function calling is none: no tool was offered by it. It is told as malformed, with what is right.
+    """
+
+    def __init__(self) -> None:
+        self._held = Held()
+        self._behind = Behind()
+        self._is_final = False
+        self._stop: Stop | None = None
+        self._vendor_calls: dict[int, CallStarted] = {}
+
+    @abstractmethod
+    def _came(self, piece: TextDelta) -> Sequence[ModelEvent]:
+        """What a short piece of text becomes."""
+
+    @abstractmethod
+    def _ended(self) -> Sequence[ModelEvent]:
+        """What is still held back, once nothing more comes."""
+
+    def feed(self, event: ModelEvent) -> list[ModelEvent]:
+        """What an event becomes."""
+        match event:
+            case TextDelta():
+                return self._behind.sorted(found for piece in slices(event) for found in self._came(piece))
+            case Stopped():
+                self._stop = event.stop
+                return [*self.finish(), event]
+            case CallStarted():
+                known = self._vendor_calls.get(event.index, event)
+                self._vendor_calls[event.index] = replace(known, name=event.name or known.name, end=event.end)
+                return []
+            case CallArguments():
+                if event.index in self._vendor_calls:
+                    self._vendor_calls[event.index] = replace(self._vendor_calls[event.index], end=event.end)
+                return []
+            case _:
+                return [event]
+
+    def finish(self) -> list[ModelEvent]:
+        """What was still held back."""
+        self._is_final = True
+        found = self._behind.sorted(self._ended())
+        for call in self._vendor_calls.values():
+            reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
+            found.append(CallMalformed(reason=reason, start=call.start, end=call.end))
+        self._vendor_calls.clear()
+        return [*found, *self._behind.cut()]
