@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
+    from typing import NoReturn
 
     from tui_host.cli.arguments import Arguments
     from tui_host.errors import TuiHostError
@@ -94,6 +95,8 @@ def run(words: list[str]) -> int:
 
             gc.enable()
             return serve(arguments.words)
+        if (arguments.command, arguments.action) == ("tap", "stdio"):
+            return _relay(arguments)
         settings = load(overrides(arguments), os.environ)
         folder = None if arguments.no_record else settings.data_dir
         return dispatch(arguments, settings)
@@ -110,6 +113,16 @@ def run(words: list[str]) -> int:
         return diagnostics.FAILED
     except Exception as error:  # noqa: BLE001 - the last resort: Python's own would show what was said, secrets and all
         return diagnostics.report(_mistake(error, folder, settings))
+
+
+def _relay(arguments: Arguments) -> NoReturn:
+    """Become a stdio tap. It reads no configuration: a mistake in ours is none of another host's."""
+    from tui_host.tap.stdio import relay
+    from tui_host.tap.words import Stdio
+
+    folder = arguments.data_dir
+    typed = None if folder is None else str(folder)
+    relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log))
 
 
 def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -> TuiHostError:

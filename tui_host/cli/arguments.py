@@ -31,8 +31,9 @@ class Arguments:
         action: A command's own verb (`list`, `check`, `show`, …), empty if it has none.
         config: `--config FILE`.
         data_dir: `--data-dir DIR`.
-        server: The app's one server: a URL, or a command and its arguments; empty for the configured ones.
+        server: The app's one server, or the one behind a tap: a URL, or a command and its arguments; empty for the configured ones.
         json: `--json`.
+        log: `--log FILE`, `-` for standard error.
         words: Positional arguments: the text of `ask`, names of servers and providers, ids of sessions, the demo model's own arguments.
     """
 
@@ -55,6 +56,7 @@ class Arguments:
     older_than: float | None = None
     max: int | None = None
     dry_run: bool = False
+    log: str | None = None
 
 
 class AddParser(Protocol):
@@ -231,6 +233,33 @@ def _add_sessions(add: AddParser) -> None:
     )
 
 
+def _log(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log",
+        type=_name,
+        metavar="FILE",
+        help="write each record there too, as a JSON line; - writes plain lines to standard error",
+    )
+
+
+def _add_tap(add: AddParser) -> None:
+    tap = add(
+        "tap", help="look into another host", description="Relays for other hosts: what they pass on is recorded."
+    )
+    _common(tap)
+    actions = tap.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
+    stdio = actions.add_parser(
+        "stdio",
+        help="put before a stdio server's command",
+        description="Put before a server's command in a host's configuration. Standard input, output and error, the exit code"
+        " and signals pass unchanged.",
+    )
+    stdio.usage = "tui-host tap stdio [--log FILE] [--data-dir DIR] NAME -- COMMAND..."
+    _common(stdio)
+    _log(stdio)
+    stdio.add_argument("words", nargs=1, type=_name, metavar="NAME", help="what the server is called here")
+
+
 def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     """The whole grammar; without its commands it is made in a fraction of the time."""
     top = _Parser(
@@ -248,6 +277,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     _add_servers(commands.add_parser)
     _add_models(commands.add_parser)
     _add_sessions(commands.add_parser)
+    _add_tap(commands.add_parser)
     _common(commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False))
     return top
 
@@ -290,6 +320,9 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         words, server = words[:first], tuple(words[first + 1 :])
         if not server:
             raise SettingsError("no command after --", remedy="tui-host -- COMMAND ARGUMENTS…")
+    elif first is not None and words[first] == "tap" and "--" in words:
+        end = words.index("--")
+        words, server = words[:end], tuple(words[end + 1 :])
     elif first is not None and "://" in words[first]:
         server = (words[first],)
         words = [*words[:first], *words[first + 1 :]]
@@ -301,4 +334,6 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     for name in ("words", "allow"):
         if name in known:
             known[name] = tuple(known[name])
+    if (known.get("command"), known.get("action")) == ("tap", "stdio") and not server:
+        raise SettingsError("no command after --", "tap stdio", "tui-host tap stdio NAME -- COMMAND ARGUMENTS…")
     return Arguments(**known, server=server)
