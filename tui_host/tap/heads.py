@@ -26,7 +26,9 @@ _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f]+)[ \t]*:[ \t]*([^\x00\r]*?)[ \
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _LINE_END = re.compile(rb"\r?\n")
 
-_OF_ONE_HOP = frozenset((b"keep-alive", b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
+_OF_ONE_HOP = frozenset(
+    (b"keep-alive", b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade")
+)
 """Besides `Connection` and what it names. Source: RFC 9110, section 7.6.1."""
 _NEVER_NAMED = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"))
 """What no `Connection` header takes away: without it the message would be another."""
@@ -219,7 +221,10 @@ def to_upstream(head: RequestHead, *, host: bytes, origin: bytes, own_origins: f
     """
 
     def changed() -> Iterator[tuple[bytes, bytes]]:
-        for name, value in _passed_on(head, upgrades=head.wants_websocket):
+        connection = b"Upgrade" if head.wants_websocket else b"keep-alive" if head.lasts else b"close"
+        if connection == b"close" and not head.values(b"connection"):  # as HTTP/1.0 has it
+            yield b"Connection", b"close"
+        for name, value in _passed_on(head, connection):
             key = name.lower()
             if key == b"host":
                 yield name, host
@@ -240,26 +245,35 @@ def to_client(head: ResponseHead, *, framing: Framing, was: Framing, lasts: bool
         was: How the upstream framed it.
         lasts: Whether the client's connection may be used again.
     """
-    fields = list(_passed_on(head, upgrades=head.status == 101))
-    if framing != was or was == "chunked":  # one frame alone may stand there
-        fields = [each for each in fields if each[0].lower() not in {b"content-length", b"transfer-encoding"}]
-        if framing == "chunked":
-            named = next((name for name, _ in head.fields if name.lower() == b"transfer-encoding"), b"Transfer-Encoding")
-            fields.append((named, b"chunked"))
-    if not lasts and not any(name.lower() == b"connection" for name, _ in fields):
+    connection = b"Upgrade" if head.status == 101 else b"keep-alive" if lasts else b"close"
+    fields: list[tuple[bytes, bytes]] = []
+    for name, value in _passed_on(head, connection):
+        match name.lower():
+            case b"content-length" if framing != was or framing == "chunked":
+                continue
+            case b"transfer-encoding" if framing != "none":
+                if framing == "chunked":
+                    fields.append((name, b"chunked"))
+            case _:
+                fields.append((name, value))
+    names = {name.lower() for name, _ in fields}
+    if framing == "chunked" and b"transfer-encoding" not in names:
+        fields.append((b"Transfer-Encoding", b"chunked"))
+    if not lasts and b"connection" not in names:
         fields.append((b"Connection", b"close"))
     return replace(head, minor=1, fields=tuple(fields))
 
 
-def _passed_on(head: _Head, *, upgrades: bool) -> Iterator[tuple[bytes, bytes]]:
+def _passed_on(head: _Head, connection: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """All headers that do not belong to one hop alone; `Connection` says what it is for on the next, where it says anything."""
     options = head.options
     gone = _OF_ONE_HOP | (options - _NEVER_NAMED)
+    upgrades = connection == b"Upgrade"
     for name, value in head.fields:
         key = name.lower()
         if key == b"connection":
-            kept = b"Upgrade" if upgrades else b"close" if b"close" in options else b"keep-alive"
-            if kept.lower() in options:
-                yield name, kept
+            if connection != b"keep-alive" or b"keep-alive" in options:
+                yield name, connection
         elif key not in gone or (upgrades and key == b"upgrade"):
             yield name, value
 

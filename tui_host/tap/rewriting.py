@@ -18,10 +18,10 @@ from tui_host.tap.heads import RequestHead, ResponseHead
 METADATA = b"/.well-known/oauth-protected-resource"
 _EVENT_LIMIT = 64 << 10
 _METADATA_LIMIT = 1 << 20
-_BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r)(?:\r\n|\n|\r)")
-_DATA_LINE = re.compile(rb"^(data:[ ]?)([^\r\n]*)", re.MULTILINE)
+_BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+_DATA_LINE = re.compile(rb"((?:\A|(?<=[\r\n]))data:[ ]?)([^\r\n]*)")
 _NAMES_ENDPOINT = re.compile(rb"^event:[ ]?endpoint[ ]*$", re.MULTILINE)
-_IS_SILENT = re.compile(rb"(?:(?::|retry:|id:)[^\r\n]*(?:\r\n|\n|\r)|[\r\n])*")
+_IS_SILENT = re.compile(rb"(?:(?::|retry:)[^\r\n]*[\r\n]|[\r\n])*")
 _RESOURCE = re.compile(rb'("resource"[ \t\r\n]*:[ \t\r\n]*")((?:[^"\\]|\\.)*)')
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
 
@@ -71,13 +71,20 @@ class Rewriting:
         fields = tuple((name, self._field(name.lower(), value)) for name, value in head.fields)
         return head if fields == head.fields else replace(head, fields=fields)
 
-    def body(self, request: RequestHead, response: ResponseHead) -> BodyFilter | None:
-        """What changes the body, None for nearly all, which pass as they are."""
+    def body(
+        self, request: RequestHead, response: ResponseHead, announced: Callable[[bytes], None]
+    ) -> BodyFilter | None:
+        """What changes the body, None for nearly all, which pass as they are; `announced` takes an endpoint's URL as it came."""
         if not self._is_mcp or request.method != b"GET" or response.status != 200 or _is_encoded(response):
             return None
         kind = response.value(b"content-type").lower()
         if kind.startswith(b"text/event-stream"):
-            return EndpointFilter(self._url)
+
+            def change(url: bytes) -> bytes:
+                announced(url)
+                return self._url(url)
+
+            return EndpointFilter(change)
         return MetadataFilter(self._url) if self._is_metadata(request) and b"json" in kind else None
 
     def _is_metadata(self, head: RequestHead) -> bool:

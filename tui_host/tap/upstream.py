@@ -48,11 +48,6 @@ class Upstream:
         """What it gets as `Host`."""
         return self.name.encode("idna" if not self.name.isascii() else "ascii")
 
-    @property
-    def address(self) -> tuple[str, int]:
-        """Its host and port."""
-        return self.url.hostname or "", self.url.port or _DEFAULT_PORTS[self.url.scheme]
-
     @cached_property
     def target_prefix(self) -> bytes:
         """What stands before a request's path: nothing, but for a proxy that passes on plain requests."""
@@ -73,42 +68,55 @@ class Upstream:
             OSError: It cannot be reached, or is not whom it should be.
         """
         loop = asyncio.get_running_loop()
-        host, port = self.address
+        host, port = _address(self.url)
         if self.proxy is None:
             name = host if self.trust is not None else None
             await loop.create_connection(
                 protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=0.25
             )
         elif self.trust is None:
-            await loop.create_connection(protocol, self.proxy.hostname, self.proxy.port or 80)
+            await loop.create_connection(protocol, *_address(self.proxy))
         else:
-            await self._through(self.proxy, protocol)
+            await self._through(self.proxy, self.trust, protocol)
 
-    async def _through(self, proxy: SplitResult, protocol: Callable[[], asyncio.Protocol]) -> None:
+    async def _through(
+        self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Callable[[], asyncio.Protocol]
+    ) -> None:
         """By way of a proxy that lets an encrypted connection through. Source: RFC 9110, section 9.3.6."""
-        host, port = self.address
+        host, port = _address(self.url)
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or 80, limit=_PROXY_ANSWER_LIMIT)
+        reader, writer = await asyncio.open_connection(*_address(proxy), limit=_PROXY_ANSWER_LIMIT)
         try:
-            asked = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode()
-            writer.write(asked + self.proxy_credential + b"\r\n")
-            try:
-                answer = await reader.readuntil(b"\r\n\r\n")
-            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                raise ConnectionError(f"the proxy {proxy.hostname} gave no answer") from None
-            line = answer.partition(b"\r\n")[0].decode("latin-1")
-            if line.split(" ")[1:2] != ["200"]:
-                raise ConnectionError(f"the proxy {proxy.hostname} said {line!r}")
+            writer.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode() + self.proxy_credential + b"\r\n")
+            await _let_through(reader)
             made = protocol()
             loop = asyncio.get_running_loop()
-            assert self.trust is not None
-            transport = await loop.start_tls(writer.transport, made, self.trust, server_hostname=host)
-            if transport is None:
-                raise ConnectionError("the connection ended while it was being encrypted")
+            transport = await loop.start_tls(writer.transport, made, trust, server_hostname=host)
         except BaseException:
             writer.transport.abort()
             raise
+        if transport is None:
+            raise ConnectionError("the connection ended while it was being encrypted")
         made.connection_made(transport)
+
+
+async def _let_through(reader: asyncio.StreamReader) -> None:
+    """Wait for a proxy's consent.
+
+    Raises:
+        ConnectionError: It gives none.
+    """
+    try:
+        answer = await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        raise ConnectionError("the proxy gave no answer") from None
+    line = answer.partition(b"\r\n")[0].decode("latin-1")
+    if line.split(" ")[1:2] != ["200"]:
+        raise ConnectionError(f"the proxy said {line!r}")
+
+
+def _address(url: SplitResult) -> tuple[str, int]:
+    return url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme]
 
 
 def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
@@ -137,6 +145,8 @@ def _trust(ca_file: Path | None, environment: Mapping[str, str]) -> ssl.SSLConte
     try:
         trust = ssl.create_default_context(cafile=named or None)
     except OSError as error:
-        raise SettingsError(f"{named}: {error.strerror or error}", "--ca-file", "name a file of certificates") from error
+        raise SettingsError(
+            f"{named}: {error.strerror or error}", "--ca-file", "name a file of certificates"
+        ) from error
     trust.set_alpn_protocols(["http/1.1"])
     return trust

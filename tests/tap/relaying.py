@@ -1,0 +1,194 @@
+"""A relay under test: before a peer that a test plays by hand, both ends raw sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from anyio.abc import ByteStream, SocketAttribute, SocketStream
+from typing_extensions import override
+
+from tui_host.capture.record import Place, Record
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.tap.http import Connections
+from tui_host.tap.llm import OneObserver
+from tui_host.tap.serving import Service, listening
+from tui_host.tap.upstream import upstream_of
+
+PLACE = Place(session="20261122-010203-abcde")
+
+
+@dataclass(slots=True)
+class Relaying:
+    """A relay at work.
+
+    Attributes:
+        origin: Its own.
+        recorder: What it records, in memory.
+        told: What it told a person.
+    """
+
+    origin: str
+    recorder: Recorder
+    told: list[str]
+
+    @property
+    def port(self) -> int:
+        return int(self.origin.rpartition(":")[2])
+
+    @property
+    def host(self) -> bytes:
+        return self.origin.partition("://")[2].encode()
+
+    def records(self, kind: str = "") -> list[Record]:
+        return [record for record in self.recorder.since(0) if kind in {"", record.draft.kind}]
+
+    def body(self) -> bytes:
+        return b"".join(record.draft.data for record in self.records("chunk"))
+
+    async def client(self) -> SocketStream:
+        return await anyio.connect_tcp("127.0.0.1", self.port)
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send so many bytes, and read until the other side ends."""
+        async with await self.client() as stream:
+            await stream.send(request)
+            return await rest_of(stream)
+
+
+@asynccontextmanager
+async def relaying(
+    upstream: str,
+    *,
+    is_mcp: bool = False,
+    allowed: tuple[str, ...] = (),
+    ca_file: Path | None = None,
+    environment: dict[str, str] | None = None,
+    recorder: Recorder | None = None,
+) -> AsyncGenerator[Relaying]:
+    recorder = recorder or Recorder(None, Redactor(), capture="c", kind="tap")
+    found = Relaying("", recorder, [])
+    service = Service(
+        upstream=upstream_of(upstream, environment or {}, ca_file),
+        port=0,
+        is_mcp=is_mcp,
+        allowed=allowed,
+        observers=Connections(recorder, "srv") if is_mcp else OneObserver(recorder, "peer"),
+        place=PLACE,
+        tell=found.told.append,
+    )
+    async with listening(service) as origin:
+        found.origin = origin
+        yield found
+
+
+Script = Callable[[ByteStream], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Peer:
+    """An upstream that a test plays.
+
+    Attributes:
+        port: Where it listens.
+        received: What each connection has sent, in the order they came.
+        ended: How many connections have ended, as their own script saw it.
+    """
+
+    port: int
+    received: list[bytearray] = field(default_factory=list[bytearray])
+    ended: int = 0
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class Kept(ByteStream):
+    """A stream that keeps what it receives."""
+
+    def __init__(self, stream: ByteStream, kept: bytearray) -> None:
+        self._stream = stream
+        self._kept = kept
+
+    @override
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        data = await self._stream.receive(max_bytes)
+        self._kept += data
+        return data
+
+    @override
+    async def send(self, item: bytes) -> None:
+        await self._stream.send(item)
+
+    @override
+    async def send_eof(self) -> None:
+        await self._stream.send_eof()
+
+    @override
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def head(self) -> bytes:
+        """Receive until the end of a head has come."""
+        start = len(self._kept)
+        while b"\r\n\r\n" not in self._kept[start:]:
+            await self.receive()
+        return bytes(self._kept[start:])
+
+
+@asynccontextmanager
+async def peer(script: Callable[[Kept], Awaitable[None]]) -> AsyncGenerator[Peer]:
+    """Plays each connection by the script, and closes it."""
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    found = Peer(listener.extra(SocketAttribute.local_port))  # noqa: S610 - anyio's, not Django's
+
+    async def play(stream: SocketStream) -> None:
+        kept = bytearray()
+        found.received.append(kept)
+        async with stream:
+            try:
+                await script(Kept(stream, kept))
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                pass
+            finally:
+                found.ended += 1
+
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, play)
+        yield found
+        group.cancel_scope.cancel()
+
+
+async def rest_of(stream: ByteStream) -> bytes:
+    """What comes until the other side ends."""
+    data = bytearray()
+    try:
+        while True:
+            data += await stream.receive()
+    except anyio.EndOfStream:
+        return bytes(data)
+
+
+async def until(claim: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    with anyio.fail_after(5):
+        while not claim():
+            await asyncio.sleep(0.002)
+
+
+def request(host: bytes, *, target: bytes = b"/v1/chat/completions", body: bytes = b"{}", more: bytes = b"") -> bytes:
+    """A request as most clients send it, for a connection that ends with it."""
+    head = b"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n" % (target, host)
+    return head + more + b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body)
+
+
+def answer(body: bytes = b"{}", *, status: bytes = b"200 OK", more: bytes = b"") -> bytes:
+    """A response with a length."""
+    head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n"
+    return head % (status, more, len(body)) + body

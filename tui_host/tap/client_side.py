@@ -1,0 +1,290 @@
+"""A client's connection to a relay, and the connection to the upstream that belongs to it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from typing_extensions import override
+
+from tui_host.tap.bodies import Body, BodyError, body_of, framed, last_chunk
+from tui_host.tap.breaking import break_off
+from tui_host.tap.heads import (
+    Framing,
+    HeadError,
+    RequestHead,
+    end_of_head,
+    read_request,
+    request_bytes,
+    request_framing,
+    response_bytes,
+    to_upstream,
+)
+from tui_host.tap.refusal import refusal
+from tui_host.tap.relay import Relay
+from tui_host.tap.upstream_side import UpstreamSide
+from tui_host.tap.witness import Witness
+
+PIPELINED_LIMIT = 64 << 10
+"""Bytes that a client may send ahead of an answer before no more is read from it."""
+LINGER_SECONDS = 2.0
+"""How long a refused client may still send, so that it reads the refusal."""
+ENDED = "the tap was ended"
+
+
+class _Exchange:
+    """One request and its response while they pass."""
+
+    def __init__(self, head: RequestHead, framing: Framing, witness: Witness) -> None:
+        self.head = head
+        self.witness = witness
+        self.chunked = framing == "chunked"
+        self.body: Body = body_of(framing)
+        self.answered = False
+        self.lasts = head.lasts
+
+
+class ClientSide(asyncio.Protocol):
+    """A client's connection: reads requests, and passes them on."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._transport: asyncio.Transport | None = None
+        self._waiting = bytearray()
+        self._exchange: _Exchange | None = None
+        self._upstream: UpstreamSide | None = None
+        self._tunnel = False
+        self._refused = False
+        self._has_ended = False
+        self._paused = False
+
+    # What asyncio says.
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if not isinstance(transport, asyncio.Transport):
+            raise TypeError("a transport that cannot be read and written")
+        self._transport = transport
+        self._relay.clients.add(self)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        upstream, exchange = self._upstream, self._exchange
+        if self._tunnel and upstream is not None:
+            upstream.write(data)
+        elif exchange is not None and not exchange.body.done and upstream is not None:
+            self._pass(exchange, upstream, data)
+        else:
+            self._waiting += data
+            if exchange is None:
+                self._next()
+            else:
+                self._hold_back()
+
+    @override
+    def eof_received(self) -> bool:
+        """The client sends no more. Where an answer is on its way, the upstream is told just that."""
+        exchange, upstream = self._exchange, self._upstream
+        if upstream is None or not (self._tunnel or (exchange is not None and exchange.body.done)):
+            return False
+        self._has_ended = True
+        return upstream.end_input()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._relay.clients.discard(self)
+        self._transport = None
+        exchange, self._exchange = self._exchange, None
+        if self._upstream is not None:
+            self._upstream.abandon()
+        if exchange is not None:
+            exchange.witness.close()
+
+    @override
+    def pause_writing(self) -> None:
+        if self._upstream is not None:
+            self._upstream.pause(paused=True)
+
+    @override
+    def resume_writing(self) -> None:
+        if self._upstream is not None:
+            self._upstream.pause(paused=False)
+
+    # What the upstream's side says.
+
+    def write(self, data: bytes) -> None:
+        """Bytes for the client."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def pause(self, *, paused: bool) -> None:
+        """Read no more, or again."""
+        if self._transport is None or paused == self._paused or self._refused:
+            return
+        self._paused = paused
+        if paused:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def tunnel(self) -> None:
+        """From now on what comes is passed as it is."""
+        self._tunnel = True
+        if self._waiting and self._upstream is not None:
+            self._upstream.write(bytes(self._waiting))
+            self._waiting.clear()
+
+    def answered(self, *, lasts: bool) -> None:
+        """The response is complete."""
+        exchange = self._exchange
+        if exchange is None:
+            return
+        exchange.answered = True
+        exchange.lasts = exchange.lasts and lasts
+        if exchange.body.done or not lasts:
+            self._finish(exchange)
+
+    def failed(self, words: str) -> None:
+        """The upstream could not be asked, or what it answers cannot be passed on; nothing of it has been."""
+        exchange = self._exchange
+        method = exchange.head.method if exchange is not None else b"GET"
+        self._refuse(HeadError(502, words), method)
+        self._exchange = None
+        if exchange is not None:
+            exchange.witness.fail(words, "not connected")
+
+    def cut(self, words: str, *, was_reset: bool) -> None:
+        """The upstream's connection ended; the client's ends as it did."""
+        transport, exchange = self._transport, self._exchange
+        self._exchange = None
+        if exchange is not None:
+            exchange.witness.fail(words, "cut by peer")
+        if transport is not None and not self._refused:
+            break_off(transport, with_reset=was_reset)
+
+    def close(self) -> None:
+        """The upstream's connection ended between two requests, or with the end of a response."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def end(self) -> None:
+        """The tap ends: what is on its way is broken off so that nobody takes it for complete."""
+        exchange, self._exchange = self._exchange, None
+        if self._upstream is not None:
+            self._upstream.abandon()
+        if exchange is not None:
+            exchange.witness.fail(ENDED, "failed")
+        if self._transport is not None:
+            break_off(self._transport, with_reset=exchange is not None)
+
+    # Requests.
+
+    def _next(self) -> None:
+        """Take the next request, if its head is there."""
+        waiting = self._waiting
+        while self._exchange is None and waiting and not self._refused and self._transport is not None:
+            if waiting.startswith(b"\r\n"):  # some clients end a body with a line that is none of it
+                del waiting[:2]
+                continue
+            try:
+                found = end_of_head(waiting, strict=True)
+                if found is None:
+                    return
+                block, rest = bytes(waiting[: found[0]]), bytes(waiting[found[1] :])
+                waiting.clear()
+                self._take(read_request(block), rest)
+            except HeadError as error:
+                self._refuse(error)
+
+    def _take(self, head: RequestHead, rest: bytes) -> None:
+        relay = self._relay
+        framing = request_framing(head)
+        try:
+            relay.gate.check(head)
+        except HeadError as error:
+            self._note_refusal(head, error)
+            raise
+        upstream = relay.upstream
+        passed = to_upstream(
+            relay.rewriting.request(head),
+            host=upstream.host,
+            origin=upstream.origin.encode(),
+            own_origins=relay.gate.own_origins,
+        )
+        exchange = self._exchange = _Exchange(head, framing, relay.witness(passed))
+        other = self._upstream
+        if other is None:
+            other = self._upstream = UpstreamSide(relay, self)
+            relay.group.start_soon(other.connect)
+        target = upstream.target_prefix + passed.target if upstream.target_prefix else None
+        block = request_bytes(passed, target)
+        if target and upstream.proxy_credential:
+            block = block[:-2] + upstream.proxy_credential + b"\r\n"
+        other.expect(head, exchange.witness)
+        self._pass(exchange, other, rest, block)
+
+    def _pass(self, exchange: _Exchange, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
+        """Pass on a piece of a request's body, after its head."""
+        body = exchange.body
+        try:
+            payload, rest = body.feed(data)
+        except BodyError as error:
+            self._exchange = None
+            exchange.witness.close()
+            upstream.abandon()
+            self._refuse(HeadError(400, str(error)))
+            return
+        out = before
+        if exchange.chunked:
+            out += framed(payload) if payload else b""
+            out += last_chunk(body) if body.done else b""
+        else:
+            out += payload
+        if out:
+            upstream.write(out)
+        if payload:
+            exchange.witness.sent(payload)
+        if body.done:
+            self._waiting += rest
+            exchange.witness.sent_all()
+            self._hold_back()
+            if exchange.answered:
+                self._finish(exchange)
+
+    def _hold_back(self) -> None:
+        if len(self._waiting) > PIPELINED_LIMIT:
+            self.pause(paused=True)
+
+    def _finish(self, exchange: _Exchange) -> None:
+        self._exchange = None
+        if not exchange.lasts or self._has_ended:
+            self.close()
+            return
+        self.pause(paused=False)
+        self._next()
+
+    # Refusals.
+
+    def _note_refusal(self, head: RequestHead, error: HeadError) -> None:
+        """What was refused is recorded, as asked of whatever host it names."""
+        witness = self._relay.witness(head, f"http://{head.value(b'host').decode('latin-1')}")
+        said, body = refusal(error.status, error.words, head.method)
+        witness.answered(said)
+        witness.chunk(body)
+        witness.end()
+        self._relay.tell(f"refused {head.method.decode()} {head.target.decode('latin-1')}: {error.words}")
+
+    def _refuse(self, error: HeadError, method: bytes = b"GET") -> None:
+        """Answer in the relay's own name, and end the connection once the client has had time to read that."""
+        transport = self._transport
+        if transport is None or self._refused:
+            return
+        self.pause(paused=False)
+        self._refused = True
+        self._waiting.clear()
+        said, body = refusal(error.status, error.words, method)
+        transport.write(response_bytes(said) + body)
+        if transport.can_write_eof():
+            transport.write_eof()
+        asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)

@@ -1,0 +1,76 @@
+"""`tap http`: a relay before an MCP server behind a URL, over streamable HTTP or the older HTTP with SSE."""
+
+from __future__ import annotations
+
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from tui_host.capture.http import Observer
+from tui_host.capture.http_frames import is_rpc
+from tui_host.capture.recording import Recording
+from tui_host.capture.tokens import WithoutTokens
+from tui_host.tap.heads import RequestHead, ResponseHead
+
+PORT = 8322
+"""Where it listens if nothing else is asked for."""
+REMEMBERED = 1000
+"""Sessions of clients that are told apart; of older ones it is forgotten which they were."""
+
+
+class ConnectionRecording(Recording, Protocol):
+    """A recorder that numbers connections."""
+
+    def new_connection(self, server: str) -> str:
+        """A new id."""
+        ...
+
+
+class Connections:
+    """Tells the connections of several clients apart: by the session's id, or by the endpoint that was announced to them.
+
+    Args:
+        recorder: Keeps the records.
+        name: The server's name.
+    """
+
+    def __init__(self, recorder: ConnectionRecording, name: str) -> None:
+        self._recorder = recorder
+        self._name = name
+        self._login = Observer(WithoutTokens(recorder), wire="mcp", peer=name)
+        self._plain: Observer | None = None
+        self._known: dict[bytes, Observer] = {}
+
+    def of(self, head: RequestHead, body: bytes) -> Observer:
+        """The one of the connection that a request belongs to."""
+        known = self._known.get(head.value(b"mcp-session-id") or head.target)
+        if known is not None:
+            return known
+        if head.method == b"POST" and not is_rpc(body):
+            return self._login
+        begins = b'"initialize"' in body or (
+            head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
+        )
+        if begins or self._plain is None:
+            self._plain = Observer(
+                self._recorder, wire="mcp", peer=self._name, connection=self._recorder.new_connection(self._name)
+            )
+        return self._plain
+
+    def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
+        """A session may begin with an answer, or end with it."""
+        session = response.value(b"mcp-session-id")
+        if session:
+            self._learn(session, observer)
+        if head.method == b"DELETE" and response.status < 300:
+            self._known.pop(head.value(b"mcp-session-id"), None)
+
+    def announced(self, observer: Observer, url: str) -> None:
+        """An event stream has told where its client sends its messages."""
+        parts = urlsplit(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._learn(target.encode("latin-1"), observer)
+
+    def _learn(self, key: bytes, observer: Observer) -> None:
+        self._known[key] = observer
+        while len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]

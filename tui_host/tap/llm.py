@@ -1,0 +1,95 @@
+"""`tap llm`: a relay before an LLM API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from tui_host.capture.http import Observer
+from tui_host.capture.recording import Recording
+from tui_host.settings.presets import service_at
+from tui_host.tap.heads import RequestHead, ResponseHead
+from tui_host.tap.upstream import Upstream
+
+PORT = 8321
+"""Where it listens if nothing else is asked for."""
+
+_OPENAI_LIKE: Mapping[str, str] = MappingProxyType(
+    {
+        "Cline": "API Provider «OpenAI Compatible», Base URL: {url}",
+        "Cherry Studio": "Settings > Model Provider > Add (type OpenAI), API Host: {url}/",
+        "Continue": "config.yaml, of the model: provider: openai, apiBase: {url}",
+        "Open WebUI": "Settings > Connections > OpenAI API: {url}   (OPENAI_API_BASE_URL={url})",
+        "SDKs": "OPENAI_BASE_URL={url}",
+    }
+)
+_ANTHROPIC: Mapping[str, str] = MappingProxyType(
+    {
+        "Cline": "API Provider «Anthropic», Use custom base URL: {root}",
+        "Cherry Studio": "Settings > Model Provider > Anthropic, API Host: {root}",
+        "Continue": "config.yaml, of the model: provider: anthropic, apiBase: {root}/v1/",
+        "SDKs, Claude Code": "ANTHROPIC_BASE_URL={root}",
+    }
+)
+_GEMINI: Mapping[str, str] = MappingProxyType(
+    {
+        "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
+        "Cherry Studio": "Settings > Model Provider > Gemini, API Host: {root}",
+        "SDK, Gemini CLI": "GOOGLE_GEMINI_BASE_URL={root}",
+    }
+)
+_OLLAMA: Mapping[str, str] = MappingProxyType(
+    {
+        "Cline": "API Provider «Ollama», Use custom base URL: {root}",
+        "Cherry Studio": "Settings > Model Provider > Ollama, API Host: {root}",
+        "Continue": "config.yaml, of the model: provider: ollama, apiBase: {root}",
+        "Open WebUI": "Settings > Connections > Ollama API: {root}   (OLLAMA_BASE_URL={root})",
+        "ollama, its SDK": "OLLAMA_HOST={root}",
+    }
+)
+
+
+def base_url(upstream: Upstream, own: str) -> str:
+    """What a host gets as its base URL: the upstream's with the origin replaced."""
+    return own + upstream.url.path
+
+
+def instructions(upstream: Upstream, own: str) -> Iterator[str]:
+    """Where hosts of others want the base URL, a line each."""
+    url = base_url(upstream, own).rstrip("/")
+    for host, words in _for_hosts(upstream).items():
+        yield f"  {host}: {words.format(url=url, root=url.removesuffix('/v1').removesuffix('/v1beta'))}"
+
+
+def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
+    service, port, path = service_at(upstream.url.geturl()), upstream.url.port, upstream.url.path.rstrip("/")
+    if service == "anthropic" or path.endswith("/anthropic"):
+        return _ANTHROPIC
+    if service == "gemini" and not path.endswith("/openai"):
+        return _GEMINI
+    if (service == "ollama" or port == 11434) and not path.endswith("/v1"):
+        return _OLLAMA
+    return _OPENAI_LIKE
+
+
+def peer(upstream: Upstream) -> str:
+    """What the provider is called in records: by its preset, or by where it is."""
+    return service_at(upstream.url.geturl()) or upstream.name
+
+
+class OneObserver:
+    """All that passes is one client's talk with one provider."""
+
+    def __init__(self, recorder: Recording, peer: str) -> None:
+        self._observer = Observer(recorder, wire="llm", peer=peer)
+
+    def of(self, head: RequestHead, body: bytes) -> Observer:
+        """The one there is."""
+        del head, body
+        return self._observer
+
+    def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
+        """Nothing is learned from answers."""
+
+    def announced(self, observer: Observer, url: str) -> None:
+        """No endpoints are announced here."""

@@ -1,0 +1,66 @@
+"""The relay: each client's connection has its own to the upstream, and what comes on one goes out on the other at once.
+
+So whatever happens to the one happens to the other: it lasts as long, is half closed, broken off or reset as the other is, and
+neither waits longer than it would without the relay. Bytes are passed on before they are recorded. Nothing is held but a head that
+is not complete, and what the other side does not take in: then no more is read. Source: performance.md, Relays; threats.md, PXY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from anyio.abc import TaskGroup
+
+from tui_host.capture.record import Place
+from tui_host.tap.gate import Gate
+from tui_host.tap.heads import RequestHead
+from tui_host.tap.rewriting import Rewriting
+from tui_host.tap.upstream import Upstream
+from tui_host.tap.witness import Held, Observers, Witness
+
+
+class Client(Protocol):
+    """A client's connection."""
+
+    def end(self) -> None:
+        """Break it off."""
+        ...
+
+
+@dataclass(kw_only=True)
+class Relay:
+    """What all connections of one relay share.
+
+    Attributes:
+        upstream: Where requests go.
+        gate: Which are taken.
+        rewriting: What is led back.
+        observers: Who records.
+        place: Where records belong.
+        group: Owns the tasks that connect.
+        tell: Takes a sentence for a person.
+        held: How much of requests' bodies is held.
+        clients: The connections there are.
+    """
+
+    upstream: Upstream
+    gate: Gate
+    rewriting: Rewriting
+    observers: Observers
+    place: Place
+    group: TaskGroup
+    tell: Callable[[str], None]
+    held: Held = field(default_factory=Held)
+    clients: set[Client] = field(default_factory=set[Client])
+
+    def witness(self, head: RequestHead, origin: str | None = None) -> Witness:
+        """For a request that goes to the upstream, or, refused, to an origin that it names itself."""
+        url = (origin or self.upstream.origin) + head.target.decode("latin-1")
+        return Witness(self.observers, head, url, place=self.place, held=self.held, fault=self.tell)
+
+    def end(self) -> None:
+        """Break off what is left."""
+        for client in list(self.clients):
+            client.end()

@@ -1,0 +1,314 @@
+"""A connection to the upstream, which belongs to one client's connection."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+import anyio
+from typing_extensions import override
+
+from tui_host.capture.faults import words_of
+from tui_host.tap.bodies import Body, BodyError, OpenBody, body_of, framed, last_chunk
+from tui_host.tap.heads import (
+    Framing,
+    HeadError,
+    RequestHead,
+    ResponseHead,
+    end_of_head,
+    read_response,
+    response_bytes,
+    response_framing,
+    to_client,
+)
+from tui_host.tap.relay import Relay
+from tui_host.tap.rewriting import BodyFilter
+from tui_host.tap.witness import Witness
+
+UNCONNECTED_LIMIT = 256 << 10
+"""Bytes of a request that wait for the connection before no more is read."""
+
+
+class ClientEnd(Protocol):
+    """What this side says to the client's."""
+
+    def write(self, data: bytes) -> None:
+        """Bytes for the client."""
+        ...
+
+    def pause(self, *, paused: bool) -> None:
+        """Read no more, or again."""
+        ...
+
+    def tunnel(self) -> None:
+        """From now on what comes is passed as it is."""
+        ...
+
+    def answered(self, *, lasts: bool) -> None:
+        """The response is complete; whether the connection lasts."""
+        ...
+
+    def failed(self, words: str) -> None:
+        """The upstream could not be asked, or what it answers cannot be passed on; nothing of it has been."""
+        ...
+
+    def cut(self, words: str, *, was_reset: bool) -> None:
+        """The upstream's connection ended before its answer did."""
+        ...
+
+    def close(self) -> None:
+        """The upstream's connection ended, and nothing was on its way."""
+        ...
+
+
+class UpstreamSide(asyncio.Protocol):
+    """Passes requests on, and reads responses."""
+
+    def __init__(self, relay: Relay, client: ClientEnd) -> None:
+        self._relay = relay
+        self._client = client
+        self._transport: asyncio.Transport | None = None
+        self._connecting = anyio.CancelScope()
+        self._unsent: list[bytes] = []
+        self._unsent_size = 0
+        self._waiting = bytearray()
+        self._request: RequestHead | None = None
+        self._witness: Witness | None = None
+        self._body: Body | None = None
+        self._filter: BodyFilter | None = None
+        self._framing: Framing = "none"
+        self._lasts = True
+        self._tunnel = False
+        self._abandoned = False
+        self._input_ended = False
+
+    async def connect(self) -> None:
+        """Connect; what goes wrong is told to the client's side."""
+        with self._connecting:
+            try:
+                await self._relay.upstream.connect(lambda: self)
+            except (OSError, UnicodeError) as error:
+                if not self._abandoned:
+                    self._abandoned = True
+                    self._client.failed(f"{self._relay.upstream.origin} could not be reached: {words_of(error)}")
+
+    # What asyncio says.
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if not isinstance(transport, asyncio.Transport):
+            raise TypeError("a transport that cannot be read and written")
+        if self._abandoned:
+            transport.abort()
+            return
+        self._transport = transport
+        unsent, self._unsent = b"".join(self._unsent), []
+        transport.write(unsent)
+        if self._input_ended and transport.can_write_eof():
+            transport.write_eof()
+        self._client.pause(paused=False)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._abandoned:
+            return
+        body = self._body
+        if body is not None:
+            self._pass(body, data)
+        elif self._tunnel:
+            self._client.write(data)
+            if self._witness is not None:
+                self._witness.chunk(data)
+        else:
+            self._waiting += data
+            self._next()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        if self._abandoned:
+            return
+        self._abandoned = True
+        body, witness = self._body, self._witness
+        if exc is None and isinstance(body, OpenBody) and witness is not None:
+            if self._filter is not None:
+                self._client.write(self._filter.finish())
+            witness.end()
+            self._client.answered(lasts=False)
+        elif exc is None and self._tunnel and witness is not None:
+            witness.end()
+            self._client.close()
+        elif self._request is None:
+            self._client.close()
+        else:
+            words = (
+                words_of(exc) if exc is not None else "the upstream ended the connection before its answer was complete"
+            )
+            self._client.cut(words, was_reset=exc is not None or isinstance(body, OpenBody))
+
+    @override
+    def pause_writing(self) -> None:
+        self._client.pause(paused=True)
+
+    @override
+    def resume_writing(self) -> None:
+        self._client.pause(paused=False)
+
+    # What the client's side says.
+
+    def expect(self, request: RequestHead, witness: Witness) -> None:
+        """The next response belongs to this request."""
+        self._request = request
+        self._witness = witness
+
+    def write(self, data: bytes) -> None:
+        """Bytes for the upstream."""
+        if self._transport is not None:
+            self._transport.write(data)
+        elif not self._abandoned:
+            self._unsent.append(data)
+            self._unsent_size += len(data)
+            if self._unsent_size > UNCONNECTED_LIMIT:
+                self._client.pause(paused=True)
+
+    def pause(self, *, paused: bool) -> None:
+        """Read no more, or again."""
+        if self._transport is None:
+            return
+        if paused:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def end_input(self) -> bool:
+        """Say that the client sends no more. False where that cannot be said, so that only an end of all is left."""
+        transport = self._transport
+        self._input_ended = True
+        if transport is None:
+            return self._relay.upstream.trust is None
+        if not transport.can_write_eof():
+            return False
+        transport.write_eof()
+        return True
+
+    def abandon(self) -> None:
+        """The client has gone: end at once."""
+        if self._abandoned:
+            return
+        self._abandoned = True
+        self._connecting.cancel()
+        if self._transport is None:
+            return
+        if self._request is None:
+            self._transport.close()
+        else:
+            self._transport.abort()
+
+    # Responses.
+
+    def _next(self) -> None:
+        """Pass on each head that is there."""
+        waiting = self._waiting
+        try:
+            while waiting and self._body is None and not self._tunnel and not self._abandoned:
+                if self._request is None:  # nobody asked
+                    self._break("the upstream sent what nobody had asked for")
+                    return
+                found = end_of_head(waiting, strict=False)
+                if found is None:
+                    return
+                block, rest = bytes(waiting[: found[0]]), bytes(waiting[found[1] :])
+                waiting.clear()
+                head = read_response(block)
+                if head.is_final:
+                    self._answer(self._request, head, rest)
+                    return
+                if self._request.minor == 1:
+                    self._client.write(response_bytes(to_client(head, framing="none", was="none", lasts=True)))
+                waiting += rest
+        except HeadError as error:
+            self._fail(error.words)
+
+    def _answer(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
+        """Pass on the answer's head, and the beginning of its body with it."""
+        rewriting = self._relay.rewriting
+        if head.status == 101:
+            if not request.wants_websocket:
+                raise HeadError(502, "the upstream changes to a protocol that nobody had asked for")
+            self._change_protocol(head, rest)
+            return
+        was = response_framing(head, request.method)
+        self._filter = rewriting.body(request, head, self._announced)
+        framing: Framing = "chunked" if self._filter is not None and isinstance(was, int) else was
+        if framing == "chunked" and request.minor == 0:
+            framing = "close"
+        self._framing = framing
+        self._lasts = head.lasts and framing != "close"
+        said = response_bytes(to_client(rewriting.response(head), framing=framing, was=was, lasts=self._lasts))
+        body = self._body = body_of(was)
+        self._pass(body, rest, said, head)
+
+    def _pass(self, body: Body, data: bytes, said: bytes = b"", head: ResponseHead | None = None) -> None:
+        """Pass on a piece of a body, after its head, and record it then."""
+        witness = self._witness
+        try:
+            payload, rest = body.feed(data)
+        except BodyError as error:
+            if head is not None:
+                self._fail(str(error))
+            else:
+                self._break(f"the upstream's answer: {error}")
+            return
+        out = payload
+        if self._filter is not None:
+            out = self._filter.feed(payload) + (self._filter.finish() if body.done else b"")
+        if self._framing == "chunked":
+            out = framed(out) if out else b""
+            if body.done:
+                out += last_chunk(body)
+        if said:
+            out = said + out
+        if out:
+            self._client.write(out)
+        if witness is None:
+            return
+        if head is not None:
+            witness.answered(head)
+        if payload:
+            witness.chunk(payload)
+        if body.done:
+            self._finish(witness, rest)
+
+    def _announced(self, url: bytes) -> None:
+        if self._witness is not None:
+            self._witness.announced(url)
+
+    def _finish(self, witness: Witness, rest: bytes) -> None:
+        lasts = self._lasts and not rest
+        self._body = self._filter = self._request = self._witness = None
+        witness.end()
+        if not lasts:
+            self._abandoned = True
+            if self._transport is not None:
+                self._transport.close()
+        self._client.answered(lasts=lasts)
+
+    def _change_protocol(self, head: ResponseHead, rest: bytes) -> None:
+        self._tunnel = True
+        self._client.write(response_bytes(to_client(head, framing="none", was="none", lasts=True)) + rest)
+        if self._witness is not None:
+            self._witness.answered(head)
+            self._witness.chunk(rest)
+        self._client.tunnel()
+
+    def _fail(self, words: str) -> None:
+        self._abandoned = True
+        if self._transport is not None:
+            self._transport.abort()
+        self._client.failed(words)
+
+    def _break(self, words: str) -> None:
+        self._abandoned = True
+        if self._transport is not None:
+            self._transport.abort()
+        self._client.cut(words, was_reset=True)
