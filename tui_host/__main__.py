@@ -174,7 +174,7 @@ def overrides(arguments: Arguments) -> Overrides:
         config=arguments.config,
         data_dir=arguments.data_dir,
         model=arguments.model,
-        needs_model=arguments.command not in {"servers", "sessions", "models"},
+        needs_model=arguments.command not in {"compare", "servers", "sessions", "models"},
         protocol=arguments.protocol,
         allow=arguments.allow,
         steps=arguments.max_steps,
@@ -194,6 +194,10 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
             from tui_host.cli.ask import ask
 
             return ask(arguments, settings)
+        case "compare":
+            from tui_host.cli.compare import compare
+
+            return compare(arguments, settings)
         case "servers":
             from tui_host.cli.servers import servers
 

@@ -39,6 +39,10 @@ class TuiHostError(Exception):
         remedy = f" ({self.remedy})" if self.remedy else ""
         return f"{place}{self.what}{remedy}"
 
+    def to_json(self) -> dict[str, JSON]:
+        """The same for a machine, as every `--json` tells it."""
+        return {"what": self.what, "where": self.where, "remedy": self.remedy}
+
 
 @dataclass(slots=True, eq=False)
 class SettingsError(TuiHostError):

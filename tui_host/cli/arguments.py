@@ -34,7 +34,8 @@ class Arguments:
         server: The app's one server, or the one behind a tap: a URL, or a command and its arguments; empty for the configured ones.
         json: `--json`.
         log: `--log FILE`, `-` for standard error.
-        words: Positional arguments: the text of `ask`, names of servers and providers, ids of sessions, the demo model's own arguments.
+        words: Positional arguments: the text of `ask` and `compare`, names of servers and providers, ids of sessions, the demo model's own arguments.
+        columns: Whom `compare` asks: each `--with`.
     """
 
     command: str = ""
@@ -50,6 +51,8 @@ class Arguments:
     allow: tuple[str, ...] = ()
     yes: bool = False
     max_steps: int | None = None
+    columns: tuple[str, ...] = ()
+    repeat: int = 1
     no_record: bool = False
     format: str = "jsonl"
     output: Path | None = None
@@ -169,14 +172,43 @@ def _add_ask(add: AddParser) -> None:
     _common(ask)
     _json(ask)
     _model_options(ask)
-    ask.add_argument("words", nargs=1, metavar="TEXT", help="the question; - reads standard input")
     ask.add_argument("--session", type=_name, metavar="ID", help="go on with this session")
-    ask.add_argument(
+    _turn(ask)
+
+
+def _turn(parser: argparse.ArgumentParser) -> None:
+    """What a turn without the screen takes."""
+    parser.add_argument("words", nargs=1, metavar="TEXT", help="the question; - reads standard input")
+    parser.add_argument(
         "--allow", action="append", default=[], metavar="PATTERN", help="allow SERVER.TOOL, with *; repeatable"
     )
-    ask.add_argument("--yes", action="store_true", help="allow every call that no rule denies")
-    ask.add_argument("--max-steps", type=_count, metavar="N", help="model exchanges in the turn, at most")
-    _no_record(ask)
+    parser.add_argument("--yes", action="store_true", help="allow every call that no rule denies")
+    parser.add_argument("--max-steps", type=_count, metavar="N", help="model exchanges in the turn, at most")
+    _no_record(parser)
+
+
+def _add_compare(add: AddParser) -> None:
+    words = "the same question to several models and tool protocols"
+    compare = add(
+        "compare",
+        help=f"{words}, side by side",
+        description=f"Put {words}, one after the other, and show side by side what each took and did.",
+    )
+    _common(compare)
+    _json(compare)
+    compare.add_argument(
+        "--with",
+        dest="columns",
+        action="append",
+        required=True,
+        type=_name,
+        metavar="PROVIDER/MODEL[:PROTOCOL]",
+        help="whom to ask, through which tool protocol; repeatable",
+    )
+    compare.add_argument(
+        "--repeat", type=_count, default=1, metavar="N", help="ask each so often, and tell what varies"
+    )
+    _turn(compare)
 
 
 def _add_servers(add: AddParser) -> None:
@@ -274,6 +306,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
         return top
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     _add_ask(commands.add_parser)
+    _add_compare(commands.add_parser)
     _add_servers(commands.add_parser)
     _add_models(commands.add_parser)
     _add_sessions(commands.add_parser)
@@ -331,7 +364,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     is_plain = first is None and all(word.partition("=")[0] in OPTIONS_WITH_VALUE for word in words[::2])
     found = vars(parser(commands_too=not is_plain).parse_args(list(words)))
     known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
-    for name in ("words", "allow"):
+    for name in ("words", "allow", "columns"):
         if name in known:
             known[name] = tuple(known[name])
     if (known.get("command"), known.get("action")) == ("tap", "stdio") and not server:

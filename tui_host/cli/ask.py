@@ -86,7 +86,7 @@ class _Asking:
                 "steps": 0,
                 "calls": [],
                 "usage": {"input": None, "output": None},
-                "error": asking.error_to_json(error),
+                "error": None if error is None else error.to_json(),
             },
         )
 
@@ -130,5 +130,5 @@ def _to_json(session: Session, result: TurnResult) -> dict[str, JSON]:
         "steps": result.steps,
         "calls": [outcome.to_json() for outcome in result.outcomes],
         "usage": {"input": result.tokens("input_total"), "output": result.tokens("output_total")},
-        "error": asking.error_to_json(result.error),
+        "error": None if result.error is None else result.error.to_json(),
     }

@@ -14,7 +14,7 @@ from tui_host.capture.visible import tool_name
 from tui_host.chat.conversation import NoteItem
 from tui_host.cli import diagnostics, output
 from tui_host.cli.running import Interruption, told_while_connecting
-from tui_host.errors import JSON, SettingsError, TuiHostError
+from tui_host.errors import JSON, SettingsError
 from tui_host.settings.system_keyring import with_stored_key
 from tui_host.settings.usable import check_provider
 
@@ -167,8 +167,3 @@ def value(host: Host, told: JSON) -> None:
     text = json.dumps(told)
     redacted = host.redacted_json(text)
     output.value(told if redacted == text else json.loads(redacted))
-
-
-def error_to_json(error: TuiHostError | None) -> JSON:
-    """An error as `--json` tells it."""
-    return None if error is None else {"what": error.what, "where": error.where, "remedy": error.remedy}

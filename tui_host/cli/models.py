@@ -55,6 +55,5 @@ async def _list(settings: Settings, names: tuple[str, ...], as_json: bool) -> in
 
 
 def _to_json(answer: Reported) -> JSON:
-    error = answer.error
-    told: JSON = None if error is None else {"what": error.what, "where": error.where, "remedy": error.remedy}
-    return {"name": answer.provider, "models": list(answer.models), "error": told}
+    error = None if answer.error is None else answer.error.to_json()
+    return {"name": answer.provider, "models": list(answer.models), "error": error}
