@@ -10,7 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
-    from typing import NoReturn
 
     from tui_host.cli.arguments import Arguments
     from tui_host.errors import TuiHostError
@@ -95,8 +94,8 @@ def run(words: list[str]) -> int:
 
             gc.enable()
             return serve(arguments.words)
-        if (arguments.command, arguments.action) == ("tap", "stdio"):
-            return _relay(arguments)
+        if arguments.command == "tap":
+            return _tap(arguments)
         settings = load(overrides(arguments), os.environ)
         folder = None if arguments.no_record else settings.data_dir
         return dispatch(arguments, settings)
@@ -115,14 +114,18 @@ def run(words: list[str]) -> int:
         return diagnostics.report(_mistake(error, folder, settings))
 
 
-def _relay(arguments: Arguments) -> NoReturn:
-    """Become a stdio tap. It reads no configuration: a mistake in ours is none of another host's."""
-    from tui_host.tap.stdio import relay
-    from tui_host.tap.words import Stdio
+def _tap(arguments: Arguments) -> int:
+    """Become a tap. It reads no configuration: a mistake in ours is none of another host's."""
+    if arguments.action == "stdio":
+        from tui_host.tap.stdio import relay
+        from tui_host.tap.words import Stdio
 
-    folder = arguments.data_dir
-    typed = None if folder is None else str(folder)
-    relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log))
+        folder = arguments.data_dir
+        typed = None if folder is None else str(folder)
+        relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log))
+    from tui_host.cli.tap import tap
+
+    return tap(arguments, os.environ)
 
 
 def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -> TuiHostError:

@@ -115,13 +115,13 @@ class Recorder:
         self._exchanges = itertools.count(1)
         self._connections = itertools.count(1)
         if store is not None:
-            self.fault = ""
             self.keep_in(store)
 
     def keep_in(self, store: Store) -> None:
         """Keep in this store what has come so far and all that will come; once, where there was none."""
         with self._lock:
             self._store = store
+            self.fault = ""  # until the store says otherwise
             store.redactor = self.redactor
             store.begin_capture(self.capture, self._kind, self._began_ns)
             if self._slots:

@@ -60,6 +60,10 @@ class Arguments:
     max: int | None = None
     dry_run: bool = False
     log: str | None = None
+    upstream: str | None = None
+    port: int | None = None
+    ca_file: Path | None = None
+    allow_origin: tuple[str, ...] = ()
 
 
 class AddParser(Protocol):
@@ -127,6 +131,12 @@ def _json(parser: argparse.ArgumentParser) -> None:
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 1 on")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a port: a number up to 65535")
     return int(text)
 
 
@@ -290,6 +300,32 @@ def _add_tap(add: AddParser) -> None:
     _common(stdio)
     _log(stdio)
     stdio.add_argument("words", nargs=1, type=_name, metavar="NAME", help="what the server is called here")
+    llm = actions.add_parser(
+        "llm",
+        help="put before a model's API",
+        description="Listen on this machine, pass everything on to a model's API and back, unchanged. Standard output has the"
+        " base URL for the host's settings.",
+    )
+    http = actions.add_parser(
+        "http",
+        help="put before an MCP server behind a URL",
+        description="The same for an MCP server over streamable HTTP or SSE. Standard output has the URL for the host's"
+        " settings.",
+    )
+    http.add_argument("words", nargs=1, type=_name, metavar="NAME", help="what the server is called here")
+    for relay, upstream, port in ((llm, "https://api.deepseek.com/v1", 8321), (http, "https://mcp.example/mcp", 8322)):
+        _common(relay)
+        _log(relay)
+        relay.add_argument(
+            "--upstream", type=_name, required=True, metavar="URL", help=f"what it stands for, such as {upstream}"
+        )
+        relay.add_argument("--port", type=_port, metavar="N", help=f"where it listens; 0 for any ({port})")
+        relay.add_argument(
+            "--ca-file", type=_path, metavar="FILE", help="certificates to trust instead of the system's"
+        )
+        relay.add_argument(
+            "--allow-origin", action="append", metavar="ORIGIN", help="take requests with this Origin; repeatable"
+        )
 
 
 def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
@@ -364,7 +400,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     is_plain = first is None and all(word.partition("=")[0] in OPTIONS_WITH_VALUE for word in words[::2])
     found = vars(parser(commands_too=not is_plain).parse_args(list(words)))
     known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
-    for name in ("words", "allow", "columns"):
+    for name in ("words", "allow", "columns", "allow_origin"):
         if name in known:
             known[name] = tuple(known[name])
     if (known.get("command"), known.get("action")) == ("tap", "stdio") and not server:
