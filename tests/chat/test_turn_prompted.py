@@ -12,6 +12,7 @@ from tests.llm.peer import peer
 from tests.llm.protocols.answers import PLAIN, call
 from tui_host.capture.link import Relation
 from tui_host.chat.conversation import NoteItem
+from tui_host.errors import SettingsError
 
 CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
 BROKEN = CALL.replace('"b": 5}', '"b": 5,}')
@@ -112,6 +113,33 @@ async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -
         await at.ask("hello")
 
     assert texts(at, 0)[0][1].startswith("Mine: <tools>")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("Mine.", ["{tools} stands nowhere in it, so the model would be told of no tool"]),
+        ("{Tools}", ["{tools} stands nowhere", "nothing is put in the place of {Tools}"]),
+        ("{tools} {instruction}", ["nothing is put in the place of {instruction}"]),
+        ("{tools} {time}", ["nothing is put in the place of {time}"]),
+    ],
+)
+async def test_a_prompt_of_ones_own_that_says_something_else_than_was_meant_is_a_mistake(
+    bench: Make, prompt: str, told: list[str]
+) -> None:
+    at = bench(url="http://127.0.0.1:9", yes=True)
+    at.session.protocol = "cherry"
+    own = at.services.settings.config_dir / "protocols"
+    own.mkdir()
+    (own / "cherry.md").write_text(prompt)
+    result = await at.ask("hello")
+
+    error = result.error
+    assert isinstance(error, SettingsError)
+    every = [error, *error.more]
+    assert len(every) == len(told)
+    assert all(said in each.what for said, each in zip(told, every, strict=True))
+    assert all(each.where == str(own / "cherry.md") and each.remedy for each in every)
 
 
 async def test_a_session_may_change_its_tool_protocol(bench: Make) -> None:

@@ -106,6 +106,11 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     await app.press("ctrl+o")
     await app.until_shown("The prompt is empty", "since the request before")
     await app.press("escape")
+    # What its tool protocol would put in is marked in it.
+    app.session.protocol = "cherry"
+    await app.press("ctrl+o")
+    await app.until_shown("put in by the tool protocol: ")
+    await app.press("escape")
 
 
 async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(app: Running) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.link import Link, Relation, Span, offered_link
 from tui_host.capture.record import Draft, Place
@@ -14,12 +14,25 @@ from tui_host.llm.messages import CutOff, Text, ToolCall, ToolResult
 from tui_host.llm.protocols.protocol import Injected, Prepared
 
 if TYPE_CHECKING:
-    from tui_host.capture.recorder import Recorder
+    from tui_host.capture.redact import Redactor
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.llm.fold import FoldedCall
     from tui_host.llm.names import NameTable
 
 _WORDS = 200
+
+
+class Keeper(Protocol):
+    """Keeps records, without the secrets in them: the recorder, or what only collects them."""
+
+    @property
+    def redactor(self) -> Redactor:
+        """What every record passes first."""
+        ...
+
+    def append(self, draft: Draft) -> int:
+        """Keep one; returns its number."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +44,7 @@ class Links:
         table: What the names that the model used stand for.
     """
 
-    recorder: Recorder
+    recorder: Keeper
     place: Place
     table: NameTable
 

@@ -94,13 +94,20 @@ class _Asking:
         """A new session, or the one to go on with; what was typed wins over what it was begun with."""
         host, arguments = self._host, self._arguments
         if not arguments.session:
-            return host.new_session()
+            return self._speaking(host.new_session())
         session = host.open_session(arguments.session)
         if arguments.model is not None and host.settings.model is not None:
             session.model = host.settings.model
         if arguments.protocol is not None:
             session.protocol = host.settings.protocol
         asking.check_model(host.settings, session.model, where=f"session {session.id}")
+        return self._speaking(session)
+
+    def _speaking(self, session: Session) -> Session:
+        """The session, whose tool protocol has a prompt that can be used: else that is told before anything is waited for."""
+        from tui_host.chat.asking import spoken
+
+        spoken(session, self._host.settings)
         return session
 
     def _tell(self, session: Session, result: TurnResult) -> None:

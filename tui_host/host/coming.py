@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tui_host.errors import ModelError
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Draft
+    from tui_host.capture.redact import Redactor
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
 
-async def coming(host: Host, session: Session, text: str) -> Draft:
+COMING = "coming"
+"""The exchange that it stands in: none that is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """What would be recorded."""
+
+    redactor: Redactor
+    drafts: list[Draft] = field(default_factory=list["Draft"])
+
+    def append(self, draft: Draft) -> int:
+        """Keep one."""
+        self.drafts.append(self.redactor.draft(draft))
+        return len(self.drafts)
+
+
+async def coming(host: Host, session: Session, text: str) -> list[Draft]:
     """The request with which a turn would begin if this text were sent now, as it would be recorded.
+
+    Links follow it, to what its tool protocol puts in and to the results that it tells, as they follow a request that is sent.
 
     The demo model's process is started for it, if that is who would be asked: its address is part of the request.
 
@@ -22,6 +43,8 @@ async def coming(host: Host, session: Session, text: str) -> Draft:
     """
     from tui_host.capture.record import Place
     from tui_host.chat.asking import asking, spoken
+    from tui_host.chat.history import untold
+    from tui_host.chat.links import Links
     from tui_host.llm.dialects import dialect
 
     await host.ready()
@@ -29,7 +52,12 @@ async def coming(host: Host, session: Session, text: str) -> Draft:
     if host.pool is None or host.recorder is None:
         raise ModelError("the program is ending", remedy="start it again")
     provider = await host.provider(session.model)
-    rule = dialect(provider.dialect).name_rule
-    asked = asking(session, host.pool.tools(), rule, spoken(session, host.settings), unsent=text)
+    speaks = dialect(provider.dialect)
+    asked = asking(session, host.pool.tools(), speaks.name_rule, spoken(session, host.settings), unsent=text)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
-    return host.recorder.redactor.draft(await client.coming(provider, asked.ask, place=place))
+    request = replace(await client.coming(provider, asked.ask, place=place), exchange=COMING)
+    collected = _Collected(host.recorder.redactor)
+    collected.append(request)
+    links = Links(recorder=collected, place=place, table=asked.table)
+    links.prepared(COMING, request.data, speaks, asked.prepared, untold(asked.history))
+    return collected.drafts

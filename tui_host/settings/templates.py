@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tui_host.errors import SettingsError
 from tui_host.settings.paths import shipped
+from tui_host.settings.report import Report
 
 FOLDER = "protocols"
 LARGEST = 1 << 20
+TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
+"""What a prompt holds in the place of the list of tools, and of the person's own system prompt."""
+_PLACE = re.compile(r"\{[A-Za-z_ ]{1,30}\}")
+_ELSEWHERE = ("{time}", "{servers}")
+"""What stands in the prompts of profiles alone."""
 
 
 def template_of(name: str, config_dir: Path) -> str:
     """A tool protocol's prompt, as it stands in the files now; empty for one that has none.
 
     Raises:
-        SettingsError: A person's own cannot be read.
+        SettingsError: A person's own cannot be read, or lists no tools, or holds what nothing is put in the place of.
     """
     own = config_dir / FOLDER / f"{name}.md"
     try:
@@ -28,6 +35,28 @@ def template_of(name: str, config_dir: Path) -> str:
     if len(text) > LARGEST:
         raise SettingsError(f"larger than {LARGEST >> 20} MB", str(own), "write a shorter prompt")
     try:
-        return text.decode("utf-8-sig")
+        template = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SettingsError("not UTF-8", str(own), "save it as UTF-8") from error
+    _check(template, str(own))
+    return template
+
+
+def _check(template: str, file: str) -> None:
+    """Tell what would go to the model otherwise than it was meant. Other words in braces are the person's own."""
+    report = Report()
+    if TOOLS not in template:
+        what = f"{TOOLS} stands nowhere in it, so the model would be told of no tool"
+        report.mistake(what, file, f"write {TOOLS} where the list of tools belongs")
+    for place in dict.fromkeys(_PLACE.findall(template)):
+        meant = next((each for each in (TOOLS, INSTRUCTIONS) if _same(place, each)), "")
+        if place in _ELSEWHERE:
+            report.mistake(f"nothing is put in the place of {place}", file, "it belongs into a profile's system prompt")
+        elif meant and place != meant:
+            report.mistake(f"nothing is put in the place of {place}", file, f"write {meant}, if that was meant")
+    report.raise_if_any()
+
+
+def _same(place: str, known: str) -> bool:
+    """Whether one is the other but for case, spaces, and an ending."""
+    return place.strip("{} ").lower().rstrip("s") == known.strip("{}").rstrip("s")

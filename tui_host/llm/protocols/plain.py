@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 from tui_host.llm.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.native import answered
 from tui_host.llm.protocols.protocol import Injected, Prepared, Reader, Told
-
-TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
-"""What a template holds in the place of the list of tools, and of the person's own system prompt."""
+from tui_host.settings.templates import INSTRUCTIONS, TOOLS
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ class ComingSource:
 
     live = False
 
-    def __init__(self, draft: Draft, wires: SessionSource | None) -> None:
+    def __init__(self, drafts: Sequence[Draft], wires: SessionSource | None) -> None:
         from tui_host.capture.record import Record
 
         self.ladder = Ladder()
@@ -48,9 +48,12 @@ class ComingSource:
         if before is not None:
             self.ladder.feed([before])
         mono_ns = before.mono_ns if before is not None else 0
-        self._coming = Record(capture=COMING, seq=1, time_ns=0, mono_ns=mono_ns, draft=draft)
-        self._records = [self._coming] if before is None else [before, self._coming]
-        self.ladder.feed([self._coming])
+        coming = [
+            Record(capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns, draft=draft)
+            for number, draft in enumerate(drafts, 1)
+        ]
+        self._records = coming if before is None else [before, *coming]
+        self.ladder.feed(coming)
 
     @property
     def row(self) -> Row:
@@ -58,7 +61,7 @@ class ComingSource:
         return self.ladder.rows[len(self.ladder.rows) - 1]
 
     def record(self, key: tuple[str, int]) -> Record | None:
-        """One of the two."""
+        """One of these."""
         return next((record for record in self._records if record.key == key), None)
 
     def records_of(self, row: Row) -> Sequence[Record]:
@@ -157,13 +160,14 @@ class RequestScreen(PageScreen):
         from tui_host.host.coming import coming
 
         try:
-            draft = await coming(self._host, self._session, self._unsent)
+            drafts = await coming(self._host, self._session, self._unsent)
         except TuiHostError as error:
             self._note(f"There can be no request: {mask_of(self._host, self.glyphs)(str(error))}")
             return
+        draft = drafts[0]
         url = draft.head.url if draft.head is not None and draft.head.url is not None else ""
         self.say(f"The coming request   POST {line(masked(url, draft.redacted), 200)}   {len(draft.data):,} bytes")
-        self.source = source = ComingSource(draft, self._wires)
+        self.source = source = ComingSource(drafts, self._wires)
         detail = self.query_one(Detail)
         detail.show(source, source.row)
         detail.sync(now=True)
