@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.chat.history import mended
 from tui_host.chat.hub import HUB, Hub
-from tui_host.llm.messages import Ask, Message, ResourceSpec, Text, ToolSpec
+from tui_host.llm.messages import Ask, Message, Part, ResourceSpec, ToolSpec
 from tui_host.llm.names import NameRule, NameTable
 from tui_host.llm.protocols import protocol
 from tui_host.settings.templates import template_of
@@ -52,7 +52,7 @@ def spoken(session: Session, settings: Settings) -> ToolProtocol:
 
 
 def asking(
-    session: Session, tools: Sequence[Tool], rule: NameRule, speaks: ToolProtocol, *, unsent: str = ""
+    session: Session, tools: Sequence[Tool], rule: NameRule, speaks: ToolProtocol, *, unsent: Sequence[Part] = ()
 ) -> Asking:
     """The next request of a session.
 
@@ -61,7 +61,7 @@ def asking(
         tools: Those of all servers that are ready now, with what reads resources.
         rule: How the dialect wants tools to be named.
         speaks: The tool protocol.
-        unsent: A message that stands in the prompt: the request as it would be, were it sent.
+        unsent: The parts of a message that stands in the prompt: the request as it would be, were it sent.
     """
     with_resources = speaks.reads_resources and session.protocol.partition("+")[0] != HUB
     tools = [tool for tool in tools if tool.resources is None or with_resources]
@@ -80,7 +80,7 @@ def asking(
     hub = Hub(specs) if session.protocol.partition("+")[0] == HUB else None
     if hub is not None:
         specs = hub.specs
-    more = [Message(role="user", parts=(Text(text=unsent),), turn=session.turn + 1)] if unsent else []
+    more = [Message(role="user", parts=tuple(unsent), turn=session.turn + 1)] if unsent else []
     history = mended([*session.messages, *more])
     prepared = speaks.prepare(history, specs)
     ask = Ask(

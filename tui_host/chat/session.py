@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
+from tui_host.chat.attached import Attached, said
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem
 from tui_host.chat.policy import Policy, Question
 from tui_host.chat.stored import Messages
-from tui_host.llm.messages import Message, Text
+from tui_host.llm.messages import Message
 from tui_host.settings.options import Options
 from tui_host.settings.schema import ModelRef
 
@@ -149,8 +150,8 @@ class Session:
         if self.keeper is not None:
             self.keeper.message(self.id, number, message)
 
-    def begin_turn(self, text: str) -> None:
-        """Begin a turn with what the person said."""
+    def begin_turn(self, text: str, attached: Sequence[Attached] = ()) -> None:
+        """Begin a turn with what the person said, and the files that go along."""
         self.turn += 1
         self.step = 0
         if not self.title:
@@ -158,7 +159,7 @@ class Session:
         self.draft = ""
         self.save()
         self.conversation.add(UserItem(turn=self.turn, text=text))
-        self.say(Message(role="user", parts=(Text(text=text),), turn=self.turn))
+        self.say(Message(role="user", parts=said(text, attached), turn=self.turn))
 
     def grant(self, question: Question) -> None:
         """Allow this question's tool for the session, and answer all that now wait for nothing else."""

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from tui_host.errors import ModelError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui_host.capture.record import Draft
     from tui_host.capture.redact import Redactor
+    from tui_host.chat.attached import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
@@ -31,8 +34,8 @@ class _Collected:
         return len(self.drafts)
 
 
-async def coming(host: Host, session: Session, text: str) -> list[Draft]:
-    """The request with which a turn would begin if this text were sent now, as it would be recorded.
+async def coming(host: Host, session: Session, text: str, attached: Sequence[Attached] = ()) -> list[Draft]:
+    """The request with which a turn would begin if this text were sent now, with these files, as it would be recorded.
 
     Links follow it, to what its tool protocol puts in and to the results that it tells, as they follow a request that is sent.
 
@@ -43,6 +46,7 @@ async def coming(host: Host, session: Session, text: str) -> list[Draft]:
     """
     from tui_host.capture.record import Place
     from tui_host.chat.asking import asking, spoken
+    from tui_host.chat.attached import said
     from tui_host.chat.history import untold
     from tui_host.chat.links import Links
     from tui_host.llm.dialects import dialect
@@ -52,8 +56,9 @@ async def coming(host: Host, session: Session, text: str) -> list[Draft]:
     if host.pool is None or host.recorder is None:
         raise ModelError("the program is ending", remedy="start it again")
     provider = await host.provider(session.model)
+    parts = said(text, attached) if text else ()
     speaks = dialect(provider.dialect)
-    asked = asking(session, host.pool.tools(), speaks.name_rule, spoken(session, host.settings), unsent=text)
+    asked = asking(session, host.pool.tools(), speaks.name_rule, spoken(session, host.settings), unsent=parts)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
     request = replace(await client.coming(provider, asked.ask, place=place), exchange=COMING)
     collected = _Collected(host.recorder.redactor)

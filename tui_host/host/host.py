@@ -14,11 +14,14 @@ from tui_host.errors import ModelError, StoreError, TuiHostError
 from tui_host.settings.schema import ModelRef, Template
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anyio.abc import TaskGroup
 
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.redact import Redactor
     from tui_host.capture.store.store import Store
+    from tui_host.chat.attached import Attached
     from tui_host.chat.policy import Approver, Policy
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session, Source
@@ -321,11 +324,11 @@ class Host:
 
             session.keep_in(StoreKeeper(self.store))
 
-    def send(self, session: Session, text: str) -> None:
-        """Begin a turn; nothing happens while one is at work in this session."""
+    def send(self, session: Session, text: str, attached: Sequence[Attached] = ()) -> None:
+        """Begin a turn, with the files that go along; nothing happens while one is at work in this session."""
         if session.busy:
             return
-        session.begin_turn(text)
+        session.begin_turn(text, attached)
         self._begin(session)
 
     def again(self, session: Session) -> None:

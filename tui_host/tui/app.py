@@ -284,8 +284,8 @@ class TuiHost(Drawn):
         from tui_host.tui.screens.request import RequestScreen
 
         if self.main is not None:
-            unsent, source = self.main.unsent, self.main.source
-            self._open(lambda: RequestScreen(self.host, self.session, unsent, source))
+            unsent, source, attached = self.main.unsent, self.main.source, self.main.attached
+            self._open(lambda: RequestScreen(self.host, self.session, unsent, source, attached))
 
     def action_sessions(self) -> None:
         """Earlier sessions."""

@@ -27,6 +27,7 @@ from tui_host.tui.widgets.prompt.field import Prompt
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tui_host.chat.attached import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
@@ -298,6 +299,11 @@ class MainScreen(Covered, AskingScreen):
         """What `enter` would send now."""
         return self._prompt.message()
 
+    @property
+    def attached(self) -> Sequence[Attached]:
+        """The files that would go with it."""
+        return self._prompt.attached
+
     def keep_draft(self) -> None:
         """Put what stands in the prompt on the disk, if it is not there."""
         self._draft_is_new = False
@@ -324,7 +330,7 @@ class MainScreen(Covered, AskingScreen):
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
         """Begin a turn."""
-        self._host.send(self._session, event.text)
+        self._host.send(self._session, event.text, event.attached)
         self.look()
 
     def on_prompt_held(self) -> None:

@@ -20,6 +20,7 @@ from tui_host.tui.widgets.details.panel import Detail
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Draft, Record
+    from tui_host.chat.attached import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.dialects.dialect import Dialect
@@ -119,11 +120,19 @@ class RequestScreen(PageScreen):
     RequestScreen { & > #request-note { height: auto; padding: 0 1; color: $text-muted; } }
     """
 
-    def __init__(self, host: Host, session: Session, unsent: str, wires: SessionSource | None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        session: Session,
+        unsent: str,
+        wires: SessionSource | None,
+        attached: Sequence[Attached] = (),
+    ) -> None:
         super().__init__()
         self._host = host
         self._session = session
         self._unsent = unsent
+        self._attached = attached
         self._wires = wires
         self.source: ComingSource | None = None
 
@@ -160,7 +169,7 @@ class RequestScreen(PageScreen):
         from tui_host.host.coming import coming
 
         try:
-            drafts = await coming(self._host, self._session, self._unsent)
+            drafts = await coming(self._host, self._session, self._unsent, self._attached)
         except TuiHostError as error:
             self._note(f"There can be no request: {mask_of(self._host, self.glyphs)(str(error))}")
             return

@@ -1,4 +1,4 @@
-"""The commands that may be meant by what is typed: a few lines above the prompt."""
+"""What may be meant by what is typed, commands or files: a few lines above the prompt."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from textual import events
 from textual.strip import Strip
 from typing_extensions import override
 
+from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import clip
 from tui_host.tui.widgets.lines.view import LineView
@@ -43,6 +44,7 @@ class Completion(LineView, can_focus=False):
         self._on_chosen = on_chosen
         self._glyphs = glyphs
         self._pairs: list[tuple[str, str]] = []
+        self._sign = "/"
 
     @property
     def is_open(self) -> bool:
@@ -54,11 +56,11 @@ class Completion(LineView, can_focus=False):
         """The name that is chosen now, empty if none."""
         return self._pairs[self.cursor or 0][0] if self._pairs else ""
 
-    def offer(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Show these; the first one is chosen."""
-        if list(pairs) == self._pairs:
+    def offer(self, pairs: Sequence[tuple[str, str]], sign: str) -> None:
+        """Show these, each behind the sign that it is typed with; the first one is chosen."""
+        if (list(pairs), sign) == (self._pairs, self._sign):
             return
-        self._pairs = list(pairs)
+        self._pairs, self._sign = list(pairs), sign
         self.display = bool(pairs)
         self.styles.height = min(MOST, len(self._pairs))
         self.cursor = 0 if pairs else None
@@ -67,7 +69,7 @@ class Completion(LineView, can_focus=False):
 
     def close(self) -> None:
         """Show nothing."""
-        self.offer(())
+        self.offer((), self._sign)
 
     @override
     def line_count(self) -> int:
@@ -78,7 +80,7 @@ class Completion(LineView, can_focus=False):
         name, words = self._pairs[number]
         mark = ">" if number == self.cursor else " "
         widest = min(24, max(cell_len(other) for other, _ in self._pairs))
-        left = f"{mark} /{clip(name, 40, self._glyphs.more)}".ljust(widest + 5)
+        left = f"{mark} {self._sign}{clip(visible(name, newlines=False), 40, self._glyphs.more)}".ljust(widest + 5)
         style = self.get_component_rich_style("completion--help")
         muted = Style(color=style.color)
         return Strip(

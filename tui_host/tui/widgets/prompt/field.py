@@ -1,4 +1,4 @@
-"""Where a person writes: several lines, history, drafts, commands by `/name`. Nothing is sent but by `enter`."""
+"""Where a person writes: several lines, history, drafts, commands by `/name`, files by `@`. Nothing is sent but by `enter`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from typing_extensions import override
 from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.keys_in_order import KeysInOrder
+from tui_host.tui.widgets.prompt.attaching import Attaching, Offered
 from tui_host.tui.widgets.prompt.pastes import BLANK_LINES, Pastes
 
 if TYPE_CHECKING:
+    from tui_host.chat.attached import Attached
     from tui_host.tui.widgets.prompt.completion import Completion
 
-PLACEHOLDER = "Ask anything.  / commands"
+PLACEHOLDER = "Ask anything.  / commands  @ files"
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
+SIGNS: Mapping[Offered, str] = {"commands": "/", "files": "@", "drop": ""}
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 
 
@@ -55,11 +58,12 @@ class Prompt(KeysInOrder, TextArea):
     """
 
     class Sent(Message):
-        """A message is to be sent."""
+        """A message is to be sent, with the files whose marks stand in it."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, attached: Sequence[Attached] = ()) -> None:
             super().__init__()
             self.text = text
+            self.attached = attached
 
     class Held(Message):
         """Sending was asked for while nothing may be sent; the text stays."""
@@ -90,6 +94,8 @@ class Prompt(KeysInOrder, TextArea):
         self._at: int | None = None  # the entry of the history that is shown
         self._draft = ""
         self._pastes = Pastes()
+        self._attaching = Attaching(self, self)
+        self._offered: Offered = "commands"
         self._glyphs = glyphs
         self._completion: Completion | None = None  # there once a command was typed
 
@@ -108,8 +114,8 @@ class Prompt(KeysInOrder, TextArea):
         """A draft in place of what stands here, its end under the caret; pastes in it folded as before."""
         self._at = None
         self._draft = ""
-        self._offer(())
-        self.load_text(self._pastes.fold_again(visible(draft)))
+        self.offer(())
+        self.load_text(self._known(draft))
         self.move_cursor(self.document.end)
 
     # Keys.
@@ -128,7 +134,7 @@ class Prompt(KeysInOrder, TextArea):
             if event.key == "tab":
                 self._complete()
             else:
-                self._offer(())
+                self.offer(())
         elif not self.text and event.character in self.quick:
             self._take(event)
             text = self.quick[event.character or ""]
@@ -180,10 +186,19 @@ class Prompt(KeysInOrder, TextArea):
         if self._at is None:
             self._draft = self.text
         self._at = None if wanted == count else wanted
-        self._offer(())
-        self.load_text(self._draft if self._at is None else self._pastes.fold_again(visible(self._history[wanted])))
+        self.offer(())
+        self.load_text(self._draft if self._at is None else self._known(self._history[wanted]))
         row = 0 if steps > 0 else self.document.line_count - 1
         self.move_cursor((row, len(self.document[row])))
+
+    def _known(self, text: str) -> str:
+        """A text of earlier: known pastes and files by their marks; files that are not at hand any more are none."""
+        text = visible(text)
+        if "[" in text:
+            from tui_host.chat.attached import unmarked
+
+            text = unmarked(text, tuple(self._attaching.marks.values))
+        return self._pastes.fold_again(text)
 
     # Text.
 
@@ -193,8 +208,10 @@ class Prompt(KeysInOrder, TextArea):
         event.prevent_default()
         text = visible(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         self.history.checkpoint()  # `ctrl+z` takes back the paste alone
-        self._insert(self._pastes.fold(text, self.text))
+        folded = self._pastes.fold(text, self.text, is_like_mark=self._attaching.marks.hold(text))
+        self._insert(folded)
         self.history.checkpoint()
+        self._attaching.take_paste(event.text, folded)
 
     @override
     def action_paste(self) -> None:
@@ -229,7 +246,8 @@ class Prompt(KeysInOrder, TextArea):
             super().redo()
 
     def _spans(self, place: tuple[int, int]) -> list[tuple[int, int]]:
-        return self._pastes.spans(self.document[place[0]])
+        line = self.document[place[0]]
+        return sorted([*self._pastes.spans(line), *self._attaching.marks.spans(line)])
 
     def action_clear_all(self) -> None:
         """Take away all that is written; `ctrl+z` brings it back."""
@@ -242,7 +260,8 @@ class Prompt(KeysInOrder, TextArea):
 
     def action_open_paste(self) -> None:
         """Put the text of a paste in the place of its mark: of the one at the caret, else of the last one before it."""
-        marks = [(row, *span) for row in range(self.document.line_count) for span in self._spans((row, 0))]
+        lines = [(row, self.document[row]) for row in range(self.document.line_count)]
+        marks = [(row, *span) for row, line in lines for span in self._pastes.spans(line)]
         row, start, end = next(
             (mark for mark in reversed(marks) if (mark[0], mark[1]) <= self.cursor_location), (marks or [(0, 0, 0)])[0]
         )
@@ -264,14 +283,39 @@ class Prompt(KeysInOrder, TextArea):
         """The text with every folded paste in its place."""
         return self._pastes.whole(self.text)
 
+    @property
+    def attached(self) -> Sequence[Attached]:
+        """The files that would be sent now."""
+        return self._attaching.marks.found(self.text)
+
+    @property
+    def before_caret(self) -> str:
+        """The line up to the caret."""
+        row, column = self.cursor_location
+        return self.document[row][:column]
+
+    def put_for(self, word: str, text: str) -> None:
+        """Write in the place of a word before the caret; at the caret where it does not stand there any more."""
+        row, column = self.cursor_location
+        start = (row, column - len(word)) if self.before_caret.endswith(word) else (row, column)
+        self.history.checkpoint()
+        result = self.replace(text, start, (row, column), maintain_selection_offset=False)
+        self.move_cursor(result.end_location)
+        self.history.checkpoint()
+        self.focus()
+
     def message(self) -> str:
         """What would be sent now: without empty lines around it, and without the space that makes a text of a command."""
         text = self.whole_text().rstrip()
         return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
 
     def _submit(self) -> None:
-        if self._is_completing and self.text[1:].strip() not in dict(self._commands):
+        is_whole = self._offered == "drop" or self.text[1:].strip() in dict(self._commands)
+        if self._is_completing and not is_whole:
             self._complete()
+            return
+        if self._attaching.reading:
+            self.notify("A file is still being read; enter again sends it.", markup=False, timeout=3)
             return
         text = self.message()
         if not text:
@@ -286,30 +330,33 @@ class Prompt(KeysInOrder, TextArea):
             self.post_message(self.Held())
             return
         else:
-            self.post_message(self.Sent(text))
+            self.post_message(self.Sent(text, self.attached))
         self.remember(self.whole_text().rstrip())
         self._at = None
         self._draft = ""
-        self._offer(())
+        self.offer(())
         self.load_text("")
 
-    # Commands.
+    # Commands and files.
 
     def on_text_area_changed(self) -> None:
-        """Offer the commands that begin with what is typed."""
+        """Offer the commands that begin with what is typed, or the files."""
         text = self.text
         self._hint(text)
         if text.startswith("/") and " " not in text and "\n" not in text and self._at is None:
-            self._offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
-        else:
-            self._offer(())
+            self.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
+        elif self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped[0]):
+            pass  # it stands as it was pasted
+        elif self._at is not None or not self._attaching.take_word(self.before_caret):
+            self.offer(())
 
     @property
     def _is_completing(self) -> bool:
         return self._completion is not None and self._completion.is_open
 
-    def _offer(self, pairs: Sequence[tuple[str, str]]) -> None:
+    def offer(self, pairs: Sequence[tuple[str, str]], what: Offered = "commands") -> None:
         """Let the person choose from these, in a list above the prompt; from none puts it away."""
+        self._offered = what
         if self._completion is None:
             if not pairs or not isinstance(self.parent, Widget):
                 return
@@ -317,19 +364,26 @@ class Prompt(KeysInOrder, TextArea):
 
             self._completion = Completion(self._complete, glyphs=self._glyphs)
             self.parent.mount(self._completion, before=self)
-        self._completion.offer(pairs)
+        self._completion.offer(pairs, SIGNS[what])
 
     def _hint(self, text: str) -> None:
         """The keys that are of use for what is written, where there is much of it."""
-        has_mark = any(self._spans((row, 0)) for row in range(self.document.line_count))
-        words = "ctrl+t opens the paste  ctrl+u clears" if has_mark else "ctrl+u clears" if text.count("\n") > 1 else ""
-        self.border_subtitle = words
+        words = ["ctrl+t opens the paste"] if self._pastes.hold(text) else []
+        if words or text.count("\n") > 1:
+            words.append("ctrl+u clears")
+        if files := len(self.attached):
+            words = [f"{files} file{'s' * (files > 1)} attached", "backspace takes a mark away", *words]
+        self.border_subtitle = "  ".join(words)
 
     def _complete(self) -> None:
         name = "" if self._completion is None else self._completion.chosen
         if not name:
             return
-        self._offer(())
+        what = self._offered
+        self.offer(())
+        if what != "commands":
+            self._attaching.chosen(what, name)
+            return
         self.load_text(f"/{name} ")
         self.move_cursor(self.document.end)
         self.focus()

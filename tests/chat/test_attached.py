@@ -1,0 +1,79 @@
+"""Files that go with a message: what they are told by, what cannot be sent and why, and what the model gets."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tui_host.chat.attached import MOST_IMAGE, MOST_TEXT, check_together, read_attached, said, unmarked
+from tui_host.errors import TuiHostError
+from tui_host.llm.messages import Image, Text
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(12)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0" + bytes(9), "image/jpeg"),
+        (b"GIF89a" + bytes(9), "image/gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+        ("Grüße\n".encode(), "text"),
+        (b"", "text"),
+    ],
+)
+def test_a_file_is_what_its_bytes_say_whatever_its_name(tmp_path: Path, data: bytes, kind: str) -> None:
+    (tmp_path / "holiday [1].txt").write_bytes(data)
+    found = read_attached(str(tmp_path / "holiday [1].txt"))
+
+    assert (found.kind, found.size, found.name) == (kind, len(data), "holiday (1).txt")
+    if kind != "text":
+        assert found.part == Image(media_type=kind, data=base64.b64encode(data).decode())
+    else:
+        assert found.part == Text(text=f'\n\n<file name="holiday (1).txt">\n{data.decode().rstrip()}\n</file>')
+    assert said("look", [found]) == (Text(text="look"), found.part)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (b"%PDF-1.7\n\xe2\xe3", "neither an image that models take"),
+        (b"a\0b", "neither an image that models take"),
+        (PNG + bytes(MOST_IMAGE), "larger than 20 MB"),
+        (b"x" * (MOST_TEXT + 1), "larger than 1 MB"),
+        (Path.mkdir, "is no file"),
+        (os.mkfifo, "is no file"),
+        (Path.is_file, "cannot be read: No such file"),
+    ],
+    ids=["binary", "zero byte", "large image", "large text", "folder", "pipe", "nothing"],
+)
+def test_what_cannot_be_sent_is_refused_in_words(
+    tmp_path: Path, made: bytes | Callable[[Path], object], words: str
+) -> None:
+    if isinstance(made, bytes):
+        (tmp_path / "it").write_bytes(made)
+    else:
+        made(tmp_path / "it")
+    with pytest.raises(TuiHostError, match=words):
+        read_attached(str(tmp_path / "it"))
+
+
+def test_what_is_too_much_together_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    one = replace(read_attached(str(tmp_path / "a.png")), size=17_000_000)
+    check_together([one])
+    with pytest.raises(TuiHostError, match=r"34\.0 MB together; 32 MB"):
+        check_together([one, one])
+
+
+def test_a_mark_that_stands_for_nothing_any_more_is_a_name_again() -> None:
+    text = "see [a.png: image/png, 1.2 kB], [b c.txt: text, 12 B, 2] and [pasted: 3 lines, 9 B]"
+
+    assert unmarked(text) == "see @a.png, @b c.txt and [pasted: 3 lines, 9 B]"
+    assert unmarked(text, ["[a.png: image/png, 1.2 kB]"]).startswith("see [a.png: image/png, 1.2 kB], @b c.txt")
