@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.llm.asking import TARGET
 from tests.llm.streams import DONE, RECORDED, calls, chunk, event, fragment
 from tests.llm.test_openai_write import CASES
-from tui_host.llm.describe import ResponseWords, request_words, response_words
+from tui_host.llm.describe import ResponseWords, list_words, request_words, response_words
 from tui_host.llm.dialects.openai import OpenAI
 
 NAMES = {"math__multiply": ("math", "multiply")}
@@ -78,6 +78,28 @@ def test_words_are_one_line_of_at_most_two_hundred_characters() -> None:
     ):
         assert len(found) <= 200
         assert "\n" not in found
+
+
+@pytest.mark.parametrize(
+    ("dialect", "body"),
+    [
+        ("openai", b'{"object":"list","data":[{"id":"a","object":"model"},{"id":"b"}]}'),
+        ("openai-responses", b'{"object":"list","data":[{"id":"a"},{"id":"b"}]}'),
+        ("anthropic", b'{"data":[{"type":"model","id":"a"},{"type":"model","id":"b"}],"has_more":false}'),
+        (
+            "gemini",
+            (
+                b'{"models":[{"name":"models/a","supportedGenerationMethods":["generateContent"]},'
+                b'{"name":"models/b","supportedGenerationMethods":["generateContent"]},'
+                b'{"name":"models/c","supportedGenerationMethods":["embedContent"]}]}'
+            ),
+        ),
+        ("ollama", b'{"models":[{"name":"a","model":"a","size":1},{"name":"b"}]}'),
+    ],
+)
+def test_a_list_of_models_is_told_by_its_length_in_every_dialect(dialect: str, body: bytes) -> None:
+    assert list_words(body, dialect=dialect) == "2 models"
+    assert list_words(body[:20], dialect=dialect) == ""
 
 
 def test_a_dialect_that_is_not_known_says_nothing() -> None:

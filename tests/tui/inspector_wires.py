@@ -129,6 +129,13 @@ class Wires:
         self.append(draft, at)
         return self.ladder.rows[-1]
 
+    def listing(self, at: float, *, exchange: str) -> Row:
+        """A request for the list of models."""
+        head = Head(method="GET", url="http://127.0.0.1:9/v1/models")
+        draft = Draft(wire="llm", kind="request", peer="demo", direction="out", exchange=exchange, head=head)
+        self.append(draft, at)
+        return self.ladder.rows[-1]
+
     def response(self, request: Row, at: float, *chunks: bytes, status: int = 200, encoding: str | None = None) -> Row:
         """The head of the answer to a request, and what came of its body; the row stays open."""
         kind = "text/event-stream" if status == 200 else "application/json"

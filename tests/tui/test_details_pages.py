@@ -473,3 +473,21 @@ def test_a_tool_call_s_argument_cannot_fake_an_entry() -> None:
     text = drawn(parts_page(wires, row, {"/messages/messages/0"}))
     assert not any(line.lstrip().startswith("+ tools (9)") for line in text)
     assert "\x1b" not in "".join(text)
+
+
+def test_a_list_of_models_is_told_as_what_it_is() -> None:
+    wires = Wires(live=False)
+    a_turn(wires)
+    asked = wires.listing(5.0, exchange="x9")
+    row = wires.end(wires.response(asked, 5.1, b'{"object":"list","data":[{"id":"m-1"},{"id":"m-2"}]}'), 5.2)
+
+    page = made(parts_page(wires, row, set()))
+    page.fit(80)
+    page.advance(10.0)
+    drawn = "\n".join("".join(text for text, _ in page.draw(number)) for number in range(len(page)))
+
+    assert made(describe(wires, row)) == "2 models"
+    assert made(describe(wires, asked)) == ""
+    assert "models: 2" in drawn
+    assert "m-2" in drawn
+    assert "no answer" not in drawn

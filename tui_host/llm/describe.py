@@ -117,6 +117,13 @@ class ResponseWords:
         return f"{quoted}{ending}" if fold.text else f"thinks {quoted}{ending}"
 
 
+def list_words(body: bytes, *, dialect: str) -> str:
+    """«12 models» for a list of models, in the form of any dialect; empty for what is none."""
+    spoken = DIALECTS.get(dialect)
+    names = spoken.models(body) if spoken is not None else ()
+    return _counted(len(names), "model") if names else ""
+
+
 def response_words(
     body: bytes,
     *,

@@ -11,8 +11,8 @@ MOST = 4 << 20
 
 
 def describe(source: InspectorSource, row: Row) -> Steps[str]:
-    """«3 tools · 2 messages», «asks math.add {"a":1,"b":2}»; nothing for what is too large or not known."""
-    from tui_host.llm.describe import ResponseWords, request_words
+    """«3 tools · 2 messages», «asks math.add {"a":1,"b":2}», «12 models»; nothing for what is too large or not known."""
+    from tui_host.llm.describe import ResponseWords, list_words, request_words
     from tui_host.tui.widgets.pages.body import head_of, reading
     from tui_host.tui.widgets.pages.parts import request_before
 
@@ -26,6 +26,8 @@ def describe(source: InspectorSource, row: Row) -> Steps[str]:
     dialect = source.dialect(row)
     if dialect is None:
         return ""
+    if row.method == "GET" and row.status < 400:  # nobody asks a model so
+        return list_words(body.data, dialect=dialect.name)
     head = head_of(source, row)
     words = ResponseWords(
         dialect=dialect.name,

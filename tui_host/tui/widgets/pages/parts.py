@@ -158,6 +158,8 @@ def _gone(part: Part) -> Entry:
 def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
     if row.status >= 400:
         return _refusal_page(source, row, body, dialect)
+    if row.method == "GET":  # nobody asks a model so
+        return _list_page(body, dialect)
     fold = yield from fold_of(source, row, body, dialect)
     entries = _said(fold, body, source.hide)
     entries += read_out(marks_of(source, row), body, has_calls=bool(fold.calls))
@@ -176,6 +178,14 @@ def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Diale
         entries.append(Entry(key="failure", label=f"error: {fold.failure}", style="failed", text=lambda: fold.failure))
     state = "so far" if row.state == "open" else "folded out of the events"
     return TreePage("the response, folded", entries, flipped=flipped, notes=[state], empty="nothing was said yet")
+
+
+def _list_page(body: Body, dialect: Dialect) -> Page:
+    names = dialect.models(body.data)
+    if not names:
+        return TextPage("parts", "This is no answer of a model, and no list of models: see Raw.", form="plain")
+    shown = masked("\n".join(line(name, 200) for name in names), body.redacted)
+    return TextPage("list", f"models: {len(names):,}\n\n{shown}", form="plain")
 
 
 def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
