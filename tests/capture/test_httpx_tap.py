@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 
@@ -70,9 +71,17 @@ async def test_a_chunk_is_recorded_when_it_comes_and_not_when_the_exchange_ends(
             async with opened.stream("POST", peer.url) as answer:
                 async for _ in answer.aiter_raw():
                     break
+                await anyio.lowlevel.checkpoint()
                 assert kept.body() == EVENTS[0]
                 assert exchange_of(answer) == "x1"
     assert kept.ending().reason == "closed by host"
+
+
+async def test_chunks_that_come_together_are_one_record() -> None:
+    kept = Kept()
+    async with serving(Answer(pieces=[b"".join(chunked(EVENTS).pieces)])) as peer:
+        answer = await post(kept, peer)
+    assert [draft.data for draft in kept.of("chunk")] == [answer.content] == [b"".join(EVENTS)]
 
 
 async def test_a_compressed_body_is_recorded_compressed() -> None:

@@ -6,6 +6,7 @@ MCP server the JSON-RPC messages in the bodies become `frame` records beside the
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from tui_host.capture.faults import reason_of, words_of
 from tui_host.capture.http_frames import HttpFrames
 from tui_host.capture.record import Draft, Head, Place, Redaction
 from tui_host.capture.recording import Recording
+from tui_host.capture.redact import Shift
 
 BODY_LIMIT = 64 << 20
 """Bytes of a body that are kept; more is counted, and told in the record of the exchange's end."""
@@ -83,6 +85,7 @@ class ObservedExchange:
         self._limit = limit
         self._frames = frames
         self._redactor = recorder.redactor.stream()
+        self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
 
@@ -99,15 +102,31 @@ class ObservedExchange:
             raise
 
     async def passing(self, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-        """The chunks of the response's body, each recorded before it is passed on, and how it ended."""
+        """The chunks of the response's body, and how it ended.
+
+        Those that one look at the socket brought are one record, made as soon as whoever reads them waits for the next: before
+        anything can be shown of them. Where messages are found in the bytes, each chunk is recorded before it is passed on.
+        """
+        gathered, record_soon = self._gathered, get_running_loop().call_soon
         try:
             async for data in body:
-                self.chunk(data)
+                if self._frames is not None:
+                    self.chunk(data)
+                else:
+                    if not gathered:
+                        record_soon(self._record_gathered)
+                    gathered.append(data)
                 yield data
         except Exception as error:
             self.fail(words_of(error), reason_of(error))
             raise
         self.end()
+
+    @property
+    def shifts(self) -> Sequence[Shift]:
+        """Where secrets were taken out of what came of the response's body: none out of one with a content coding."""
+        self._record_gathered()
+        return self._redactor.shifts if self._draft.encoding is None else ()
 
     def response(self, status: int, headers: Headers) -> None:
         """The head of the response has come."""
@@ -140,9 +159,15 @@ class ObservedExchange:
         """The host reads no further: it has what it wants, or a person stopped it."""
         self._finish("closed by host", "")
 
+    def _record_gathered(self) -> None:
+        data = b"".join(self._gathered)
+        self._gathered.clear()
+        self.chunk(data)
+
     def _finish(self, reason: Reason, error: str) -> None:
         if self._ended:
             return
+        self._record_gathered()
         self._ended = True
         self._keep(*self._redactor.flush())
         if self._frames is not None:

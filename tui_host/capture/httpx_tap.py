@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import httpx
 from typing_extensions import override
 
 from tui_host.capture.context import current_place
 from tui_host.capture.http import ObservedExchange, Observer, header_pairs
+from tui_host.capture.redact import Shift
 
 EXCHANGE = "tui_host.exchange"
 """The key in a request's and a response's `extensions` under which the exchange's id stands."""
+
+OBSERVED = "tui_host.observed"
+"""The key in a response's `extensions` under which the exchange itself stands."""
 
 BEGAN = "tui_host.began"
 """The key in a request's `extensions` under which a function may stand that is told the exchange's id before a byte is sent."""
@@ -50,7 +54,7 @@ class RecordingTransport(httpx.AsyncBaseTransport):
             response.status_code,
             headers=response.headers,
             stream=_RecordedStream(response.stream, exchange),
-            extensions={**response.extensions, EXCHANGE: exchange.id},
+            extensions={**response.extensions, EXCHANGE: exchange.id, OBSERVED: exchange},
         )
 
     @override
@@ -65,6 +69,12 @@ def exchange_of(message: httpx.Request | httpx.Response) -> str | None:
     """
     found: object = message.extensions.get(EXCHANGE)
     return found if isinstance(found, str) else None
+
+
+def shifts_of(response: httpx.Response) -> Sequence[Shift]:
+    """Where secrets were taken out of what came of a response's body so far."""
+    found: object = response.extensions.get(OBSERVED)
+    return found.shifts if isinstance(found, ObservedExchange) else ()
 
 
 class _RecordedStream(httpx.AsyncByteStream):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from tui_host.capture.record import Draft, Redaction
+from tui_host.capture.redact import Shift
 
 
 class RedactedStream(Protocol):
     """Takes secrets out of a body that comes in pieces, also where a piece ends within one."""
+
+    @property
+    def shifts(self) -> Sequence[Shift]:
+        """What was taken out so far, in order."""
+        ...
 
     def feed(self, data: bytes, /) -> tuple[bytes, tuple[Redaction, ...]]:
         """What is certainly no part of a secret so far."""

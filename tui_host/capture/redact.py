@@ -61,6 +61,8 @@ EXACT_FROM = 4
 """Characters from which a short secret is taken out where it is all of a header's or query key's value or a path's segment."""
 
 Where: TypeAlias = Literal["data", "head"]
+Shift: TypeAlias = tuple[int, int, int]
+"""Where a secret stood in a body: its first byte, one past its last, and how many bytes stand there instead."""
 
 _PARAMETER = re.compile(r"([?&;#])([^=&;#?]+)=([^&#]+)")
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
@@ -295,11 +297,16 @@ class StreamRedactor:
     """Redacts bytes that come in pieces; holds back only an end that could be the beginning of a secret.
 
     One for each body; not for several threads at once.
+
+    Attributes:
+        shifts: What was taken out so far, in order.
     """
 
     def __init__(self, redactor: Redactor) -> None:
+        self.shifts: list[Shift] = []
         self._redactor = redactor
         self._held = b""
+        self._settled = 0  # bytes of the body before what is held back
 
     def feed(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
         """What can be kept by now, and what was taken out of it; may be empty."""
@@ -310,13 +317,20 @@ class StreamRedactor:
             if hit.start < cut < hit.end:
                 cut = hit.start
         self._held = data[cut:]
-        hits = [hit for hit in hits if hit.end <= cut]
-        return _without(data[:cut], hits) if hits else (data[:cut], ())
+        return self._settle(data[:cut], [hit for hit in hits if hit.end <= cut])
 
     def flush(self) -> tuple[bytes, tuple[Redaction, ...]]:
         """What was held back; nothing follows."""
         data, self._held = self._held, b""
-        return self._redactor.bytes(data)
+        return self._settle(data, self._redactor.hits(data))
+
+    def _settle(self, data: bytes, hits: list[_Hit]) -> tuple[bytes, tuple[Redaction, ...]]:
+        at = self._settled
+        self._settled += len(data)
+        if not hits:
+            return data, ()
+        self.shifts += [(at + hit.start, at + hit.end, len(hit.needle.mark)) for hit in hits]
+        return _without(data, hits)
 
 
 def _hits(data: bytes, needles: tuple[_Needle, ...]) -> list[_Hit]:

@@ -14,7 +14,7 @@ from tui_host.llm.messages import CutOff, Text, ToolCall, ToolResult
 from tui_host.llm.protocols.protocol import Injected, Prepared
 
 if TYPE_CHECKING:
-    from tui_host.capture.redact import Redactor
+    from tui_host.capture.redact import Redactor, Shift
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.llm.fold import FoldedCall
     from tui_host.llm.names import NameTable
@@ -106,34 +106,29 @@ class Links:
         words = next((block.text for block in result.content if isinstance(block, Text)), "")
         self._record("told", result.call, span, f"({note}) {words}" if note else words)
 
-    def cut(self, exchange: str, pieces: Sequence[CutOff], plain: bytes) -> None:
+    def cut(self, exchange: str, pieces: Sequence[CutOff], shifts: Sequence[Shift]) -> None:
         """Link the bytes of a response that are left out of the answer: what the model wrote behind its call."""
         if pieces:
-            shifts = self._shifts(plain)
             ranges = tuple((_kept_at(piece.start, shifts), _kept_at(piece.end, shifts)) for piece in pieces)
             span = Span(
                 exchange=exchange, start=ranges[0][0], end=ranges[-1][1], ranges=ranges if len(ranges) > 1 else ()
             )
             self._record_bare("cut", span, "".join(piece.text for piece in pieces))
 
-    def ask(self, exchange: str, calls: Sequence[FoldedCall], plain: bytes) -> None:
+    def ask(self, exchange: str, calls: Sequence[FoldedCall], shifts: Sequence[Shift]) -> None:
         """Link the bytes of the response in which each call was asked for, so far as it came.
 
         Args:
             exchange: The response's exchange.
             calls: What was read out of it.
-            plain: Its body, if it came without a content coding: then secrets were taken out of it.
+            shifts: Where secrets were taken out of its body.
         """
-        shifts = self._shifts(plain)
         for folded in calls:
             ranges = [(_kept_at(start, shifts), _kept_at(end, shifts)) for start, end in folded.spans]
             if ranges:
                 more = tuple(ranges) if len(ranges) > 1 else ()
                 span = Span(exchange=exchange, start=ranges[0][0], end=ranges[-1][1], ranges=more)
                 self._record("asked", folded.call, span, folded.call.arguments)
-
-    def _shifts(self, plain: bytes) -> list[tuple[int, int, int]]:
-        return [(hit.start, hit.end, len(hit.needle.mark)) for hit in self.recorder.redactor.hits(plain)]
 
     def _record_bare(self, relation: Relation, span: Span, words: str) -> None:
         """A link of no call."""
@@ -147,7 +142,7 @@ class Links:
         self.recorder.append(Draft(wire="host", kind="link", place=place, data=link.to_bytes()))
 
 
-def _kept_at(offset: int, shifts: Sequence[tuple[int, int, int]]) -> int:
+def _kept_at(offset: int, shifts: Sequence[Shift]) -> int:
     """Where a byte of what came stands in what is kept, in which marks stand for secrets of another length."""
     moved = 0
     for start, end, size in shifts:

@@ -140,17 +140,18 @@ class Step:
         fold = self.answered.fold
         is_first = True
         try:
-            async for event in stream:
+            async for events in stream.batches():
                 self._has_come = True
                 if is_first:
                     is_first = False
                     self._session.wait_for("answer")
-                fold.add(event)
+                for event in events:
+                    fold.add(event)
                 self._grow()
         finally:
             if self.answered.exchange:
-                self._links.ask(self.answered.exchange, fold.calls, stream.plain)
-                self._links.cut(self.answered.exchange, fold.cut_off, stream.plain)
+                self._links.ask(self.answered.exchange, fold.calls, stream.shifts)
+                self._links.cut(self.answered.exchange, fold.cut_off, stream.shifts)
 
     def _made(self, state: AnswerState) -> AnswerItem:
         fold = self.answered.fold

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -125,8 +125,10 @@ class Fold:
     def add(self, event: ModelEvent) -> None:
         """Take one event in; all events of an answer may be given, in any order that a decoder makes."""
         match event:
-            case TextDelta() | ThinkingDelta():
-                self._words(thinking=isinstance(event, ThinkingDelta)).pieces.append(event.text)
+            case TextDelta():
+                self._words(thinking=False).pieces.append(event.text)
+            case ThinkingDelta():
+                self._words(thinking=True).pieces.append(event.text)
             case ThinkingEcho():
                 self._echo(event.echo)
             case PartEnded():
@@ -228,7 +230,7 @@ class Fold:
 
     def _joined(self, *, thinking: bool) -> str:
         blocks = (block for block in self._blocks if isinstance(block, _Words) and block.is_thinking == thinking)
-        return "".join(_whole(block.pieces) for block in blocks)
+        return "".join([_whole(block.pieces) for block in blocks])
 
     @property
     def calls(self) -> tuple[FoldedCall, ...]:
@@ -271,9 +273,13 @@ class Fold:
         return None if block.echo is None else Echo(provider=self._provider, model=self._model, value=block.echo)
 
 
-def _whole(pieces: Sequence[str]) -> str:
-    """The pieces as one text; a character whose halves came in two events is one again."""
-    text = "".join(pieces)
+def _whole(pieces: list[str]) -> str:
+    """The pieces as one text, and it alone in their place; a character whose halves came in two events is one again."""
+    if len(pieces) == 1:
+        text = pieces[0]
+    else:
+        text = "".join(pieces)
+        pieces[:] = [text]
     if text.isascii() or _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

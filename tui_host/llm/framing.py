@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.sse import SseDecoder, SseEvent
@@ -19,6 +18,7 @@ from tui_host.llm.messages import Failed, ModelEvent, Unreadable
 Framing: TypeAlias = Literal["sse", "lines"]
 
 _SHOWN = 500
+_SHORT = 32
 _BOM = b"\xef\xbb\xbf"
 _STRUCTURE = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
 """What a JSON text is built of, as far as it matters for where its elements end; escapes in strings are stepped over."""
@@ -87,7 +87,11 @@ class BodyDecoder:
             self._kept += data
         if self._form != "stream":
             return []
-        return [found for event in self._splitter.feed(data) for found in self._event(event)]
+        found: list[ModelEvent] = []
+        read = self._reading.data
+        for event in self._splitter.feed(data):
+            found += read(event.data, event.start, event.end) if event.kind == "event" else self._strange(event)
+        return found
 
     def finish(self) -> list[ModelEvent]:
         """What the end of the body adds."""
@@ -97,7 +101,9 @@ class BodyDecoder:
         elif self._form == "page":
             found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", "text/html"))
         elif self._form == "stream":
-            found += [part for event in self._splitter.finish() for part in self._event(event)]
+            for event in self._splitter.finish():
+                is_whole = event.kind == "event"
+                found += self._reading.data(event.data, event.start, event.end) if is_whole else self._strange(event)
             if self._reading.is_strange:
                 kind = f" ({self._content_type})" if self._content_type else ""
                 found.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}", ""))
@@ -120,15 +126,13 @@ class BodyDecoder:
         self._reading.has_failed = True
         return Failed(message=words, vendor=vendor, start=0, end=self._size)
 
-    def _event(self, event: SseEvent) -> list[ModelEvent]:
-        if event.kind == "comment":
-            return []
+    def _strange(self, event: SseEvent) -> list[ModelEvent]:
         if event.kind == "cut":
             return [Unreadable(reason="the last event is cut off", start=event.start, end=event.end)]
         if event.kind == "other":
             self._reading.has_other = True
             return self._outside(event)
-        return self._reading.data(event.data, event.start, event.end)
+        return []
 
     def _outside(self, event: SseEvent) -> list[ModelEvent]:
         """What stands between the events: nothing, or an error, which some services write without the form of one."""
@@ -154,26 +158,27 @@ class LineDecoder:
         """What these bytes completed."""
         *ended, rest = data.split(b"\n")
         found: list[SseEvent] = []
-        for line in ended:
-            self._rest.append(line)
-            found += self._line(1)
+        for piece in ended:
+            line = piece
+            if self._rest:
+                line = b"".join((*self._rest, piece))
+                self._rest.clear()
+            found += self._line(line)
+            self._start += len(line) + 1
         if rest:
             self._rest.append(rest)
         return found
 
     def finish(self) -> list[SseEvent]:
         """The last line, which may lack its end; one that began as an object and is none was cut off."""
-        return [replace(last, kind="cut") if _is_half(last.data) else last for last in self._line(0)]
+        return [last._replace(kind="cut") if _is_half(last.data) else last for last in self._line(b"".join(self._rest))]
 
-    def _line(self, newline: int) -> list[SseEvent]:
-        line = b"".join(self._rest)
-        self._rest.clear()
+    def _line(self, line: bytes) -> list[SseEvent]:
         start = self._start
-        self._start += len(line) + newline
         data = line.rstrip(b"\r")
         if not start and data.startswith(_BOM):
             start, data = len(_BOM), data[len(_BOM) :]
-        return [SseEvent(data=data, start=start, end=start + len(data))] if data.strip() else []
+        return [SseEvent(start, start + len(data), data)] if data.strip() else []
 
 
 def _is_half(line: bytes) -> bool:
@@ -250,11 +255,11 @@ class ListDecoder:
         return [SseEvent(data=data, start=self._offset + self._start, end=self._offset + end)]
 
 
-def read_object(data: bytes, start: int, end: int) -> tuple[Mapping[str, JSON] | None, list[ModelEvent]]:
+def read_object(data: bytes, start: int, end: int) -> tuple[dict[str, JSON] | None, list[ModelEvent]]:
     """One event's data as an object, and what cannot be read of it; None if it is none."""
     found: list[ModelEvent] = []
     try:
-        text = data.decode("utf-8")
+        text = data.decode()
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
         found.append(Unreadable(reason="not UTF-8", start=start, end=end))
@@ -265,6 +270,11 @@ def read_object(data: bytes, start: int, end: int) -> tuple[Mapping[str, JSON] |
     if not isinstance(value, dict):
         return None, [*found, Unreadable(reason="not an object", start=start, end=end)]
     return value, found
+
+
+def is_done(data: bytes) -> bool:
+    """Whether an event is the word by which many services end a stream, and no JSON."""
+    return len(data) < _SHORT and data.strip() == b"[DONE]"
 
 
 def count_of(values: JSON, *path: str) -> int | None:

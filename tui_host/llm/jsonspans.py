@@ -96,15 +96,22 @@ def read_json(data: bytes | str) -> JSON:
     text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
     if is_deeper(text):
         raise ValueError(f"nested deeper than {DEPTH} levels")
-    value: JSON = _READER.decode(text)
+    try:
+        value: JSON = _QUICK.decode(text)
+    except ValueError:  # a number of too many digits, or no JSON
+        value = _TOLERANT.decode(text)
     return value
 
 
 def _integer(text: str) -> int | str:
-    return int(text) if len(text) < 400 else text
+    try:
+        return int(text)
+    except ValueError:  # more digits than Python computes with
+        return text
 
 
-_READER = json.JSONDecoder(strict=False, parse_int=_integer)
+_QUICK = json.JSONDecoder(strict=False)
+_TOLERANT = json.JSONDecoder(strict=False, parse_int=_integer)  # calls back for each integer
 
 
 def _after_space(text: str, position: int) -> int:

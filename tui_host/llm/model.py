@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
 from types import TracebackType
@@ -17,9 +17,10 @@ import httpx
 from tui_host.capture import codings
 from tui_host.capture.context import current_place
 from tui_host.capture.http import Observer, header_pairs
-from tui_host.capture.httpx_tap import BEGAN, RecordingTransport, exchange_of
+from tui_host.capture.httpx_tap import BEGAN, RecordingTransport, exchange_of, shifts_of
 from tui_host.capture.record import NOWHERE, Draft, Head, Place
 from tui_host.capture.recording import Recording
+from tui_host.capture.redact import Shift
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, read_body, redacted, refusal_of, where
@@ -192,7 +193,7 @@ def _built(
 
 
 class Stream:
-    """One answer while it comes: iterate over it, and close it (`async with`, or `aclosing`).
+    """One answer while it comes: iterate over it or its batches, and close it (`async with`, or `aclosing`).
 
     Every event is given out before an error is raised, so what came stays. An answer that the provider ended with an error,
     or that broke off, raises ModelError after its last event, a `Stopped` that says so too.
@@ -217,19 +218,26 @@ class Stream:
         self._ask = ask
         self._place = place
         self._reader = reader
-        self._answer: _Answer | None = None
-        self._events = self._run()
+        self._response: httpx.Response | None = None
+        self._batches = self._run()
+        self._given: Iterator[ModelEvent] = iter(())  # the batch that is being iterated over
 
     @property
-    def plain(self) -> bytes:
-        """The body so far, if it comes without a content coding."""
-        return bytes(self._answer.plain) if self._answer is not None else b""
+    def shifts(self) -> Sequence[Shift]:
+        """Where secrets were taken out of the body so far, before it was kept."""
+        return shifts_of(self._response) if self._response is not None else ()
+
+    def batches(self) -> AsyncIterator[Sequence[ModelEvent]]:
+        """The events, those that came together at once; none is empty."""
+        return self._batches
 
     def __aiter__(self) -> Stream:
         return self
 
     async def __anext__(self) -> ModelEvent:
-        return await self._events.__anext__()
+        while (event := next(self._given, None)) is None:
+            self._given = iter(await anext(self._batches))
+        return event
 
     async def __aenter__(self) -> Self:
         return self
@@ -241,28 +249,30 @@ class Stream:
 
     async def aclose(self) -> None:
         """Read no further; the exchange is recorded as closed by the host."""
-        await self._events.aclose()
+        await self._batches.aclose()
 
-    async def _run(self) -> AsyncGenerator[ModelEvent]:
+    async def _run(self) -> AsyncGenerator[Sequence[ModelEvent]]:
         outgoing, response = await self._begin()
         fault: Exception | None = None
         try:
-            answer = self._answer = _Answer(self._provider, response, self._reader)
+            answer = _Answer(self._provider, response, self._reader)
             body = response.aiter_raw()
             try:
                 async for data in body:
-                    for event in answer.feed(data):
-                        self.size = answer.size
-                        yield event
+                    events = answer.feed(data)
+                    self.size = answer.size
+                    if events:
+                        yield events
                     if answer.stop is not None or answer.is_made_up:
                         break
                 if answer.stop is not None:
                     await _linger(body)
             except (httpx.HTTPError, codings.CodingError) as error:
                 fault = error
-            for event in answer.close() if answer.is_made_up and answer.stop is None else answer.finish():
-                yield event
+            last = answer.close() if answer.is_made_up and answer.stop is None else answer.finish()
             self.size = answer.size
+            if last:
+                yield last
         finally:
             await _close(response)
         error = self._error(outgoing, answer, fault)
@@ -274,6 +284,7 @@ class Stream:
         outgoing = model_request(provider, self._ask, self._client.environment)
         self.request = outgoing.body
         response = await self._client.send(provider, outgoing, self._place, began=self._has_begun)
+        self._response = response
         self.status = response.status_code
         if not response.is_success:
             try:
@@ -313,7 +324,6 @@ class _Answer:
 
     def __init__(self, provider: Provider, response: httpx.Response, reader: Reader | None) -> None:
         self.size = 0
-        self.plain = bytearray()
         self.failure = ""
         self.stop: Stop | None = None
         self._seen: set[type[ModelEvent]] = set()
@@ -328,49 +338,50 @@ class _Answer:
     @property
     def is_made_up(self) -> bool:
         """The model has gone on long enough behind its call."""
-        is_late = anyio.current_time() - self._made_up_since > MADE_UP_SECONDS
-        return self._made_up > MADE_UP_LIMIT or (self._made_up > 0 and is_late)
+        if not self._made_up:
+            return False
+        return self._made_up > MADE_UP_LIMIT or anyio.current_time() - self._made_up_since > MADE_UP_SECONDS
 
     @property
     def is_unreadable(self) -> bool:
         """It came whole, as far as HTTP can tell, and nothing of it could be read."""
         return self._has_end and self._seen - {Stopped} == {Unreadable}
 
-    def feed(self, data: bytes) -> list[ModelEvent]:
+    def feed(self, data: bytes) -> Sequence[ModelEvent]:
         """What these bytes add; raises CodingError."""
         if self._coding is None:
             self._coding = codings.decoder(self._encoding)
         decoded = self._coding.feed(data)
-        if not self._encoding:
-            self.plain += data
         self.size += len(decoded)
         if self.size > ANSWER_LIMIT:
             raise codings.CodingError(f"the answer is larger than {ANSWER_LIMIT >> 20} MB")
         return self._read(self._decoder.feed(decoded))
 
-    def finish(self) -> list[ModelEvent]:
+    def finish(self) -> Sequence[ModelEvent]:
         """What the end adds."""
         found = self._read(self._decoder.finish())
         return [*found, *self._reader.finish()] if self._reader is not None else found
 
-    def close(self) -> list[ModelEvent]:
+    def close(self) -> Sequence[ModelEvent]:
         """What the end adds where the host makes it."""
         return self._read([Stopped(stop="end", vendor=CLOSED, start=self.size, end=self.size)])
 
     def _read(self, events: list[ModelEvent]) -> list[ModelEvent]:
+        self._seen.update(map(type, events))
+        found: list[ModelEvent] = []
         for event in events:
-            self._seen.add(type(event))
             if isinstance(event, Failed):
                 self.failure = event.message
             elif isinstance(event, Stopped):
                 self.stop = event.stop
+            if self._reader is not None:
+                found += self._reader.feed(event)
         if self._reader is None:
             return events
-        found = [read for event in events for read in self._reader.feed(event)]
-        made_up = sum(len(event.text) for event in found if isinstance(event, CutOff))
-        if made_up and not self._made_up:
-            self._made_up_since = anyio.current_time()
-        self._made_up += made_up
+        for event in found:
+            if isinstance(event, CutOff):
+                self._made_up_since = self._made_up_since or anyio.current_time()
+                self._made_up += len(event.text)
         return found
 
 

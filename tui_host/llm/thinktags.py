@@ -43,6 +43,10 @@ class ThinkTags:
     def feed(self, text: str, start: int, end: int) -> list[ModelEvent]:
         """What a piece of text becomes; `start` and `end` are its bytes in the body."""
         found: list[ModelEvent] = []
+        if self._state == "text" and not self._held and "<" not in text:  # as nearly all of an answer is
+            self._held_start, self._end = start, end
+            self._say(text, found)
+            return found
         if self._held:
             text, start, self._held = self._held + text, self._held_start, ""
         self._held_start, self._end = start, end
@@ -96,9 +100,6 @@ class ThinkTags:
         return rest
 
     def _text(self, text: str, found: list[ModelEvent]) -> str:
-        if "<" not in text:
-            self._say(text, found)
-            return ""
         before, tag, rest = text.partition(_CLOSE)
         if not tag:
             kept = _beginning_of(_CLOSE, text)
@@ -126,8 +127,10 @@ class ThinkTags:
             ticks = self._ticks + text
             self._fences += ticks.count("```")
             self._ticks = "`" * ((len(ticks) - len(ticks.rstrip("`"))) % 3)
-        _, newline, line = text.rpartition("\n")
-        self._line_is_blank = not line.strip() and (bool(newline) or self._line_is_blank)
+        if "\n" in text:
+            self._line_is_blank = not text.rpartition("\n")[2].strip()
+        elif self._line_is_blank:
+            self._line_is_blank = not text.strip()
         found.append(TextDelta(text=text, start=self._held_start, end=self._end))
 
 

@@ -10,7 +10,7 @@ from tui_host.llm.dialects.anthropic_blocks import Block, OpenBlocks
 from tui_host.llm.dialects.anthropic_forms import echo_of_block, stop_of, stop_word, usage_of
 from tui_host.llm.faults import fault_in
 from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.framing import read_object
+from tui_host.llm.framing import is_done, read_object
 from tui_host.llm.jsonspans import Node, read_json, spans
 from tui_host.llm.messages import (
     CallArguments,
@@ -57,20 +57,22 @@ class Blocks:
         """One event of the stream; what it is, its data say, for not all services name their events."""
         if self._ended:
             return []
-        if data.strip() == b"[DONE]":  # no word of this API, but of services that speak several
+        if is_done(data):  # no word of this API, but of services that speak several
             self._done = "[DONE]"
             return self.end(end)
         value, found = read_object(data, start, end)
         if value is None:
             self.has_other = True
             return found
-        match value.get("type"):
+        kind = value.get("type")
+        if kind == "content_block_delta":  # as nearly all of an answer is
+            self._has_read = True
+            return found + self._more(value, start, end)
+        match kind:
             case "message_start":
                 found += self._began(value.get("message"), start, end)
             case "content_block_start":
                 found += self._opened(value, data, start, end)
-            case "content_block_delta":
-                found += self._more(value, start, end)
             case "content_block_stop":
                 found += self._closed(self._open.at(value), start, end)
             case "message_delta":
@@ -147,7 +149,7 @@ class Blocks:
 
     def _more(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         delta = value.get("delta")
-        if not isinstance(delta, Mapping):
+        if not isinstance(delta, dict):
             return [Unreadable(reason="a piece of nothing", start=start, end=end)]
         kind = delta.get("type")
         block = self._open.at(value) or self._missed(value, kind, start, end)

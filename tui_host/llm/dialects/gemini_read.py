@@ -10,7 +10,7 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.gemini_forms import stop_of, usage_of
 from tui_host.llm.faults import fault_in
 from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.framing import read_object
+from tui_host.llm.framing import is_done, read_object
 from tui_host.llm.jsonspans import Node, spans
 from tui_host.llm.messages import (
     CallArguments,
@@ -32,7 +32,8 @@ from tui_host.llm.writing import echo_for
 _SHOWN = 500
 _BOM = b"\xef\xbb\xbf"
 _WALKED = ("candidates", "content", "parts", "functionCall")
-_FIELD = (len("data:"), len("data: "))
+_BEFORE = (0, len("data:"), len("data: "))
+"""Bytes that may stand before the data of an event, or of an element of a list."""
 
 
 class _Chunk:
@@ -45,22 +46,22 @@ class _Chunk:
         count: How many parts it has.
     """
 
+    __slots__ = ("_data", "_is_alone", "_parts", "end", "start")
+
     def __init__(self, data: bytes, start: int, end: int, count: int) -> None:
         self._is_alone = count < 2
         self.start = start
         self.end = end
         self._data = data
         self._parts: tuple[Node, ...] | None = None
-        # The data are the event's last bytes, but where they came in several lines.
-        is_one_line = end - start - len(data) in (0, *_FIELD)
-        self._at = end - len(data) if is_one_line else None
 
     def place(self, number: int) -> tuple[int, int]:
         """The bytes of a part: of the whole chunk where it is the only one, or where its own are not known."""
-        if self._is_alone or self._at is None or number >= len(self._nodes()):
+        # The data are the event's last bytes, but where they came in several lines.
+        if self._is_alone or self.end - self.start - len(self._data) not in _BEFORE or number >= len(self._nodes()):
             return self.start, self.end
-        parts = self._nodes()
-        return parts[number].start + self._at, parts[number].end + self._at
+        parts, at = self._nodes(), self.end - len(self._data)
+        return parts[number].start + at, parts[number].end + at
 
     def arguments(self, number: int, value: JSON) -> str:
         """The arguments of the call in a part, to the byte; written anew where their bytes are not known."""
@@ -106,7 +107,7 @@ class Contents:
         """One event of the stream."""
         if self._ended or self.has_failed:
             return []
-        if data.strip() == b"[DONE]":  # no word of this API, but of services that speak several
+        if is_done(data):  # no word of this API, but of services that speak several
             self._is_done = True
             return self.end(end)
         value, found = read_object(data, start, end)
@@ -155,19 +156,18 @@ class Contents:
             chunk = _Chunk(data, start, end, len(parts))
             for number, part in enumerate(parts):
                 found += self._part(part, number, chunk)
-            self._finished(candidate.get("finishReason"), candidate.get("finishMessage"), start, end)
+            if "finishReason" in candidate:
+                self._finished(candidate["finishReason"], candidate.get("finishMessage"), start, end)
         elif isinstance(feedback, dict):
             self._finished(feedback.get("blockReason"), feedback.get("blockReasonMessage"), start, end)
-        usage = usage_of(value)
+        usage = usage_of(value) if "usageMetadata" in value else None
         if usage is not None and usage != self._usage:
             self._usage = usage
             found.append(UsageReported(usage=usage, start=start, end=end))
-        return found + self._faults(start, end)
+        return found + self._faults(start, end) if self._finish_span == (start, end) else found
 
     def _faults(self, start: int, end: int) -> list[ModelEvent]:
         """What the reason for the end tells of: a call that the model wrote wrongly, or a fault of the provider."""
-        if self._finish_span != (start, end):
-            return []
         match stop_of(self._finish, has_calls=False):
             case "bad call":
                 words = self._finish_message or f"the provider could not read it ({self._finish})"
@@ -191,7 +191,12 @@ class Contents:
         """One part: words are joined to those before only where nothing has to go back beside either."""
         if not isinstance(part, dict):
             return [Unreadable(reason="a part that is no object", start=chunk.start, end=chunk.end)]
-        call, text = part.get("functionCall"), part.get("text")
+        text = part.get("text")
+        if isinstance(text, str) and text and len(part) == 1:  # as nearly all of an answer is
+            self._words = "text"
+            start, end = chunk.place(number)
+            return [TextDelta(text=text, start=start, end=end)]
+        call = part.get("functionCall")
         if isinstance(call, dict):
             self._words = None
             return self._call(call, _beside(part, "functionCall"), number, chunk)
@@ -235,7 +240,7 @@ def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     """The first candidate: more than one is never asked for."""
     candidates = value.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
-    return first if isinstance(first, dict) and (first.get("index") or 0) == 0 else None
+    return first if isinstance(first, dict) and not first.get("index") else None
 
 
 def _parts(candidate: Mapping[str, JSON]) -> list[JSON]:

@@ -57,7 +57,7 @@ class Lines:
         if value.get("error"):
             return [*found, self._fail(value, start, end)]
         message = value.get("message")
-        if isinstance(message, Mapping):
+        if isinstance(message, dict):
             self._has_read = True
             found += self._said(message, data, start, end)
         elif not isinstance(value.get("done"), bool):

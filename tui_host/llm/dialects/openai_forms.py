@@ -58,7 +58,7 @@ def choice_of(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     if not isinstance(choices, list) or not choices:
         return None
     first = choices[0]
-    return first if isinstance(first, dict) and (first.get("index") or 0) == 0 else None
+    return first if isinstance(first, dict) and not first.get("index") else None
 
 
 def thought_of(delta: Mapping[str, JSON]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.openai_calls import Calls
 from tui_host.llm.dialects.openai_forms import ECHOED, Places, choice_of, flat, message_in, thought_of, usage_of
 from tui_host.llm.faults import fault_in
-from tui_host.llm.framing import read_object
+from tui_host.llm.framing import is_done, read_object
 from tui_host.llm.jsonspans import read_json, spans
 from tui_host.llm.messages import (
     Failed,
@@ -36,6 +36,18 @@ _STOPS: Mapping[str, Stop] = {
 }
 _WALKED = ("choices", "message", "delta", "tool_calls")
 _FIELD = (len("data:"), len("data: "))
+_WORDS = frozenset(("role", "content"))
+"""The members of a delta that is text and nothing else."""
+_BARE = frozenset(
+    ("id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation", "usage")
+)
+"""Members of a chunk that tell of no error; `usage` stands in each, and is null but in one."""
+
+
+def _is_bare(value: Mapping[str, JSON], choice: Mapping[str, JSON]) -> bool:
+    """Whether a chunk tells of nothing but its choice."""
+    is_known = _BARE.issuperset(value) and value.get("object") != "error"
+    return is_known and value.get("usage") is None and "usage" not in choice
 
 
 def _places(delta: Mapping[str, JSON], data: bytes, start: int, end: int) -> Places:
@@ -73,7 +85,7 @@ class Chunks:
         """One event of the stream."""
         if self._ended:
             return []
-        if data.strip() == b"[DONE]":
+        if is_done(data):
             self._is_done = True
             return self.end(end)
         value, found = read_object(data, start, end)
@@ -86,10 +98,12 @@ class Chunks:
             delta = choice.get("delta")
             if not isinstance(delta, dict) and not self._has_said:
                 delta = choice.get("message")
-            delta = delta if isinstance(delta, dict) else {}
-            found += self._said(delta, _places(delta, data, start, end))
+            if isinstance(delta, dict):
+                self._say(delta, data, start, end, found)
             self._finished(choice, start, end)
-        return found + self._around(value, choice, start, end)
+        if choice is None or self._finish or not _is_bare(value, choice):
+            found += self._around(value, choice, start, end)
+        return found
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """An answer that was not streamed, or an error in its place."""
@@ -164,6 +178,15 @@ class Chunks:
     def _fail(self, words: str, code: str, start: int, end: int) -> Failed:
         self.has_failed = True
         return Failed(message=words or "an error without a word", vendor=code, start=start, end=end)
+
+    def _say(self, delta: Mapping[str, JSON], data: bytes, start: int, end: int, found: list[ModelEvent]) -> None:
+        content = delta.get("content")
+        if isinstance(content, str) and _WORDS.issuperset(delta):  # as nearly all of an answer is
+            if content:
+                self._has_said = True
+                found += self._tags.feed(content, start, end)
+        else:
+            found += self._said(delta, _places(delta, data, start, end))
 
     def _said(self, delta: Mapping[str, JSON], places: Places) -> list[ModelEvent]:
         found: list[ModelEvent] = []

@@ -18,7 +18,7 @@ from tui_host.llm.dialects.openai_responses_forms import (
 from tui_host.llm.dialects.openai_responses_open import OpenItem, OpenItems
 from tui_host.llm.faults import fault_in
 from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.framing import read_object
+from tui_host.llm.framing import is_done, read_object
 from tui_host.llm.jsonspans import read_json, spans
 from tui_host.llm.messages import (
     CallArguments,
@@ -38,8 +38,14 @@ from tui_host.llm.writing import echo_for
 
 _SHOWN = 500
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-_TEXT = ("response.output_text.delta", "response.refusal.delta")
-_THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.reasoning.delta")
+_REFUSAL = "response.refusal.delta"
+_SAID: Mapping[str, type[TextDelta | ThinkingDelta]] = {
+    "response.output_text.delta": TextDelta,
+    _REFUSAL: TextDelta,
+    "response.reasoning_summary_text.delta": ThinkingDelta,
+    "response.reasoning_text.delta": ThinkingDelta,
+    "response.reasoning.delta": ThinkingDelta,
+}
 _CALL = "function_call"
 
 
@@ -67,7 +73,7 @@ class Items:
         """One event of the stream; what it is, its data say."""
         if self._ended:
             return []
-        if data.strip() == b"[DONE]":  # no word of this API, but of services that speak several
+        if is_done(data):  # no word of this API, but of services that speak several
             self._word, self._word_span = "[DONE]", (start, end)
             return self.end(end)
         value, found = read_object(data, start, end)
@@ -75,6 +81,9 @@ class Items:
             self.has_other = True
             return found
         kind = value.get("type")
+        if isinstance(kind, str) and kind in _SAID:
+            self._has_read = True
+            return found + self._piece(kind, value, start, end)
         if isinstance(kind, str) and kind in _ENDS:
             response = value.get("response")
             told: Mapping[str, JSON] = response if isinstance(response, Mapping) else {}
@@ -135,14 +144,18 @@ class Items:
             case "response.reasoning_summary_part.added":
                 there = self._open.find(value)
                 return self._words(there, "\n\n", start, end, thinking=True) if there and there.pieces else []
-            case _ if kind in _TEXT or kind in _THOUGHT:
-                piece = value.get("delta")
-                self._refuses = self._refuses or "refusal" in kind
-                there = self._open.find(value) or self._open.add(value, {})
-                is_piece = isinstance(piece, str) and piece
-                return self._words(there, str(piece), start, end, thinking=kind in _THOUGHT) if is_piece else []
             case _:
                 return []  # ends of parts, progress, tools that the vendor runs: in the record, and in no answer
+
+    def _piece(self, kind: str, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
+        """More of what is said or thought."""
+        piece = value.get("delta")
+        self._refuses = self._refuses or kind == _REFUSAL
+        there = self._open.find(value) or self._open.add(value, {})
+        if not isinstance(piece, str) or not piece:
+            return []
+        there.pieces.append(piece)
+        return [_SAID[kind](text=piece, start=start, end=end)]
 
     def _more(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         """More of a call's arguments."""
