@@ -33,6 +33,7 @@ LOADED = (
     "tui_host.__main__",
     "tui_host.chat.turn",
     "tui_host.cli.ask",
+    "tui_host.cli.compare",
     "tui_host.cli.servers",
     "tui_host.cli.sessions",
     "tui_host.host.demo_model",

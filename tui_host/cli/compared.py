@@ -53,7 +53,8 @@ def _figures(runs: Sequence[Run], repeat: int) -> Iterator[tuple[str, str]]:
     yield "sent", _joined(_spread(runs, lambda run: run.figures.sent, " B"), tokens_in)
     yield "received", _joined(_spread(runs, lambda run: run.figures.received, " B"), tokens_out)
     yield "tool lists", _share(runs, lambda run: run.figures.tools)
-    yield "injected", _share(runs, lambda run: run.figures.injected_total)
+    injected = [f"  {words} {size:,}" for words, size in runs[0].figures.injected.items()] if repeat == 1 else []
+    yield "injected", "\n".join([_share(runs, lambda run: run.figures.injected_total), *injected])
     if any(run.figures.cut for run in runs):
         yield "left out", _spread(runs, lambda run: run.figures.cut, " B")
     yield "time", _seconds(runs, lambda run: run.figures.seconds)

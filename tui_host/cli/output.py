@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from tui_host.capture.visible import visible
+from tui_host.cli.cells import cells, padded
 from tui_host.errors import JSON, TuiHostError
 
 _ESCAPED = re.compile(
@@ -47,9 +48,9 @@ def raw(pieces: Iterable[bytes]) -> None:
 def table(rows: Iterable[tuple[str, ...]]) -> None:
     """Write columns, as wide as their words; the last one free."""
     listed = [tuple(visible(cell, newlines=False) for cell in row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    widths = [max(map(cells, column)) for column in zip(*listed, strict=True)]
     for row in listed:
-        text("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        text("  ".join(map(padded, row, widths)).rstrip())
 
 
 def finish() -> None:

@@ -75,11 +75,11 @@ class Measuring:
         }
         new = list(dict.fromkeys(line for line in asked.values() if line not in self._known))
         if new:
-            self._known.update(zip(new, await _fitted(new, self._host.settings.environment), strict=True))
+            self._known.update(zip(new, await fitted(new, self._host.settings.environment), strict=True))
         return {call: misfits for call, line in asked.items() if (misfits := self._known[line]) is not None}
 
 
-async def _fitted(lines: Sequence[str], environment: Mapping[str, str]) -> list[list[str] | None]:
+async def fitted(lines: Sequence[str], environment: Mapping[str, str]) -> list[list[str] | None]:
     """What `chat.fitting` answers to each line; None to all if it takes too long.
 
     Each schema is foreign: what reads it is a process of its own, which then is killed. Source: threats.md, PRO-05.

@@ -1,0 +1,118 @@
+"""What several runs have in common, and where they differ."""
+
+from __future__ import annotations
+
+import json
+
+from tui_host.capture.ending import Ending
+from tui_host.capture.link import Link, Span
+from tui_host.capture.record import Draft, Head, Kind, Place, Record, Wire
+from tui_host.chat.compare import Chosen, Figures, Run, Varying, answers, chosen, figures_of, spread, varying
+from tui_host.chat.outcome import Outcome
+from tui_host.chat.policy import CallRequest
+from tui_host.chat.turn import TurnResult
+from tui_host.errors import JSON
+from tui_host.llm.messages import ToolCall
+from tui_host.servers.catalog import Tool
+
+ADD = Tool(server="math", name="add")
+
+
+def made(*asked: JSON, answer: str | None = "done", unknown: str = "") -> Run:
+    """A run that called `math.add` with each of these, and a tool that there is not."""
+    outcomes = [
+        Outcome(
+            call=ToolCall(id=f"c{number}", wire_id="", name="math__add", arguments=""),
+            number=number,
+            server="math",
+            tool="add",
+            asked=arguments,
+            request=CallRequest(call=f"c{number}", tool=ADD, arguments=b""),
+        )
+        for number, arguments in enumerate(asked)
+    ]
+    if unknown:
+        call = ToolCall(id="x", wire_id="", name=unknown, arguments="")
+        outcomes.append(Outcome(call=call, number=99, server="", tool=unknown, asked="{broken"))
+    result = TurnResult(turn=1, answer=answer, outcomes=outcomes)
+    return Run(session="s", result=result, figures=Figures(requests=len(asked), injected={}), misfits={})
+
+
+def test_how_often_a_tool_was_chosen_counts_runs_and_calls() -> None:
+    runs = [made({"a": 1}, {"a": 2}), made(), made({"a": 1}, unknown="math__power")]
+    assert chosen(runs) == [
+        Chosen(server="math", tool="add", runs=2, calls=3),
+        Chosen(server="", tool="math__power", runs=1, calls=1),
+    ]
+
+
+def test_an_argument_varies_where_the_same_call_of_a_tool_has_it_otherwise_in_another_run() -> None:
+    runs = [
+        made({"a": 1, "b": 2}, {"a": 5}),
+        made({"a": 1, "b": "2"}, {"a": 5}),
+        made({"a": 1}),
+        made({"a": 1, "b": 2}),
+    ]
+    assert varying(runs) == [
+        Varying(server="math", tool="add", call=1, argument="b", values=(("2", 2), ('"2"', 1), (None, 1)))
+    ]
+
+
+def test_answers_are_counted_the_most_frequent_first() -> None:
+    runs = [made(answer=answer) for answer in ("a", "b", None, "b")]
+    assert answers(runs) == (("b", 2), ("a", 1), (None, 1))
+
+
+def test_a_figure_is_spread_from_the_least_to_the_most_and_leaves_out_who_has_none() -> None:
+    runs = [made(*[{"a": 1}] * count) for count in (4, 1, 2)]
+    assert spread(runs, lambda run: run.figures.requests) == (1, 2, 4)
+    assert spread(runs, lambda run: run.figures.seconds) is None
+
+
+def test_figures_are_those_of_the_sessions_own_records() -> None:
+    body = b'{"model":"m","tools":[{"type":"function","function":{"name":"t"}}],"messages":[]}'
+    head = Head(method="POST", url="http://127.0.0.1/v1/chat/completions")
+
+    def link(relation: str, start: int, end: int, *ranges: tuple[int, int]) -> bytes:
+        span = Span(exchange="x1", start=start, end=end, ranges=ranges)
+        return Link(relation="cut" if relation == "cut" else "injected", call="", span=span, words=relation).to_bytes()
+
+    rows: list[tuple[float, Wire, Kind, str, bytes]] = [
+        (1.0, "llm", "request", "a", body),
+        (1.1, "llm", "request", "another", b"x" * 500),
+        (1.2, "host", "link", "a", link("teaches", 0, 10)),
+        (1.2, "host", "link", "a", link("teaches", 20, 25)),
+        (2.0, "llm", "chunk", "a", b"said"),
+        (3.0, "llm", "end", "a", Ending(size=4, kept=4).to_bytes()),
+        (3.0, "host", "link", "a", link("cut", 0, 100, (0, 2), (90, 100))),
+        (3.5, "mcp", "frame", "a", b"{}"),
+    ]
+    records = [
+        Record(
+            capture="c",
+            seq=seq,
+            time_ns=0,
+            mono_ns=int(second * 1e9),
+            draft=Draft(
+                wire=wire,
+                kind=kind,
+                place=Place(session=session, turn=1),
+                exchange="x1" if session == "a" else "x2",
+                head=head if kind == "request" else None,
+                data=data,
+            ),
+        )
+        for seq, (second, wire, kind, session, data) in enumerate(rows, start=1)
+    ]
+    found = figures_of(records, "a")
+    tools = json.dumps(json.loads(body)["tools"], separators=(",", ":"))
+    assert found == Figures(
+        requests=1,
+        sent=len(body),
+        received=4,
+        tools=len(tools),
+        injected={"teaches": 15},
+        cut=12,
+        seconds=2.5,
+        model_seconds=2.0,
+    )

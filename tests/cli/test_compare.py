@@ -1,0 +1,125 @@
+"""`compare`: the same question to several, what is told of each, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.desk import desk, loud
+from tests.cli.program import Ended, Programs
+from tests.cli.provider import asks, hangs, text
+from tests.llm.peer import head
+from tui_host.errors import JSON
+
+MATH = '[servers.math]\nbundled = "math"\n'
+
+
+def columns_of(ended: Ended) -> list[dict[str, list[dict[str, JSON]]]]:
+    found: dict[str, list[dict[str, list[dict[str, JSON]]]]] = json.loads(ended.out)
+    assert list(found) == ["question", "repeat", "columns", "error"]
+    return found["columns"]
+
+
+def test_each_column_is_a_session_whose_bytes_are_those_that_went_over_the_wire(
+    program: Programs, tmp_path: Path
+) -> None:
+    said = (text("one", tokens=(12, 7)), text("<attempt_completion><result>two</result></attempt_completion>"))
+    with desk(program, tmp_path, *said) as place:
+        ended = place.run(
+            "compare", "-", "--json", "--with", "mine/a:b", "--with", "mine/a:b:cline", stdin="天气？".encode()
+        )
+        listed = place.listed()
+        first, second = [column["runs"][0] for column in columns_of(ended)]
+        bodies = place.provider.bodies
+    assert (ended.code, ended.told) == (0, "tui-host: 1 of 2: mine/a:b:native\ntui-host: 2 of 2: mine/a:b:cline\n")
+    assert [(run["answer"], run["stop"], run["requests"], run["steps"]) for run in (first, second)] == [
+        ("one", "done", 1, 1),
+        ("two", "done", 1, 1),
+    ]
+    assert (first["usage"], first["calls"], first["error"]) == ({"input": 12, "output": 7}, [], None)
+    assert [json.loads(body)["model"] for body in bodies] == ["a:b", "a:b"]
+    for run, body in zip((first, second), bodies, strict=True):
+        size = run["bytes"]
+        assert isinstance(size, dict)
+        assert size["sent"] == len(body)
+        assert isinstance(size["injected"], int)
+        assert (size["injected"] > 0) == (run is second)
+    assert sorted(str(run["session"]) for run in (first, second)) == sorted(str(each["id"]) for each in listed)
+
+
+def test_what_varies_between_the_repeats_is_told_and_what_does_not_fit_the_tools_schema(
+    program: Programs, tmp_path: Path
+) -> None:
+    wished = ('{"a":1,"b":2}', '{"a":1,"b":"2"}')
+    said = [answer for arguments in wished for answer in (asks(("math__add", arguments)), text("well"))]
+    words = ("compare", "go", "--with", "mine/m", "--repeat", "2", "--allow", "math.*", "--json")
+    with desk(program, tmp_path, *said, servers=MATH) as place:
+        [column] = columns_of(place.run(*words))
+    assert column["tools"] == [{"server": "math", "tool": "add", "runs": 2, "calls": 2}]
+    varied = [{"json": "2", "runs": 1}, {"json": '"2"', "runs": 1}]
+    assert column["varying"] == [{"server": "math", "tool": "add", "call": 1, "argument": "b", "values": varied}]
+    assert (column["schema_errors"], column["answers"]) == (1, [{"answer": "well", "runs": 2}])
+    calls = [call for run in column["runs"] for call in _list(run["calls"])]
+    assert [(call["decision"], call["by"]) for call in calls] == [("approved", "flag")] * 2
+    assert [call["schema_errors"] for call in calls] == [[], ["b: '2' is not of type 'number'"]]
+
+
+def test_a_table_tells_the_call_that_was_refused_the_column_that_failed_and_the_option_that_allows(
+    program: Programs, tmp_path: Path
+) -> None:
+    broken = head("401 Unauthorized", kind="application/json") + b'{"error":{"message":"no \\u001b[2J key"}}'
+    said = (asks(("loud__shout", '{"a":"\\u001b[2J"}')), text("so be it"), broken)
+    with desk(program, tmp_path, *said, servers=loud()) as place:
+        ended = place.run("compare", "hi", "--with", "mine/m", "--with", "mine/n:react", env={"COLUMNS": "170"})
+    assert ended.code == 1
+    rows = [[cell.strip() for cell in line.split("│")] for line in ended.text.splitlines() if "│" in line]
+    assert rows[0] == ["", "mine/m:native", "mine/n:react"]
+    assert ["ended", "done", "error"] in rows
+    assert ["steps", "2", "1"] in rows
+    assert ["calls", 'loud.shout {"a":"\\u001b[2J"} · refused: nobody was there to decide', "none"] in rows
+    assert ["answer", "so be it", "none"] in rows
+    assert "no ␛[2J key" in ended.text
+    assert "\x1b" not in ended.text
+    assert "a call was refused, as nobody can be asked here (--allow 'loud.shout' allows it)" in ended.told
+
+
+def test_a_signal_ends_it_and_what_was_done_so_far_is_told(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, text("done"), hangs(head())) as place:
+        running = place.start("compare", "hi", "--json", "--repeat", "2", "--with", "mine/m", "--with", "mine/n")
+        running.until(lambda: place.provider.is_asked(2), "the second request")
+        running.signal(signal.SIGINT)
+        ended = running.wait()
+    assert (ended.code, ended.left) == (130, ())
+    assert [[run["stop"] for run in column["runs"]] for column in columns_of(ended)] == [["done"], ["stopped"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "remedies"),
+    [
+        (("hi", "--with", "nobody/m", "--with", "mine"), ('no provider "nobody"', "PROVIDER/MODEL:PROTOCOL")),
+        (("hi", "--with", "demo/openai:clin"), ("write cline",)),
+        (("hi", "--with", "demo/other"), ("no model",)),
+        (("hi", "--with", "mine/m", "--with", "mine/m:native"), ("twice",)),
+        (("hi", "--with", "deepseek/m"), ("DEEPSEEK_API_KEY is not set",)),
+        (("  ", "--with", "mine/m"), ("there is no question",)),
+        (("hi",), ("--with",)),
+    ],
+    ids=["no provider", "no protocol", "no model", "twice", "no key", "no question", "nobody"],
+)
+def test_wrong_use_ends_with_two_and_asks_nobody(
+    program: Programs, tmp_path: Path, words: tuple[str, ...], remedies: tuple[str, ...]
+) -> None:
+    with desk(program, tmp_path) as place:
+        ended = place.run("compare", *words, "--json")
+        assert place.provider.requests == []
+    assert (ended.code, ended.out) == (2, b"")
+    for line, remedy in zip(ended.err.splitlines(), remedies, strict=True):
+        assert remedy in line
+
+
+def _list(value: JSON) -> list[dict[str, JSON]]:
+    assert isinstance(value, list)
+    return [item for item in value if isinstance(item, dict)]
