@@ -34,6 +34,8 @@ class Part:
         tokens: About how many tokens, an estimate.
         origin: Where it came from: `you`, `model`, `host`, or a server's name; empty if that is not known.
         preview: The beginning of what it says, foreign text in one line.
+        says: Where that stands, whole: a text, a call's arguments, a result's content; nothing where its children say it.
+        wire_id: The id that the vendor's API gave a call, also with its result; empty if none.
         children: What it is made of.
     """
 
@@ -46,6 +48,8 @@ class Part:
     tokens: int
     origin: str = ""
     preview: str = ""
+    says: tuple[int, int] = (0, 0)
+    wire_id: str = ""
     children: tuple[Part, ...] = ()
 
     @property

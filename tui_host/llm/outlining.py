@@ -50,7 +50,12 @@ class PartReader:
             end=node.end,
             tokens=estimate_tokens(self.body[node.start : node.end]),
             preview=preview(self.body, node),
+            says=(node.start, node.end),
         )
+
+    def saying(self, part: Part, node: Node | None) -> Part:
+        """A part whose words stand in a node of their own; where there is none, it has no words."""
+        return replace(part, preview=self.shown(node), says=(0, 0) if node is None else (node.start, node.end))
 
     def option(self, node: Node, key: str, name: str) -> Part:
         """A member of the body that is neither tools nor messages."""
@@ -58,7 +63,7 @@ class PartReader:
 
     def list_of(self, node: Node, key: str, kind: PartKind, children: tuple[Part, ...]) -> Part:
         """The member that holds the tools, or the messages."""
-        return replace(self.part(node, key, kind), preview="", children=children)
+        return replace(self.part(node, key, kind), preview="", says=(0, 0), children=children)
 
     def text(self, node: Node | None) -> str:
         """What a string says."""
@@ -110,19 +115,21 @@ class PartReader:
         """A call that the model asked for; its id leads the result back to it."""
         if wire_id:
             self._called[wire_id] = name
-        return replace(self.part(node, key, "call"), name=name, origin="model", preview=self.shown(arguments))
+        part = replace(self.part(node, key, "call"), name=name, origin="model", wire_id=wire_id)
+        return self.saying(part, arguments)
 
     def called(self, wire_id: str) -> str:
         """The tool that a call's id asked for."""
         return self._called.get(wire_id, "")
 
-    def result(self, node: Node, key: str, name: str, content: Node | None) -> Part:
+    def result(self, node: Node, key: str, name: str, content: Node | None, wire_id: str = "") -> Part:
         """What the model is told of one call."""
         part = self.part(node, key, "result", "tool result")
-        return replace(part, name=name, origin=self.origin_of(name), preview=self.shown(content))
+        return self.saying(replace(part, name=name, origin=self.origin_of(name), wire_id=wire_id), content)
 
-    def message(self, node: Node, key: str, role: str, children: list[Part], words: str = "") -> Part:
-        """A message of the conversation, by what it is made of."""
-        words = words or next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
-        part = self.part(node, key, "message", role or "message")
-        return replace(part, origin=ROLES.get(role, ""), preview=words, children=tuple(children))
+    def message(self, node: Node, key: str, role: str, children: list[Part], content: Node | None = None) -> Part:
+        """A message of the conversation, by what it is made of; `content` is what it says, if that is one text."""
+        words = next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
+        part = replace(self.part(node, key, "message", role or "message"), origin=ROLES.get(role, ""))
+        part = self.saying(replace(part, children=tuple(children)), None if children else content)
+        return replace(part, preview=self.shown(content) or words)

@@ -38,14 +38,13 @@ class _Reading(PartReader):
             return self.list_of(node, key, "messages", children)
         if name == "system":
             blocks = [self._block(block, f"{key}/{n}", "host") for n, block in enumerate(node.elements)]
-            words = self.shown(node) if node.kind == "string" else ""
-            return self.message(node, key, "system", blocks, words)
+            return self.message(node, key, "system", blocks, node if node.kind == "string" else None)
         return self.option(node, key, name)
 
     def _message(self, node: Node, key: str) -> Part:
         role, content = self.text(node.get("role")), node.get("content")
         if content is None or content.kind != "array":
-            return self.message(node, key, role, [], self.shown(content))
+            return self.message(node, key, role, [], content)
         origin = ROLES.get(role, "")
         children = [self._block(block, f"{key}/{n}", origin) for n, block in enumerate(content.elements)]
         part = self.message(node, key, role, children)
@@ -65,11 +64,11 @@ class _Reading(PartReader):
             return replace(self.part(node, key, "thinking"), origin="model", preview=words)
         part = self.part(node, key, "text", kind or "text")
         text = node.get("text")
-        return replace(part, origin=origin, preview=self.shown(text) if text is not None else part.preview)
+        return replace(part if text is None else self.saying(part, text), origin=origin)
 
     def _result(self, node: Node, key: str) -> Part:
-        name, content = self.called(self.text(node.get("tool_use_id"))), node.get("content")
-        part = self.result(node, key, name, content)
+        wire_id, content = self.text(node.get("tool_use_id")), node.get("content")
+        part = self.result(node, key, self.called(wire_id), content, wire_id)
         if content is None or content.kind != "array":
             return part
         inner = [self._block(block, f"{key}/{n}", part.origin) for n, block in enumerate(content.elements)]

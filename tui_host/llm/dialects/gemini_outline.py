@@ -67,8 +67,8 @@ class _Reading(PartReader):
             origin = told[0].origin or "tool"
         children = [self._part(each, f"{key}/{n}", origin) for n, each in enumerate(elements)]
         is_plain = len(children) == 1 and children[0].kind == "text" and not children[0].children
-        words = children[0].preview if is_plain else ""
-        message = self.message(node, key, role, [] if is_plain else children, words)
+        plain = next((each.get("text") for each in elements), None) if is_plain else None
+        message = self.message(node, key, role, [] if is_plain else children, plain)
         return replace(message, origin=origin)
 
     def _part(self, node: Node, key: str, origin: str) -> Part:
@@ -85,7 +85,7 @@ class _Reading(PartReader):
         is_thought = thought is not None and self.body[thought.start : thought.end] == b"true"
         label = "text" if text is not None else next((name for name, _ in node.members), "text")
         part = self.part(node, key, "thinking" if is_thought else "text", "" if is_thought else label)
-        part = replace(part, origin=origin, preview=self.shown(text) if text is not None else part.preview)
+        part = replace(part if text is None else self.saying(part, text), origin=origin)
         return self._signed(part, node, key)
 
     def _signed(self, part: Part, node: Node, key: str) -> Part:
@@ -101,7 +101,7 @@ class _Reading(PartReader):
             return None
         response = told.get("response")
         content = response.members[0][1] if response is not None and len(response.members) == 1 else response
-        part = self.result(node, key, self.text(told.get("name")), content)
+        part = self.result(node, key, self.text(told.get("name")), content, self.text(told.get("id")))
         more = told.get("parts")
         images = more.elements if more is not None else ()
         children = tuple(self._part(each, f"{key}/parts/{n}", part.origin) for n, each in enumerate(images))

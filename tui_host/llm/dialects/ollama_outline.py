@@ -45,10 +45,11 @@ class _Reading(PartReader):
         role, content = self.text(node.get("role")), node.get("content")
         images, calls, thinking = node.get("images"), node.get("tool_calls"), node.get("thinking")
         if role == "tool":
-            name = self.text(node.get("tool_name")) or self.called(self.text(node.get("tool_call_id")))
+            wire_id = self.text(node.get("tool_call_id"))
+            name = self.text(node.get("tool_name")) or self.called(wire_id)
             self._origin = self.origin_of(name) or "tool"
             children = self._images(images, key, self._origin)
-            return replace(self.result(node, key, name, content), children=tuple(children))
+            return replace(self.result(node, key, name, content, wire_id), children=tuple(children))
         has_words = content is not None and content.size > len('""')
         origin = self._origin if role == "user" and self._origin and images and not has_words else ROLES.get(role, "")
         children: list[Part] = []
@@ -59,7 +60,7 @@ class _Reading(PartReader):
         children += self._images(images, key, origin)
         children += [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(calls.elements if calls else ())]
         self._origin = ""
-        return replace(self.message(node, key, role, children, self.shown(content)), origin=origin)
+        return replace(self.message(node, key, role, children, content), origin=origin)
 
     def _images(self, node: Node | None, key: str, origin: str) -> list[Part]:
         found = enumerate(node.elements if node is not None else ())

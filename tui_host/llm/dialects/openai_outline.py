@@ -45,9 +45,10 @@ class _Reading(PartReader):
         role = self.text(node.get("role"))
         content, calls = node.get("content"), node.get("tool_calls")
         if role == "tool":
-            name = self.called(self.text(node.get("tool_call_id")))
+            wire_id = self.text(node.get("tool_call_id"))
+            name = self.called(wire_id)
             self._origin = self.origin_of(name) or "tool"
-            return self.result(node, key, name, content)
+            return self.result(node, key, name, content, wire_id)
         children: list[Part] = []
         for name in ("reasoning_content", "reasoning"):
             thinking = node.get(name)
@@ -62,15 +63,15 @@ class _Reading(PartReader):
         if calls is not None:
             children += [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(calls.elements)]
         self._origin = ""
-        words = self.shown(content) if content is not None and content.kind == "string" else ""
-        return replace(self.message(node, key, role, children, words), origin=origin)
+        plain = content if content is not None and content.kind == "string" else None
+        return replace(self.message(node, key, role, children, plain), origin=origin)
 
     def _piece(self, node: Node, key: str, origin: str) -> Part:
         if node.get("image_url") is not None:
             return replace(self.part(node, key, "image"), origin=origin, preview="")
         part = self.part(node, key, "text", self.text(node.get("type")) or "text")
         text = node.get("text")
-        return replace(part, origin=origin, preview=self.shown(text) if text is not None else part.preview)
+        return replace(part if text is None else self.saying(part, text), origin=origin)
 
     def _call(self, node: Node, key: str) -> Part:
         name = self.text(node.get("function", "name"))

@@ -36,9 +36,9 @@ class _Reading(PartReader):
             children = tuple(self._item(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
             return self.list_of(node, key, "messages", children)
         if name == "input":
-            return self.message(node, key, "user", [], self.shown(node))
+            return self.message(node, key, "user", [], node)
         if name == "instructions":
-            return self.message(node, key, "system", [], self.shown(node))
+            return self.message(node, key, "system", [], node)
         return self.option(node, key, name)
 
     def _item(self, node: Node, key: str) -> Part:
@@ -55,14 +55,15 @@ class _Reading(PartReader):
             return replace(self.part(node, key, "message", kind), origin="model")
         content = node.get("content")
         if content is None or content.kind != "array":
-            return self.message(node, key, role, [], self.shown(content))
+            return self.message(node, key, role, [], content)
         pieces = [self._piece(each, f"{key}/{n}", ROLES.get(role, "")) for n, each in enumerate(content.elements)]
         is_plain = len(pieces) == 1 and pieces[0].kind == "text"
-        return self.message(node, key, role, [] if is_plain else pieces, pieces[0].preview if is_plain else "")
+        plain = content.elements[0].get("text") if is_plain else None
+        return self.message(node, key, role, [] if is_plain else pieces, plain)
 
     def _result(self, node: Node, key: str) -> Part:
-        name, output = self.called(self.text(node.get("call_id"))), node.get("output")
-        part = self.result(node, key, name, output)
+        wire_id, output = self.text(node.get("call_id")), node.get("output")
+        part = self.result(node, key, self.called(wire_id), output, wire_id)
         if output is None or output.kind != "array":
             return part
         inner = [self._piece(each, f"{key}/{n}", part.origin) for n, each in enumerate(output.elements)]
@@ -75,7 +76,7 @@ class _Reading(PartReader):
             return replace(self.part(node, key, "image"), origin=origin, preview="")
         part = self.part(node, key, "text", kind or "text")
         text = node.get("text") or node.get("refusal")
-        return replace(part, origin=origin, preview=self.shown(text) if text is not None else part.preview)
+        return replace(part if text is None else self.saying(part, text), origin=origin)
 
     def _thought(self, node: Node) -> str:
         """What is readable of a thought."""
