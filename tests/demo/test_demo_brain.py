@@ -271,21 +271,32 @@ def test_a_call_whose_server_has_gone_meanwhile_is_answered_from_its_result() ->
     assert "exited (137)" in answer(Conversation(messages=messages, tools=())).text
 
 
+PICTURE = "image/png, 8 bytes"
+
+
 def test_images_of_a_result_are_no_new_question() -> None:
     messages = (
         UserSaid(text="call img.draw"),
         AssistantSaid(text="", calls=(Call(id="a", name="img__draw", arguments="{}"),)),
         ToolSaid(call_id="a", text="(an image)"),
-        UserSaid(text="The image that img__draw returned:", images=1),
+        UserSaid(text="The image that img__draw returned:", images=(PICTURE,)),
     )
-    assert "(an image)" in answer(Conversation(messages=messages, tools=(tool("img__draw"),))).text
+    told = answer(Conversation(messages=messages, tools=(tool("img__draw"),))).text
+    assert "(an image)" in told
+    assert f"1 image came with it: {PICTURE}" in told
 
 
 @pytest.mark.parametrize(
-    ("question", "said"), [("", "1 image"), ("what is in the picture?", "1 image"), ("看图", "1 张图片")]
+    ("question", "said"),
+    [
+        ("", PICTURE),
+        ("what is in the picture?", "an image"),
+        ("what is in [a 6 + 5.png: image/png, 8 B]?", PICTURE),
+        ("看图", "1 张图片"),
+    ],
 )
 def test_images_of_a_question_are_counted_and_not_looked_at(question: str, said: str) -> None:
-    assert said in answer(Conversation(messages=(UserSaid(text=question, images=1),))).text
+    assert said in answer(Conversation(messages=(UserSaid(text=question, images=(PICTURE,)),))).text
 
 
 @pytest.mark.parametrize("is_one_message", [True, False])
@@ -306,7 +317,7 @@ def test_images_of_a_result_are_counted() -> None:
     messages = (
         UserSaid(text="call img.draw"),
         AssistantSaid(text="", calls=(Call(id="a", name="img__draw", arguments="{}"),)),
-        ToolSaid(call_id="a", text="here", images=2),
+        ToolSaid(call_id="a", text="here", images=(PICTURE, PICTURE)),
     )
     assert "2 images came with it" in answer(Conversation(messages=messages)).text
 

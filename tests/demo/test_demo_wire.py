@@ -70,7 +70,7 @@ def test_a_conversation_is_read_with_its_calls_and_results() -> None:
         "ToolSaid",
     ]
     _, user, assistant, told, _ = asked.conversation.messages
-    assert user == UserSaid(text="look", images=1)
+    assert user == UserSaid(text="look", images=("at a URL",))
     assert isinstance(assistant, AssistantSaid)
     assert [call.id for call in assistant.calls] == ["a", "b"]
     assert told == ToolSaid(call_id="b", text="2")

@@ -74,7 +74,7 @@ def test_a_conversation_is_read_with_its_calls_results_and_images() -> None:
     assert user == UserSaid(text="think about 1 + 1")
     assert isinstance(assistant, AssistantSaid)
     assert [(call.id, call.arguments) for call in assistant.calls] == [("a", '{"a":1}'), ("b", "{}")]
-    assert second == ToolSaid(call_id="b", text="x", images=1)
+    assert second == ToolSaid(call_id="b", text="x", images=("image/png, 8 bytes",))
     assert first == ToolSaid(call_id="a", text="2", is_error=True)
     assert last == UserSaid(text="and now?")
     assert asked.conversation.tools[0].types == {"a": "number", "b": "number"}

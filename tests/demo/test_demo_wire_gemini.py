@@ -74,8 +74,8 @@ def test_contents_are_read_with_calls_matched_to_responses_by_their_order() -> N
     assert isinstance(assistant, AssistantSaid)
     assert (assistant.text, [call.arguments for call in assistant.calls]) == ("both", ['{"a":1}', "{}"])
     assert first == ToolSaid(call_id=assistant.calls[0].id, text="1")
-    assert second == ToolSaid(call_id=assistant.calls[1].id, text="no", images=1, is_error=True)
-    assert last == UserSaid(text="and now?", images=1)
+    assert second == ToolSaid(call_id=assistant.calls[1].id, text="no", images=("image/png, 8 bytes",), is_error=True)
+    assert last == UserSaid(text="and now?", images=("image/png, 8 bytes",))
     assert (asked.model, asked.most_tokens, asked.stops) == ("gemini", 9, ("END",))
     assert asked.conversation.tools[0].types == {"a": "number", "b": "number"}
 
@@ -89,7 +89,10 @@ def test_names_with_underscores_are_taken_as_well() -> None:
         "tools": [{"function_declarations": [{"name": "a", "parameters": {"type": "OBJECT"}}]}],
     }
     asked = _read(request(f"{_PATH}generateContent", body))
-    assert asked.conversation.messages == (SystemSaid(text="be kind"), UserSaid(text="", images=1))
+    assert asked.conversation.messages == (
+        SystemSaid(text="be kind"),
+        UserSaid(text="", images=("image/png, 8 bytes",)),
+    )
     assert (asked.most_tokens, asked.conversation.tools) == (3, ())
 
 

@@ -58,7 +58,7 @@ def test_results_find_their_calls_by_id_by_name_or_by_order() -> None:
     ids = [call.id for call in assistant.calls]
     assert assistant.calls[0].arguments == '{"a":1}'
     assert second == ToolSaid(call_id=ids[1], text="2")
-    assert first == ToolSaid(call_id=ids[0], text="1", images=1)
+    assert first == ToolSaid(call_id=ids[0], text="1", images=("image/png, 8 bytes",))
     assert third == ToolSaid(call_id=ids[2], text="3")
 
 

@@ -62,8 +62,11 @@ def test_items_are_read_as_messages_with_calls_and_results() -> None:
     assert isinstance(assistant, AssistantSaid)
     assert assistant.text == "both"
     assert [(call.id, call.arguments) for call in assistant.calls] == [("a", '{"a": 1}'), ("b", "{}")]
-    assert (second, first) == (ToolSaid(call_id="b", text="x", images=1), ToolSaid(call_id="a", text="2"))
-    assert last == UserSaid(text="and now?", images=1)
+    assert (second, first) == (
+        ToolSaid(call_id="b", text="x", images=("image/png, 8 bytes",)),
+        ToolSaid(call_id="a", text="2"),
+    )
+    assert last == UserSaid(text="and now?", images=("image/png, 8 bytes",))
     assert (asked.most_tokens, asked.conversation.parallel) == (20, False)
     assert _read(_request(input="hello")).conversation.messages == (UserSaid(text="hello"),)
 

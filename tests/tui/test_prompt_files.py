@@ -104,7 +104,7 @@ async def test_folders_are_gone_into_also_with_blanks_in_their_names(folder: Pat
 async def test_what_cannot_be_sent_is_said_and_the_draft_stays(folder: Path) -> None:
     del folder
     app = Writing()
-    async with app.run_test() as pilot:
+    async with app.run_test(notifications=True) as pilot:
         await pilot.press("@", "b")
         await until(pilot, lambda: len(app.query(Completion)) > 0 and app.query_one(Completion).chosen == "blob.bin")
         await pilot.press("enter")

@@ -40,11 +40,11 @@ class UserSaid:
 
     Attributes:
         text: All its text.
-        images: How many images came with it.
+        images: The images that came with it, each in words: its type and size.
     """
 
     text: str
-    images: int = 0
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +60,13 @@ class ToolSaid:
     """What the host told of one call.
 
     Attributes:
-        images: How many images came with it.
+        images: The images that came with it, each in words: its type and size.
         is_error: Whether the host marked it as an error, where the API has a mark for that.
     """
 
     call_id: str
     text: str
-    images: int = 0
+    images: tuple[str, ...] = ()
     is_error: bool = False
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tui_host.demo.model.conversation import AssistantSaid, Call, Conversation, ToolSaid, UserSaid
+from tui_host.demo.model.conversation import AssistantSaid, Call, Conversation, Message, ToolSaid, UserSaid
 from tui_host.demo.model.plan import AskedCall, Plan
 from tui_host.demo.model.toolbox import Toolbox
 
@@ -30,6 +31,9 @@ _STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNOR
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
 """What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
+_FILE = re.compile(r'\n\n<file name="[^"\n]*">\n.*?\n</file>', re.DOTALL)
+_MARK = re.compile(r"\[[^\[\]\n]+: (?:image/\w+|text), [\d.]+ k?M?B(?:, \d+)?\]")
+"""A file that came with the question, and the mark that stands in it for one: no rule is meant for what they say."""
 _CORRECTED = re.compile(r"\bnothing (?:\w+ ){0,3}was run\b|没有运行|未运行", re.IGNORECASE)
 _CORRECTION = re.compile(r"\s*(?:your (?:call|answer)\b|你的调用)", re.IGNORECASE)
 _REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECASE | re.DOTALL)
@@ -40,13 +44,13 @@ class DoneCall:
     """A call of this turn with what the host told of it.
 
     Attributes:
-        images: How many images came with it.
+        images: Those that came with it, in words.
         is_error: Whether the host marked it as an error.
     """
 
     call: Call
     told: str
-    images: int = 0
+    images: tuple[str, ...] = ()
     is_error: bool = False
 
     @property
@@ -74,7 +78,7 @@ class Turn:
         question: The last thing that the user said, without what a host says in brackets.
         rounds: The calls of each assistant message since, with their results, in order.
         tools: What was offered.
-        images: How many images came with the question.
+        images: Those that came with the question, in words.
         is_corrected: Whether the host said since that a call was wrong and nothing was run, where it had no call to say it of.
     """
 
@@ -82,7 +86,7 @@ class Turn:
     language: Language
     rounds: tuple[tuple[DoneCall, ...], ...]
     tools: Toolbox
-    images: int = 0
+    images: tuple[str, ...] = ()
     is_corrected: bool = False
 
     @property
@@ -112,7 +116,7 @@ class Turn:
 def turn_of(conversation: Conversation) -> Turn:
     """The turn of a conversation; its question is empty if no user message is there."""
     start, question, images = _question(conversation)
-    told = {message.call_id: message for message in conversation.messages[start:] if isinstance(message, ToolSaid)}
+    told = _told(conversation.messages[start:])
     rounds = tuple(
         tuple(_done(call, told[call.id]) for call in message.calls if call.id in told)
         for message in conversation.messages[start:]
@@ -133,6 +137,19 @@ def turn_of(conversation: Conversation) -> Turn:
     )
 
 
+def _told(messages: Sequence[Message]) -> dict[str, ToolSaid]:
+    """The results by their calls; images that follow one, as a tool's message cannot hold them, are its own."""
+    told: dict[str, ToolSaid] = {}
+    last: ToolSaid | None = None
+    for message in messages:
+        if isinstance(message, UserSaid) and message.images and last is not None:
+            message = replace(last, images=(*last.images, *message.images))  # noqa: PLW2901 - what it stands for
+        last = message if isinstance(message, ToolSaid) else None
+        if last is not None:
+            told[last.call_id] = last
+    return told
+
+
 def _done(call: Call, told: ToolSaid) -> DoneCall:
     return DoneCall(call=call, told=told.text, images=told.images, is_error=told.is_error)
 
@@ -142,7 +159,7 @@ def language_of(text: str) -> Language:
     return "zh" if _CHINESE.search(text) and not _ENGLISH.search(text) else "en"
 
 
-def _question(conversation: Conversation) -> tuple[int, str, int]:
+def _question(conversation: Conversation) -> tuple[int, str, tuple[str, ...]]:
     messages = conversation.messages
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
@@ -156,6 +173,7 @@ def _question(conversation: Conversation) -> tuple[int, str, int]:
         if message.images and position and isinstance(messages[position - 1], ToolSaid):
             continue
         question = _ASIDE.sub("", message.text, count=1) if _ASIDE.match(message.text) else message.text
+        question = _MARK.sub("", _FILE.sub("", question))
         if question.strip() or message.images:
             return position, question, message.images
-    return len(messages), "", 0
+    return len(messages), "", ()

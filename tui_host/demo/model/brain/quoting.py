@@ -56,8 +56,10 @@ def what_went_wrong(turn: Turn, done: DoneCall) -> str:
             said = turn.words(f"{name} answered{quote(turn, done.told)}", f"{name} 的结果：{quote(turn, done.told)}")
             if not done.images:
                 return said
+            count = len(done.images)
             images = turn.words(
-                f"{done.images} image{'s' if done.images > 1 else ''} came with it.", f"附带 {done.images} 张图片。"
+                f"{count} image{'s' if count > 1 else ''} came with it: {'; '.join(done.images)}.",
+                f"附带 {count} 张图片：{'；'.join(done.images)}。",
             )
             return f"{said}\n\n{images}"
 

@@ -64,9 +64,13 @@ def pictures(turn: Turn) -> Plan | None:
 
 def _seen(turn: Turn) -> str:
     return turn.words(
-        f"With your question came {turn.images} image{'s' if turn.images > 1 else ''}. I follow rules and cannot look at any.",
-        f"问题附带了 {turn.images} 张图片。我按规则回答，看不了图片。",
+        f"With your question came {_counted(turn)} ({'; '.join(turn.images)}). I follow rules and cannot look at any.",
+        f"问题附带了 {len(turn.images)} 张图片（{'；'.join(turn.images)}）。我按规则回答，看不了图片。",
     )
+
+
+def _counted(turn: Turn) -> str:
+    return "an image" if len(turn.images) == 1 else f"{len(turn.images)} images"
 
 
 def greeting(turn: Turn) -> Plan | None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 
 from tui_host.demo.model.conversation import AssistantSaid, Call, Message, ToolSaid, UserSaid
 from tui_host.demo.model.narrow import is_array, is_object
-from tui_host.demo.model.wires.reading import is_base64
+from tui_host.demo.model.wires.reading import is_base64, picture
 from tui_host.demo.model.wires.seals import could_be_seal, seal
 from tui_host.demo.model.wires.wire import RequestRefused
 
@@ -293,5 +293,9 @@ def _texts(blocks: list[_Block]) -> list[str]:
     return [str(block["text"]) for block, _ in blocks if block.get("type") == "text"]
 
 
-def _pictures(blocks: list[_Block]) -> int:
-    return sum(block.get("type") == "image" for block, _ in blocks)
+def _pictures(blocks: list[_Block]) -> tuple[str, ...]:
+    sources = [block.get("source") for block, _ in blocks if block.get("type") == "image"]
+    return tuple(
+        picture(source["data"], source.get("media_type")) if is_object(source) and "data" in source else "at a URL"
+        for source in sources
+    )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tui_host.demo.model.conversation import AssistantSaid, Call, Message, ToolSaid, UserSaid
 from tui_host.demo.model.narrow import is_array, is_object
-from tui_host.demo.model.wires.reading import is_base64
+from tui_host.demo.model.wires.reading import is_base64, picture
 from tui_host.demo.model.wires.seals import could_be_seal, seal
 from tui_host.demo.model.wires.wire import RequestRefused
 
@@ -221,7 +221,7 @@ def _messages(contents: list[_Content]) -> Iterator[Message]:
         for identity, response in zip(asked, _all(content, "functionResponse"), strict=False):
             yield _told(identity, response)
         asked = []
-        images = sum("inlineData" in part or "fileData" in part for part in content.parts)
+        images = _pictures(content.parts)
         if said or images:
             yield UserSaid(text="\n".join(said), images=images)
 
@@ -234,6 +234,14 @@ def _told(identity: str, response: dict[str, object]) -> ToolSaid:
     return ToolSaid(
         call_id=identity,
         text=text,
-        images=len(inner) if is_array(inner) else 0,
+        images=_pictures([part for part in inner if is_object(part)]) if is_array(inner) else (),
         is_error="error" in values,
+    )
+
+
+def _pictures(parts: Sequence[dict[str, object]]) -> tuple[str, ...]:
+    return tuple(
+        picture(inner.get("data"), inner.get("mimeType")) if is_object(inner := part.get("inlineData")) else "at a URL"
+        for part in parts
+        if "inlineData" in part or "fileData" in part
     )

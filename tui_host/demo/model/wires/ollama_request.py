@@ -19,7 +19,7 @@ from tui_host.demo.model.conversation import (
 )
 from tui_host.demo.model.narrow import is_array, is_object
 from tui_host.demo.model.tokens import estimate, repeated
-from tui_host.demo.model.wires.reading import is_base64, parameters, parse
+from tui_host.demo.model.wires.reading import is_base64, parameters, parse, picture
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -174,17 +174,17 @@ def _messages(request: dict[str, object]) -> Iterator[Message]:
                 raise _bad(f"invalid role: {role[:40]!r}, must be one of [{listed}]")
 
 
-def _images(value: dict[str, object]) -> int:
+def _images(value: dict[str, object]) -> tuple[str, ...]:
     images = value.get("images")
     if images is None:
-        return 0
+        return ()
     if not is_array(images):
         raise mismatch(images, "Message.messages.images", "[]api.ImageData")
     for image in images:
         if not is_base64(image):
             at = str(image).find(":") if isinstance(image, str) else 0
             raise _bad(f"illegal base64 data at input byte {max(at, 0)}")
-    return len(images)
+    return tuple(map(picture, images))
 
 
 def _calls(value: dict[str, object], index: int) -> Iterator[Call]:

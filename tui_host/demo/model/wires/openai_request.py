@@ -18,7 +18,7 @@ from tui_host.demo.model.conversation import (
 )
 from tui_host.demo.model.narrow import is_array, is_object
 from tui_host.demo.model.tokens import estimate, repeated
-from tui_host.demo.model.wires.reading import parameters, parse
+from tui_host.demo.model.wires.reading import parameters, parse, picture_at
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -230,22 +230,23 @@ def _call(value: object, path: str) -> Call:
     return Call(id=identity, name=name, arguments=arguments)
 
 
-def _content(value: dict[str, object], path: str, *, takes_images: bool = True) -> tuple[str, int]:
-    """The text of a message, and how many images it has."""
+def _content(value: dict[str, object], path: str, *, takes_images: bool = True) -> tuple[str, tuple[str, ...]]:
+    """The text of a message, and the images that it has."""
     content = value.get("content")
     if isinstance(content, str):
-        return content, 0
+        return content, ()
     if not is_array(content) or not content:
         raise _type_error(f"{path}.content", "a string or an array of objects that is not empty", content)
     texts: list[str] = []
-    images = 0
+    images: list[str] = []
     for index, part in enumerate(content):
         kind = part.get("type") if is_object(part) else None
         text = part.get("text") if is_object(part) else None
         if kind == "text" and isinstance(text, str):
             texts.append(text)
         elif kind == "image_url" and takes_images:
-            images += 1
+            url = part.get("image_url") if is_object(part) else None
+            images.append(picture_at(url.get("url") if is_object(url) else url))
         else:
             raise _bad(
                 f"Invalid value for '{path}.content[{index}]': this role takes parts of type 'text'"
@@ -253,7 +254,7 @@ def _content(value: dict[str, object], path: str, *, takes_images: bool = True) 
                 f"{path}.content[{index}].type",
                 "invalid_value",
             )
-    return "\n".join(texts), images
+    return "\n".join(texts), tuple(images)
 
 
 def _check_calls(messages: tuple[Message, ...]) -> None:

@@ -46,6 +46,32 @@ def parameters(schema: object) -> tuple[dict[str, str], tuple[str, ...]]:
     return types, tuple(item for item in (required if is_array(required) else []) if isinstance(item, str))
 
 
+_SIGNS = (
+    (b"\x89PNG", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+)
+
+
+def picture(data: object, media_type: object = "") -> str:
+    """An image in words: its type, as told or else by its first bytes, and its size."""
+    try:
+        held = base64.b64decode(data if isinstance(data, str) else "")
+    except (binascii.Error, ValueError):
+        held = b""
+    by_bytes = next((kind for sign, kind in _SIGNS if held.startswith(sign)), "of an unknown type")
+    return f"{media_type if isinstance(media_type, str) and media_type else by_bytes}, {len(held):,} bytes"
+
+
+def picture_at(url: object) -> str:
+    """The same of one behind a URL, which may hold it."""
+    head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
+    if not comma or not head.startswith("data:"):
+        return "at a URL"
+    return picture(data, head.removeprefix("data:").partition(";")[0])
+
+
 def is_base64(text: object) -> bool:
     """Whether it is the base64 of at least one byte."""
     if not isinstance(text, str) or not text:

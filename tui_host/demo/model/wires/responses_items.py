@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from tui_host.demo.model.conversation import AssistantSaid, Call, Message, SystemSaid, ToolSaid, UserSaid
 from tui_host.demo.model.narrow import is_array, is_object
+from tui_host.demo.model.wires.reading import picture_at
 from tui_host.demo.model.wires.seals import seal
 from tui_host.demo.model.wires.wire import RequestRefused
 
@@ -240,9 +241,10 @@ def _messages(items: list[dict[str, object]]) -> Iterator[Message]:
         yield AssistantSaid(text="\n".join(said), calls=tuple(calls))
 
 
-def _content(content: object) -> tuple[str, int]:
+def _content(content: object) -> tuple[str, tuple[str, ...]]:
     if isinstance(content, str):
-        return content, 0
+        return content, ()
     parts = [part for part in content if is_object(part)] if is_array(content) else []
     texts = [str(part["text"]) for part in parts if part.get("type") in ("input_text", "output_text")]
-    return "\n".join(texts), sum(part.get("type") == "input_image" for part in parts)
+    images = tuple(picture_at(part.get("image_url")) for part in parts if part.get("type") == "input_image")
+    return "\n".join(texts), images
