@@ -46,14 +46,14 @@ class BundledTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledResource:
-    """One text resource, read whole."""
+    """One resource, read whole: a text, or bytes."""
 
     uri: str
     name: str
     title: str
     description: str
     mime_type: str
-    read: Callable[[], str]
+    read: Callable[[], str | bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

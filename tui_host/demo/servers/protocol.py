@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from tui_host.demo.servers.bundled import BundledServer, BundledTool, ToolFailed, object_schema
+from tui_host.demo.servers.bundled import BundledResource, BundledServer, BundledTool, ToolFailed, object_schema
 
 _READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
@@ -90,10 +92,7 @@ class _Handlers:
         del context
         for resource in self._bundled.resources:
             if resource.uri == str(params.uri):
-                content = types.TextResourceContents(
-                    uri=resource.uri, mime_type=resource.mime_type, text=resource.read()
-                )
-                return types.ReadResourceResult(contents=[content])
+                return types.ReadResourceResult(contents=[_contents(resource)])
         raise MCPError(code=types.INVALID_PARAMS, message=f"unknown resource {params.uri!s:.200}")
 
     async def list_prompts(
@@ -128,6 +127,14 @@ class _Handlers:
         return types.GetPromptResult(
             description=prompt.description, messages=[types.PromptMessage(role="user", content=text)]
         )
+
+
+def _contents(resource: BundledResource) -> types.TextResourceContents | types.BlobResourceContents:
+    held = resource.read()
+    if isinstance(held, str):
+        return types.TextResourceContents(uri=resource.uri, mime_type=resource.mime_type, text=held)
+    blob = base64.b64encode(held).decode()
+    return types.BlobResourceContents(uri=resource.uri, mime_type=resource.mime_type, blob=blob)
 
 
 def _as_tool(tool: BundledTool) -> types.Tool:

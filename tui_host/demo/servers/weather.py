@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tui_host.demo.servers.bundled import Answer, BundledPrompt, BundledServer, BundledTool, ToolFailed, text_argument
+from tui_host.demo.servers.bundled import (
+    Answer,
+    BundledPrompt,
+    BundledResource,
+    BundledServer,
+    BundledTool,
+    ToolFailed,
+    text_argument,
+)
 from tui_host.errors import JSON
 
 _CANNED = "canned demo data"
@@ -96,6 +106,29 @@ def _find(arguments: Mapping[str, object]) -> tuple[_City, bool]:
     return city, not asked.isascii() and asked != city.name
 
 
+def _cities() -> str:
+    lines = [f"- {city.name} ({city.chinese}): {city.celsius} °C, {city.sky}" for city in _CITIES]
+    return "\n".join([f"# Observations ({_CANNED})", "", *lines])
+
+
+_WIDE, _HIGH = 12, 96
+"""Pixels of one city's stripe."""
+
+
+def _stripes() -> bytes:
+    """A PNG with a stripe for each city, coldest first, from blue to red. Source: RFC 2083 (PNG 1.0)."""
+    degrees = sorted(city.celsius for city in _CITIES)
+    coldest, span = degrees[0], max(1, degrees[-1] - degrees[0])
+    row = b"".join(
+        bytes((255 * (each - coldest) // span, 64, 255 - 255 * (each - coldest) // span)) * _WIDE for each in degrees
+    )
+    head = struct.pack(">IIBBBBB", _WIDE * len(degrees), _HIGH, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress((b"\0" + row) * _HIGH)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+
+
 def _get_forecast(arguments: Mapping[str, object]) -> Answer:
     city, in_chinese = _find(arguments)
     if in_chinese:
@@ -167,6 +200,24 @@ WEATHER = BundledServer(
                 "note": _NOTE,
             },
             answer=_get_alerts,
+        ),
+    ),
+    resources=(
+        BundledResource(
+            uri="weather://cities",
+            name="cities",
+            title="All cities",
+            description="Every city with its temperature and sky (canned demo data).",
+            mime_type="text/markdown",
+            read=_cities,
+        ),
+        BundledResource(
+            uri="weather://stripes.png",
+            name="stripes",
+            title="Temperatures as stripes",
+            description="A picture: one stripe for each city, from the coldest, blue, to the warmest, red.",
+            mime_type="image/png",
+            read=_stripes,
         ),
     ),
     prompts=(
