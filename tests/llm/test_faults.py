@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from tui_host.errors import JSON
+from tui_host.llm.dialects import DIALECTS
 from tui_host.llm.dialects.openai import OpenAI
-from tui_host.llm.faults import fault_words, refusal, wait_seconds
+from tui_host.llm.faults import failure, fault_words, refusal, wait_seconds
+from tui_host.llm.messages import Failed
 
 FORMS: list[tuple[JSON, tuple[str, str]]] = [
     ({"error": {"message": "no", "type": "t", "code": "c"}}, ("no", "c")),
@@ -55,7 +58,19 @@ def test_a_body_of_another_form_is_shown_as_it_is(body: bytes) -> None:
         ),
         (429, b'{"error":{"message":"pay","code":"insufficient_quota"}}', "429 insufficient_quota: pay", "quota"),
         (402, b'{"error":{"message":"Insufficient Balance"}}', "402: Insufficient", "credit"),
-        (400, b'{"error":{"message":"maximum context length is 8192 tokens"}}', "400: maximum", "new session"),
+        (
+            400,
+            b'{"error":{"message":"maximum context length is 8192 tokens"}}',
+            "context overflow: 400: ",
+            "new session",
+        ),
+        (429, b'{"error":{"message":"too many tokens per minute"}}', "429: too many tokens", "try again"),
+        (
+            413,
+            b'{"error":{"message":"Request too large on tokens per minute","code":"rate_limit_exceeded"}}',
+            "413",
+            "",
+        ),
         (400, b'{"error":{"message":"Unsupported parameter"}}', "400: Unsupported", "inspector"),
         (503, b"<html>busy</html>", "503: <html>busy</html>", "again"),
         (529, b"", "529, without a word", "again"),
@@ -97,3 +112,62 @@ def test_a_redirect_to_nowhere_is_told_too(location: str) -> None:
 )
 def test_how_long_to_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
     assert wait_seconds(headers) == seconds
+
+
+_SAID = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."
+
+
+@pytest.mark.parametrize(
+    ("dialect", "status", "fault", "remedy"),
+    [
+        ("openai", 400, {"message": _SAID, "type": "invalid_request_error", "code": "context_length_exceeded"}, "new"),
+        ("openai", 400, {"message": "Your input is refused.", "code": "context_length_exceeded"}, "new session"),
+        ("openai", 400, {"message": "the request exceeds the available context size, try increasing it"}, "new"),
+        ("openai", 400, {"message": "Range of input length should be [1, 30720]"}, "new session"),
+        ("openai-responses", 400, {"message": "Your input exceeds the context window of this model."}, "new session"),
+        (
+            "anthropic",
+            400,
+            {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"},
+            "new",
+        ),
+        (
+            "anthropic",
+            400,
+            {
+                "type": "invalid_request_error",
+                "message": "input length and `max_tokens` exceed context limit: 7 + 2 > 8",
+            },
+            "new session",
+        ),
+        (
+            "gemini",
+            400,
+            {
+                "code": 400,
+                "message": "The input token count (9) exceeds the maximum number of tokens allowed (8).",
+                "status": "INVALID_ARGUMENT",
+            },
+            "new session",
+        ),
+        ("ollama", 400, "prompt too long; exceeded max context length by 812 tokens", "num_ctx"),
+        ("ollama", 500, "the input length exceeds the context length", "num_ctx"),
+    ],
+)
+def test_a_context_overflow_is_named_as_such_in_every_dialect(
+    dialect: str, status: int, fault: JSON, remedy: str
+) -> None:
+    error = DIALECTS[dialect].error(status, (), json.dumps({"error": fault}).encode())
+
+    assert error.what.startswith(f"context overflow: {status}")
+    words = fault if isinstance(fault, str) else fault["message"] if isinstance(fault, dict) else ""
+    assert str(words) in error.what
+    assert remedy in error.remedy
+    assert not error.passes
+
+
+def test_a_context_overflow_inside_an_answer_is_named_too() -> None:
+    said = Failed(message="Your input exceeds the limit.", vendor="context_length_exceeded", start=0, end=0)
+
+    assert failure(said).what == "context overflow: Your input exceeds the limit."
+    assert failure(replace(said, vendor="server_error")).what == "Your input exceeds the limit."

@@ -229,7 +229,8 @@ class Turn:
             return False
         if answered.fold.stop == "length":
             self.result.stop = "length"
-            self._note("the answer reached the token limit")
+            limit = "end of the model's context" if "context" in answered.fold.vendor_stop else "token limit"
+            self._note(f"the answer reached the {limit}")
         elif answered.fold.stop == "refused":
             self.result.stop = "refused"
             self._note(f"the provider refused to answer ({answered.fold.vendor_stop})")

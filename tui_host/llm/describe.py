@@ -96,7 +96,7 @@ class ResponseWords:
             return ""
         if self._decoder is None:
             error = self._dialect.error(self._status, self._headers, bytes(self._refusal))
-            return _line(self._hide(error.what.removeprefix(f"{self._status}: ")))
+            return _line(self._hide(error.what.replace(f"{self._status}: ", "", 1)))
         fold = self._fold
         if fold.failure:
             return _line(self._hide(fold.failure))

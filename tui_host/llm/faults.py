@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.jsonspans import read_json
+from tui_host.llm.messages import Failed
 
 MOST_WORDS = 1000
 _SHOWN = 500
@@ -15,9 +16,16 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPENT = ("insufficient_quota", "credit_balance", "spend", "billing", "balance", "PerDay")
 _TOO_LONG = re.compile(
-    r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long|input.{0,10}too long"
-    r"|exceeds the maximum number of tokens",
+    r"context.{0,20}(length|window|size|limit|overflow)|exceed_context|maximum (context|prompt)|too many tokens"
+    r"|(prompt|input)( is|\b.{0,10}) too (long|large)|exceeds the maximum number of tokens|exceeded model token limit"
+    r"|range of input length|reduce the length of the|prompt.{0,10}超长",
     re.IGNORECASE,
+)
+"""Every vendor's code or words for a conversation that is longer than the model reads."""
+_RATE = re.compile(r"rate.?limit|per min", re.IGNORECASE)
+OVERFLOW = "context overflow"
+SHORTER = (
+    "the conversation is longer than the model reads: start a new session, offer fewer tools, or choose another model"
 )
 
 
@@ -57,6 +65,8 @@ def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Mod
     named = f" {code}" if code and code not in words else ""
     what = f"{status}{named}: {words}" if words else f"{status}{named}, without a word"
     wait = wait_seconds(head)
+    if is_overflow(status, f"{code} {words}"):
+        return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER, status=status)
     return ModelError(
         what[:MOST_WORDS],
         remedy=_remedy(status, f"{code} {words}", wait),
@@ -64,6 +74,21 @@ def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Mod
         retry_after=wait,
         passes=_passes(status, f"{code} {words}", head.get("x-should-retry", "")),
     )
+
+
+def failure(fault: Failed | None) -> ModelError:
+    """An error inside an answer, None for one without a word."""
+    if fault is None:
+        return ModelError("the provider ended the answer with an error", remedy="try again")
+    if is_overflow(400, f"{fault.vendor} {fault.message}"):
+        return ModelError(f"{OVERFLOW}: {fault.message}", remedy=SHORTER)
+    return ModelError(fault.message, remedy="try again")
+
+
+def is_overflow(status: int, words: str) -> bool:
+    """Whether the conversation is longer than the model reads, by the provider's code and words."""
+    may_be = status in {400, 413, 422} or status >= 500
+    return may_be and _TOO_LONG.search(words) is not None and _RATE.search(words) is None
 
 
 def _passes(status: int, words: str, word: str) -> bool:
@@ -165,8 +190,6 @@ def _remedy(status: int, words: str, wait: float | None) -> str:
         return "the account's credit or quota is used up"
     if status == 404:
         return "check the model's name, and whether the base URL lacks /v1 or has it twice"
-    if _TOO_LONG.search(words):
-        return "the conversation is longer than the model reads: start a new session, or choose another model"
     if status in {408, 429} or status >= 500:
         return f"try again in {wait:.0f} s" if wait else "try again in a while"
     return "see the request in the inspector"

@@ -24,6 +24,7 @@ from tui_host.capture.redact import Shift
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, read_body, redacted, refusal_of, where
+from tui_host.llm.faults import failure
 from tui_host.llm.messages import Ask, CutOff, Failed, ModelEvent, Stop, Stopped, Unreadable
 from tui_host.llm.protocols.protocol import Reader
 from tui_host.llm.request import Outgoing, model_request, models_request
@@ -300,9 +301,9 @@ class Stream:
 
     def _error(self, outgoing: Outgoing, answer: _Answer, fault: Exception | None) -> ModelError | None:
         """What an answer that has not ended well raises; a fault of the connection after its end is none."""
-        if answer.failure or answer.stop == "failed":
-            what = answer.failure or "the provider ended the answer with an error"
-            error = ModelError(redacted(what, outgoing), remedy="try again")
+        if answer.failure is not None or answer.stop == "failed":
+            error = failure(answer.failure)
+            error.what = redacted(error.what, outgoing)
         elif answer.stop != "cut":
             return None
         elif fault is not None:
@@ -324,7 +325,7 @@ class _Answer:
 
     def __init__(self, provider: Provider, response: httpx.Response, reader: Reader | None) -> None:
         self.size = 0
-        self.failure = ""
+        self.failure: Failed | None = None
         self.stop: Stop | None = None
         self._seen: set[type[ModelEvent]] = set()
         self._has_end = "content-length" in response.headers or "transfer-encoding" in response.headers
@@ -371,7 +372,7 @@ class _Answer:
         found: list[ModelEvent] = []
         for event in events:
             if isinstance(event, Failed):
-                self.failure = event.message
+                self.failure = event
             elif isinstance(event, Stopped):
                 self.stop = event.stop
             if self._reader is not None:
