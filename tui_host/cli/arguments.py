@@ -18,6 +18,9 @@ Without a command the app starts; with a URL or after -- with a command, it star
   tui-host https://docs.example/mcp
   tui-host -- uvx mcp-server-time
 
+One question to several, side by side:
+  tui-host compare "…" --with openai/gpt-4.1 --with ollama/llama3.1:8b:cline
+
 Exit codes: 0 done, 1 failed, 2 wrong use or configuration, 3 a call was refused by a person or by default,
 129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM."""
 

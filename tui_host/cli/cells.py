@@ -26,8 +26,18 @@ def padded(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The lines of a text, none wider than `width` (2 at least): broken at spaces, within a word where it must be."""
-    return [line for each in text.replace("\t", "    ").split("\n") for line in _wrapped(each, width)]
+    """The lines of a text, none wider than `width` (4 at least): broken at spaces, within a word where it must be.
+
+    What goes on in the next line is indented as the line was.
+    """
+    return [line for each in text.replace("\t", "    ").split("\n") for line in _indented(each, width)]
+
+
+def _indented(line: str, width: int) -> Iterator[str]:
+    words = line.lstrip(" ")
+    indent = " " * min(len(line) - len(words), width // 2) if words else ""
+    for part in _wrapped(words, width - len(indent)):
+        yield indent + part
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:

@@ -53,7 +53,7 @@ def _figures(runs: Sequence[Run], repeat: int) -> Iterator[tuple[str, str]]:
     yield "sent", _joined(_spread(runs, lambda run: run.figures.sent, " B"), tokens_in)
     yield "received", _joined(_spread(runs, lambda run: run.figures.received, " B"), tokens_out)
     yield "tool lists", _share(runs, lambda run: run.figures.tools)
-    injected = [f"  {words} {size:,}" for words, size in runs[0].figures.injected.items()] if repeat == 1 else []
+    injected = [f"{size:8,} {words}" for words, size in runs[0].figures.injected.items()] if repeat == 1 else []
     yield "injected", "\n".join([_share(runs, lambda run: run.figures.injected_total), *injected])
     if any(run.figures.cut for run in runs):
         yield "left out", _spread(runs, lambda run: run.figures.cut, " B")
@@ -102,7 +102,8 @@ def _calls(run: Run) -> Iterator[str]:
 def _repeated(runs: Sequence[Run]) -> Mapping[str, str]:
     """What the calls of several runs have in common, and what not."""
     tools = [
-        f"{tool_name(each.server, each.tool)}  {each.runs} of {len(runs)} runs, {_counted(each.calls, 'call')}"
+        f"{tool_name(each.server, each.tool)}  {each.runs} of {len(runs)} runs"
+        + (f", {each.calls} calls" if each.calls != each.runs else "")
         for each in chosen(runs)
     ]
     vary = [
@@ -130,10 +131,6 @@ def _times(words: Iterable[str]) -> Iterator[str]:
     """Each sentence once, with how often it was said."""
     for each, count in Counter(words).items():
         yield each if count == 1 else f"{count} × {each}"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def _answers(runs: Sequence[Run]) -> str:
