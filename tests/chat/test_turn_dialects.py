@@ -14,9 +14,10 @@ from tests.llm.recorded import anthropic
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
 from tests.llm.recorded.every import EVERY
 from tui_host.capture.exchange import fold_exchanges
-from tui_host.chat.conversation import NoteItem
+from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.policy import Policy
 from tui_host.chat.stored import message_from_text, message_to_text
+from tui_host.chat.turn import TurnResult
 from tui_host.errors import JSON
 from tui_host.llm.dialects import dialect
 from tui_host.llm.dialects.dialect import Target
@@ -110,3 +111,21 @@ async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_pat
     assert answer == TEXT
     assert json.loads(bodies[1])["messages"][1:] == [{"role": "assistant", "content": [search]}]
     assert [note.what for note in at.items(NoteItem)] == ["the provider paused (pause_turn); asked to go on"]
+
+
+@each_dialect
+async def test_what_was_reported_of_tokens_and_time_is_told_to_people_and_machines(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    at, _, _ = await asked(recorded, tmp_path, recorded.usage.body)
+
+    used = recorded.usage.usage
+    (summary,) = at.items(SummaryItem)
+    assert used is not None
+    assert (summary.tokens_in, summary.tokens_cached) == (used.input_total, used.input_cached)
+    assert (summary.tokens_out, summary.tokens_thinking) == (used.output_total, used.reasoning)
+    told = TurnResult(turn=1, usage=[used, used]).usage_json()
+    assert list(told)[:2] == ["input", "output"]
+    for key, name in {"cached": "input_cached", "cache_written": "cache_written", "writing": "writing"}.items():
+        reported = getattr(used, name)
+        assert told.get(key) == (None if reported is None else pytest.approx(2 * reported))

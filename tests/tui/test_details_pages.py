@@ -11,6 +11,7 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from typing_extensions import override
 
 from tests.tui.inspector_wires import CALL, MESSAGES, Wires, a_turn, events_of, request_body, to_json
 from tui_host.capture.ending import Ending
@@ -19,6 +20,8 @@ from tui_host.capture.record import Redaction
 from tui_host.capture.redact import Redactor
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
+from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.masks import Mask, masked
 from tui_host.tui.widgets.details.wire import (
     decision_page,
@@ -481,13 +484,49 @@ def test_a_list_of_models_is_told_as_what_it_is() -> None:
     asked = wires.listing(5.0, exchange="x9")
     row = wires.end(wires.response(asked, 5.1, b'{"object":"list","data":[{"id":"m-1"},{"id":"m-2"}]}'), 5.2)
 
-    page = made(parts_page(wires, row, set()))
-    page.fit(80)
-    page.advance(10.0)
-    drawn = "\n".join("".join(text for text, _ in page.draw(number)) for number in range(len(page)))
+    drawn = all_of(made(parts_page(wires, row, set())))
 
     assert made(describe(wires, row)) == "2 models"
     assert made(describe(wires, asked)) == ""
     assert "models: 2" in drawn
     assert "m-2" in drawn
     assert "no answer" not in drawn
+
+
+def all_of(page: Page) -> str:
+    """Every line of a page."""
+    page.fit(120)
+    page.advance(10.0)
+    return "\n".join("".join(text for text, _ in page.draw(number)) for number in range(len(page)))
+
+
+def test_parts_tell_every_figure_that_was_reported() -> None:
+    class Local(Wires):
+        @override
+        def dialect(self, row: Row) -> Dialect | None:
+            return DIALECTS["ollama"] if row.lane == "llm" else None
+
+    told = (
+        b'{"message":{"role":"assistant","content":"hi"},"done":true,"done_reason":"stop","total_duration":5000000000,'
+        b'"load_duration":30000000,"prompt_eval_count":120,"prompt_eval_duration":80000000,"eval_count":48,'
+        b'"eval_duration":4000000000}\n'
+    )
+    cached: JSON = {
+        "choices": [],
+        "usage": {
+            "prompt_tokens": 120,
+            "completion_tokens": 48,
+            "prompt_tokens_details": {"cached_tokens": 64, "cache_write_tokens": 9},
+            "completion_tokens_details": {"reasoning_tokens": 16},
+        },
+    }
+    local, distant = Local(live=False), Wires(live=False)
+    here = local.end(local.response(local.request(b"{}", 1.0, exchange="x"), 1.1, told), 1.2)
+    asked = distant.request(request_body(MESSAGES), 1.0, exchange="x")
+    there = distant.end(distant.response(asked, 1.1, b"data: " + to_json(cached) + b"\n\ndata: [DONE]\n\n"), 1.2)
+
+    assert "0.03 s loading, 0.08 s reading, 4.00 s writing, 12.0 tokens a second" in all_of(
+        made(parts_page(local, here, set()))
+    )
+    drawn = all_of(made(parts_page(distant, there, set())))
+    assert "120 in, 64 of them cached, 9 of them written to the cache, 48 out, 16 of them thinking" in drawn

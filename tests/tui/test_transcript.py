@@ -46,7 +46,7 @@ TURN: Sequence[Item] = (
     AnswerItem(turn=1, step=1, state="done"),
     MULTIPLY,
     AnswerItem(turn=1, step=2, text="6 × 5 = **30**", thinking="t" * 312, state="done"),
-    SummaryItem(turn=1, steps=2, calls=1, seconds=3.62, tokens_in=612, tokens_out=85),
+    SummaryItem(turn=1, steps=2, calls=1, seconds=3.62, tokens_in=612, tokens_out=85, tokens_cached=64),
 )
 
 
@@ -107,7 +107,7 @@ async def test_a_turn_looks_as_designed() -> None:
             "",
             " 6 × 5 = 30",
             "",
-            " 612 in · 85 out · 1 call · 3.6 s",
+            " 612 in (64 cached) · 85 out · 1 call · 3.6 s",
         ]
 
 

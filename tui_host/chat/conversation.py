@@ -103,6 +103,8 @@ class SummaryItem:
     seconds: float
     tokens_in: int | None = None
     tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_thinking: int | None = None
 
 
 Item: TypeAlias = UserItem | AnswerItem | CallItem | NoteItem | SummaryItem

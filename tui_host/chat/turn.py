@@ -17,7 +17,7 @@ from tui_host.chat.history import host_says, untold
 from tui_host.chat.mistakes import MOST_MISTAKES, MOST_SAME, Mistakes
 from tui_host.chat.outcome import Outcome
 from tui_host.chat.step import Step, cut_note
-from tui_host.errors import ModelError, TuiHostError
+from tui_host.errors import JSON, ModelError, TuiHostError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.messages import Message, Text, Usage
 from tui_host.llm.protocols.native import Native
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 RESOURCES_SECONDS = 2.0
 """How long a turn waits for the lists of resources, where its tool protocol tells of them."""
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
+_Counted: TypeAlias = Literal["input_total", "output_total", "input_cached", "cache_written", "reasoning"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,10 +59,26 @@ class TurnResult:
     usage: list[Usage] = field(default_factory=list[Usage])
     error: TuiHostError | None = None
 
-    def tokens(self, name: Literal["input_total", "output_total"]) -> int | None:
+    def tokens(self, name: _Counted) -> int | None:
         """The sum over all steps; None if no step reported it."""
         reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
         return sum(reported) if reported else None
+
+    def usage_json(self) -> dict[str, JSON]:
+        """What was reported, for a machine: input and output always, the others where a step reported them."""
+        seconds = {
+            name: round(sum(reported), 9)
+            for name in ("loading", "reading", "writing")
+            if (reported := [value for usage in self.usage if (value := getattr(usage, name)) is not None])
+        }
+        more = {
+            "cached": self.tokens("input_cached"),
+            "cache_written": self.tokens("cache_written"),
+            "reasoning": self.tokens("reasoning"),
+            **seconds,
+        }
+        told = {name: value for name, value in more.items() if value is not None}
+        return {"input": self.tokens("input_total"), "output": self.tokens("output_total"), **told}
 
 
 class Turn:
@@ -353,5 +370,7 @@ class Turn:
                 seconds=self._services.clock() - began,
                 tokens_in=self.result.tokens("input_total"),
                 tokens_out=self.result.tokens("output_total"),
+                tokens_cached=self.result.tokens("input_cached"),
+                tokens_thinking=self.result.tokens("reasoning"),
             )
         )

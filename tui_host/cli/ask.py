@@ -136,6 +136,6 @@ def _to_json(session: Session, result: TurnResult) -> dict[str, JSON]:
         "stop": result.stop,
         "steps": result.steps,
         "calls": [outcome.to_json() for outcome in result.outcomes],
-        "usage": {"input": result.tokens("input_total"), "output": result.tokens("output_total")},
+        "usage": result.usage_json(),
         "error": None if result.error is None else result.error.to_json(),
     }

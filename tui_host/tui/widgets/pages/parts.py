@@ -243,12 +243,21 @@ def _figures_of(usage: Usage) -> Sequence[Entry]:
         for value, name in (
             (usage.input_total, "in"),
             (usage.input_cached, "of them cached"),
+            (usage.cache_written, "of them written to the cache"),
             (usage.output_total, "out"),
             (usage.reasoning, "of them thinking"),
         )
         if value is not None
     ]
-    return [Entry(key="usage", label=f"tokens, as reported: {', '.join(words)}")] if words else []
+    times = [
+        f"{value:.2f} s {name}"
+        for value, name in ((usage.loading, "loading"), (usage.reading, "reading"), (usage.writing, "writing"))
+        if value is not None
+    ]
+    if usage.writing and usage.output_total:
+        times.append(f"{usage.output_total / usage.writing:,.1f} tokens a second")
+    lines = (("usage", "tokens, as reported", words), ("times", "times, as reported", times))
+    return [Entry(key=key, label=f"{what}: {', '.join(facts)}") for key, what, facts in lines if facts]
 
 
 def _refusal_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Page:
