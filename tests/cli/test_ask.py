@@ -291,3 +291,21 @@ def test_a_session_that_another_process_writes_is_live_and_is_left_alone(program
         session = running.wait().json["session"]
         # Its process has ended: others may go on with it.
         assert place.ask("third", "--session", str(session)).out == b"later\n"
+
+
+def test_files_go_along_and_what_cannot_is_told_before_anything_is_asked(plain: Desk, tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "notes.txt").write_text("one\n", "utf-8")
+    answer(plain, text("I see."))
+    files = ("--attach", str(tmp_path / "dot.png"), "--attach", str(tmp_path / "notes.txt"))
+    assert plain.ask(*files, "look").code == 0
+    content = json.loads(plain.provider.bodies[-1])["messages"][-1]["content"]
+    assert [part["type"] for part in content] == ["text", "image_url", "text"]
+    assert content[0]["text"] == "look\n\n[dot.png: image/png, 8 B]\n[notes.txt: text, 4 B]"
+    assert content[1]["image_url"]["url"] == "data:image/png;base64,iVBORw0KGgo="
+    assert content[2]["text"] == '\n\n<file name="notes.txt">\none\n</file>'
+
+    asked = len(plain.provider.requests)
+    ended = plain.ask("--attach", str(tmp_path), "--json", "look")
+    assert (ended.code, ended.out, len(plain.provider.requests)) == (2, b"", asked)
+    assert ended.err.startswith("tui-host: --attach: ")

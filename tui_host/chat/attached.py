@@ -128,6 +128,11 @@ def said(text: str, attached: Sequence[Attached] = ()) -> tuple[Part, ...]:
     return (Text(text=text), *(each.part for each in attached))
 
 
+def with_marks(text: str, attached: Sequence[Attached]) -> str:
+    """The words with a mark for each file below them, where nobody has put one into them."""
+    return "\n\n".join((text, "\n".join(f"[{each.words}]" for each in attached))) if attached else text
+
+
 def unmarked(text: str, known: Sequence[str] = ()) -> str:
     """The text with each mark that stands for no file any more as `@name`, so that nobody takes it for one that does."""
     return _MARK.sub(lambda found: found[0] if found[0] in known else f"@{found[1]}", text)

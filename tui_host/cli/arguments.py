@@ -52,6 +52,7 @@ class Arguments:
     protocol: str | None = None
     session: str | None = None
     allow: tuple[str, ...] = ()
+    attach: tuple[str, ...] = ()
     yes: bool = False
     max_steps: int | None = None
     columns: tuple[str, ...] = ()
@@ -186,6 +187,14 @@ def _add_ask(add: AddParser) -> None:
     _json(ask)
     _model_options(ask)
     ask.add_argument("--session", type=_name, metavar="ID", help="go on with this session")
+    ask.add_argument(
+        "--attach",
+        action="append",
+        default=[],
+        type=_name,
+        metavar="FILE",
+        help="send an image or a text file along; repeatable",
+    )
     _turn(ask)
 
 
@@ -403,7 +412,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     is_plain = first is None and all(word.partition("=")[0] in OPTIONS_WITH_VALUE for word in words[::2])
     found = vars(parser(commands_too=not is_plain).parse_args(list(words)))
     known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
-    for name in ("words", "allow", "columns", "allow_origin"):
+    for name in ("words", "allow", "attach", "columns", "allow_origin"):
         if name in known:
             known[name] = tuple(known[name])
     if (known.get("command"), known.get("action")) == ("tap", "stdio") and not server:

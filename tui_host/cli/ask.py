@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from tui_host.chat.attached import with_marks
 from tui_host.chat.policy import Refuse
 from tui_host.cli import asking, diagnostics, output
 from tui_host.cli.approver import TerminalApprover, can_ask
@@ -14,6 +15,9 @@ from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import DEFAULT_MODEL, Host
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_host.chat.attached import Attached
     from tui_host.chat.session import Session
     from tui_host.chat.turn import TurnResult
     from tui_host.cli.arguments import Arguments
@@ -31,7 +35,8 @@ def ask(arguments: Arguments, settings: Settings) -> int:
             is_in_file = arguments.model is None and "model" in settings.fixed
             chosen = f"{settings.config_file}: model" if is_in_file else ""
             asking.check_model(settings, settings.model or DEFAULT_MODEL, where="model", chosen=chosen)
-        return anyio.run(asked.run, text)
+        attached = asking.files(arguments.attach)
+        return anyio.run(asked.run, text, attached)
     except SettingsError:
         raise
     except KeyboardInterrupt:
@@ -51,7 +56,7 @@ class _Asking:
         self._asks = can_ask() and arguments.words[0] != "-"
         self._is_told = False
 
-    async def run(self, text: str) -> int:
+    async def run(self, text: str, attached: Sequence[Attached]) -> int:
         """Take the turn to its end, and tell it; returns the exit code."""
         host = self._host
         host.approver = TerminalApprover(host.redacted) if self._asks else Refuse()
@@ -63,7 +68,8 @@ class _Asking:
             if interruption.code is not None:
                 self.tell_unbegun("stopped")
                 return interruption.code
-            result = await asking.take_turn(host, session, text, interruption, self._say)
+            marked = with_marks(text, attached)
+            result = await asking.take_turn(host, session, marked, interruption, self._say, attached=attached)
             if result is not None:
                 self._tell(session, result)
                 code = asking.exit_code([result], interruption)

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 import anyio
 
 from tui_host.capture.visible import tool_name
+from tui_host.chat.attached import check_together, read_attached
 from tui_host.chat.conversation import NoteItem
 from tui_host.cli import diagnostics, output
 from tui_host.cli.running import Interruption, told_while_connecting
-from tui_host.errors import JSON, SettingsError
+from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.settings.system_keyring import with_stored_key
 from tui_host.settings.usable import check_provider
 
 if TYPE_CHECKING:
+    from tui_host.chat.attached import Attached
     from tui_host.chat.outcome import Outcome
     from tui_host.chat.session import Session
     from tui_host.chat.turn import TurnResult
@@ -79,14 +81,34 @@ def question(word: str, command: str) -> str:
     return text
 
 
+def files(paths: Sequence[str]) -> tuple[Attached, ...]:
+    """The files of `--attach`. Blocks on the disk.
+
+    Raises:
+        SettingsError: One cannot be sent, or all are too much.
+    """
+    try:
+        found = tuple(map(read_attached, paths))
+        check_together(found)
+    except TuiHostError as error:
+        raise SettingsError(error.what, "--attach", error.remedy) from error
+    return found
+
+
 async def take_turn(
-    host: Host, session: Session, text: str, interruption: Interruption, say: Callable[[str], None]
+    host: Host,
+    session: Session,
+    text: str,
+    interruption: Interruption,
+    say: Callable[[str], None],
+    *,
+    attached: Sequence[Attached] = (),
 ) -> TurnResult | None:
     """Run a turn, saying what its notes say as they come; a signal stops it, and it ends in order."""
     told = len(session.conversation)
     async with anyio.create_task_group() as group:
         group.start_soon(told_while_connecting, host, lambda: session.activity.waits == "servers")
-        host.send(session, text)
+        host.send(session, text, attached)
         interruption.then(lambda: host.stop_turn(session))
         while session.busy:
             await anyio.sleep(LOOK_SECONDS)
