@@ -158,6 +158,11 @@ PLACES: dict[str, tuple[Key, ...]] = {
             shown="/",
             help="a command by its name; tab completes it. A space before it sends a text that begins with /",
         ),
+        Key(
+            names="at",
+            shown="@",
+            help="a file to send along: an image or a text; tab completes its name. What is chosen is read then, and sent so",
+        ),
         Key(names="ctrl+u", shown="ctrl+u", help="take away all that is written"),
         Key(names="ctrl+z,ctrl+y", shown="ctrl+z ctrl+y", help="take back what was changed last, and change it again"),
         Key(names="ctrl+t", shown="ctrl+t", help="the text of a large paste in the place of its mark"),

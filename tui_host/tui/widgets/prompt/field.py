@@ -343,10 +343,10 @@ class Prompt(KeysInOrder, TextArea):
         """Offer the commands that begin with what is typed, or the files."""
         text = self.text
         self._hint(text)
-        if text.startswith("/") and " " not in text and "\n" not in text and self._at is None:
-            self.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
-        elif self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped[0]):
+        if self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped[0]):
             pass  # it stands as it was pasted
+        elif text.startswith("/") and " " not in text and "\n" not in text and self._at is None:
+            self.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
         elif self._at is not None or not self._attaching.take_word(self.before_caret):
             self.offer(())
 
