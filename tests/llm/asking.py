@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
-
 import anyio
 import pytest
 
@@ -30,7 +28,7 @@ KEY = "sk-canary-0123456789"
 async def told(stream: Stream) -> Fold:
     """The whole answer, folded; errors pass."""
     fold = Fold(provider="mine", model="m", call_id=str)
-    async with aclosing(stream):
+    async with stream:
         async for found in stream:
             fold.add(found)
     return fold

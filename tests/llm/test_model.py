@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import aclosing
 
 import anyio
 import pytest
@@ -207,7 +206,7 @@ async def test_closing_an_answer_closes_the_connection_and_is_recorded_as_our_do
         await stream.receive()  # until the client goes
 
     async with peer(script) as there:
-        async with aclosing(client.stream(provider_at(there.url), ASK, place=PLACE)) as stream:
+        async with client.stream(provider_at(there.url), ASK, place=PLACE) as stream:
             async for found in stream:
                 assert isinstance(found, TextDelta)
                 break

@@ -25,6 +25,7 @@ from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, read_body, redacted, refusal_of, where
 from tui_host.llm.faults import failure
+from tui_host.llm.incoming import Incoming
 from tui_host.llm.messages import Ask, CutOff, Failed, ModelEvent, Stop, Stopped, Unreadable
 from tui_host.llm.protocols.protocol import Reader
 from tui_host.llm.request import Outgoing, model_request, models_request
@@ -194,7 +195,7 @@ def _built(
 
 
 class Stream:
-    """One answer while it comes: iterate over it or its batches, and close it (`async with`, or `aclosing`).
+    """One answer while it comes: iterate over it or its batches, within `async with`.
 
     Every event is given out before an error is raised, so what came stays. An answer that the provider ended with an error,
     or that broke off, raises ModelError after its last event, a `Stopped` that says so too.
@@ -220,6 +221,7 @@ class Stream:
         self._place = place
         self._reader = reader
         self._response: httpx.Response | None = None
+        self._group = anyio.create_task_group()
         self._batches = self._run()
         self._given: Iterator[ModelEvent] = iter(())  # the batch that is being iterated over
 
@@ -241,33 +243,34 @@ class Stream:
         return event
 
     async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
         """Read no further; the exchange is recorded as closed by the host."""
-        await self._batches.aclose()
+        try:
+            await self._batches.aclose()
+        finally:
+            # The group has no part in the error: it would put it into a group of one.
+            await self._group.__aexit__(None, None, None)
 
     async def _run(self) -> AsyncGenerator[Sequence[ModelEvent]]:
         outgoing, response = await self._begin()
         fault: Exception | None = None
+        incoming = Incoming(response.aiter_raw())
+        self._group.start_soon(incoming.run)
         try:
             answer = _Answer(self._provider, response, self._reader)
-            body = response.aiter_raw()
             try:
-                async for data in body:
+                while answer.stop is None and not answer.is_made_up and (data := await incoming.take()):
                     events = answer.feed(data)
                     self.size = answer.size
                     if events:
                         yield events
-                    if answer.stop is not None or answer.is_made_up:
-                        break
                 if answer.stop is not None:
-                    await _linger(body)
+                    await incoming.rest(LINGER_SECONDS)
             except (httpx.HTTPError, codings.CodingError) as error:
                 fault = error
             last = answer.close() if answer.is_made_up and answer.stop is None else answer.finish()
@@ -275,6 +278,7 @@ class Stream:
             if last:
                 yield last
         finally:
+            await incoming.stop()
             await _close(response)
         error = self._error(outgoing, answer, fault)
         if error is not None:
@@ -404,16 +408,6 @@ def _context(way: _Way) -> ssl.SSLContext:
     if not way.is_tls and (way.proxy is None or not way.proxy.startswith("https")):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, so it need not hold all certificates
     return ssl.create_default_context(cafile=way.ca_file) if way.ca_file else httpx.create_ssl_context(trust_env=False)
-
-
-async def _linger(body: AsyncIterator[bytes]) -> None:
-    """Let a body whose answer has ended come to its own end, so that its exchange is complete."""
-    with anyio.move_on_after(LINGER_SECONDS):
-        try:
-            async for _ in body:
-                pass
-        except httpx.HTTPError:
-            return  # the tap has recorded it; the answer is complete without it
 
 
 async def _close(response: httpx.Response) -> None:
