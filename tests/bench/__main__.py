@@ -6,7 +6,19 @@ import argparse
 import sys
 from collections.abc import Mapping
 
-from tests.bench import busy, growth, idle, memory, model_streams, recording, reopening, start, streaming, tool_calls
+from tests.bench import (
+    busy,
+    growth,
+    idle,
+    memory,
+    model_streams,
+    recording,
+    reopening,
+    start,
+    streaming,
+    taps_http,
+    tool_calls,
+)
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
@@ -18,6 +30,7 @@ BENCHES: Mapping[str, Bench] = {
     "busy": busy.run,
     "reopening": reopening.run,
     "tool-calls": tool_calls.run,
+    "taps-http": taps_http.run,
     "model-streams": model_streams.run,
     "growth": growth.run,
 }

@@ -134,6 +134,10 @@ class Kept(ByteStream):
     async def aclose(self) -> None:
         await self._stream.aclose()
 
+    def has(self, data: bytes) -> bool:
+        """Whether this has been received."""
+        return data in self._kept
+
     async def head(self) -> bytes:
         """Receive until the end of a head has come."""
         start = len(self._kept)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tui_host.capture.record import Draft, Redaction
 from tui_host.capture.recording import Recording
-from tui_host.capture.redact import mark
+from tui_host.capture.redact import Shift, mark
 
 HELD_LIMIT = 1 << 20
 """Bytes of an answer that are looked through; a larger one is no token's, and is kept as it is from there on."""
@@ -46,6 +47,11 @@ class _TokenStream:
         self._inner = recorder.redactor.stream()
         self._held = b""
         self._passing = False
+
+    @property
+    def shifts(self) -> Sequence[Shift]:
+        """What was taken out by value; nothing is looked for by its place in a token's answer."""
+        return self._inner.shifts
 
     def feed(self, data: bytes, /) -> tuple[bytes, tuple[Redaction, ...]]:
         """Nothing, until too much is held."""

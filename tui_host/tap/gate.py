@@ -8,6 +8,7 @@ Source: threats.md, PXY-01 and PXY-02; Fetch standard, CORS-safelisted request-h
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from tui_host.tap.heads import HeadError, RequestHead
 
@@ -18,7 +19,7 @@ _NEEDS_ASKING = frozenset((b"authorization", b"x-api-key", b"api-key", b"x-goog-
 """Headers that no page can send without asking first, and nobody here answers that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Gate:
     """What is taken at one port.
 
@@ -32,14 +33,14 @@ class Gate:
     allowed: frozenset[bytes] = frozenset()
     forms: bool = False
 
-    @property
+    @cached_property
     def own_hosts(self) -> frozenset[bytes]:
         """The values of `Host` that mean this port of this machine."""
         names = (b"127.0.0.1", b"localhost", b"[::1]")
         hosts = {b"%s:%d" % (name, self.port) for name in names}
         return frozenset(hosts.union(names) if self.port == 80 else hosts)
 
-    @property
+    @cached_property
     def own_origins(self) -> frozenset[bytes]:
         """The origins of what is fetched from here."""
         return frozenset(b"http://" + host for host in self.own_hosts)
@@ -68,7 +69,7 @@ class Gate:
         has_body = head.value(b"transfer-encoding") or head.value(b"content-length") not in {b"", b"0"}
         if kind not in _UNASKED or not has_body:
             return
-        if any(name.lower() in _NEEDS_ASKING for name, _ in head.fields) or (self.forms and kind == _FORM):
+        if not _NEEDS_ASKING.isdisjoint(head.by_name) or (self.forms and kind == _FORM):
             return
         words = f"Content-Type is {_shown(kind)}, which any web page may post; send application/json, or a credential"
         raise HeadError(415, words)

@@ -7,8 +7,9 @@ Source: RFC 9112, sections 2 to 6; threats.md, PXY-06 and PXY-07.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 HEAD_LIMIT = 256 << 10
@@ -34,6 +35,9 @@ _NEVER_NAMED = frozenset((b"host", b"content-length", b"transfer-encoding", b"co
 """What no `Connection` header takes away: without it the message would be another."""
 
 
+_NO_OPTIONS = frozenset[bytes]()
+
+
 class HeadError(Exception):
     """A message that cannot be passed on.
 
@@ -48,23 +52,35 @@ class HeadError(Exception):
         self.words = words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Head:
     minor: int
     fields: Fields
 
+    @cached_property
+    def by_name(self) -> Mapping[bytes, list[bytes]]:
+        """The values of each header, by its name in lower case."""
+        found: dict[bytes, list[bytes]] = {}
+        for name, value in self.fields:
+            found.setdefault(name.lower(), []).append(value)
+        return found
+
     def values(self, name: bytes) -> list[bytes]:
         """All values of a header, its name in lower case."""
-        return [value for key, value in self.fields if key.lower() == name]
+        return self.by_name.get(name, [])
 
     def value(self, name: bytes) -> bytes:
         """The first value of a header; empty where there is none."""
-        return next((value for key, value in self.fields if key.lower() == name), b"")
+        found = self.by_name.get(name)
+        return found[0] if found else b""
 
-    @property
+    @cached_property
     def options(self) -> frozenset[bytes]:
         """What the `Connection` headers name, in lower case."""
-        named = b",".join(self.values(b"connection")).lower().split(b",")
+        values = self.values(b"connection")
+        if not values:
+            return _NO_OPTIONS
+        named = b",".join(values).lower().split(b",")
         return frozenset(each.strip() for each in named) - {b""}
 
     @property
@@ -73,7 +89,7 @@ class _Head:
         return b"close" not in self.options and (self.minor == 1 or b"keep-alive" in self.options)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RequestHead(_Head):
     """A request's first line and headers."""
 
@@ -86,7 +102,7 @@ class RequestHead(_Head):
         return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ResponseHead(_Head):
     """A response's first line and headers."""
 

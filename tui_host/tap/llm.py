@@ -13,6 +13,8 @@ from tui_host.tap.upstream import Upstream
 
 PORT = 8321
 """Where it listens if nothing else is asked for."""
+ANSWER_LIMIT = 16 << 20
+"""Bytes of one answer that are kept: more than models say. To write a larger one down takes longer than to pass it on."""
 
 _OPENAI_LIKE: Mapping[str, str] = MappingProxyType(
     {
@@ -81,7 +83,7 @@ class OneObserver:
     """All that passes is one client's talk with one provider."""
 
     def __init__(self, recorder: Recording, peer: str) -> None:
-        self._observer = Observer(recorder, wire="llm", peer=peer)
+        self._observer = Observer(recorder, wire="llm", peer=peer, limit=ANSWER_LIMIT)
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
         """The one there is."""

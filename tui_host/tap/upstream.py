@@ -33,7 +33,7 @@ class Upstream:
     proxy: SplitResult | None = None
     trust: ssl.SSLContext | None = None
 
-    @property
+    @cached_property
     def origin(self) -> str:
         """Scheme, host and port as they stand in its URL."""
         return shown(self.url)

@@ -1,0 +1,233 @@
+"""What a relay before an HTTP server adds, everything recorded: against a direct connection, and against mitmdump that streams."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.bench.measure import Goal, Table, at_least, at_most, interleaved, percentile, say
+from tests.bench.on_pty import HERE
+
+MITMPROXY = "mitmproxy==11.0.2"
+STREAMING = """\
+def requestheaders(flow):
+    flow.request.stream = True
+def responseheaders(flow):
+    flow.response.stream = True
+"""
+"""As it comes it holds a whole event stream back."""
+START_SECONDS = 120.0
+BIG = 100 << 20
+_STAMP = re.compile(rb'"at":(\d+)')
+_PORT = re.compile(rb"http://127\.0\.0\.1:(\d+)")
+
+
+@contextmanager
+def upstream() -> Generator[int]:
+    command = [sys.executable, "-I", str(HERE / "tapped_peer.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline())
+        process.kill()
+
+
+@contextmanager
+def ours(port: int, folder: Path) -> Generator[tuple[int, int]]:
+    """The tap; its port and its process."""
+    words = ["tap", "llm", "--upstream", f"http://127.0.0.1:{port}", "--port", "0", "--data-dir", str(folder)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tui_host", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        found = _PORT.search(process.stdout.readline())
+        assert found is not None
+        yield int(found[1]), process.pid
+        process.terminate()
+
+
+@contextmanager
+def theirs(port: int, folder: Path) -> Generator[int | None]:
+    """mitmdump; None where it cannot be had."""
+    if shutil.which("uv") is None:
+        yield None
+        return
+    script = folder / "streaming.py"
+    script.write_text(STREAMING)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        own: int = listener.getsockname()[1]
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    command = ["uv", "run", "--quiet", "--no-project", "--python", version, "--with", MITMPROXY, "mitmdump", "--quiet"]
+    options = ["--mode", f"reverse:http://127.0.0.1:{port}", "--listen-host", "127.0.0.1", "--listen-port", str(own)]
+    options += ["--scripts", str(script), "--set", f"confdir={folder}"]
+    with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            end = time.monotonic() + START_SECONDS
+            is_there = False
+            while not is_there and process.poll() is None and time.monotonic() < end:
+                is_there = _listens(own)
+            yield own if is_there else None
+        finally:
+            process.terminate()
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        time.sleep(0.1)
+        return False
+    return True
+
+
+def resident(process: int) -> float:
+    """Bytes of memory that a process has."""
+    text = Path(f"/proc/{process}/status").read_text()
+    return int(text.partition("VmRSS:")[2].split()[0]) * 1024
+
+
+class Client:
+    """One connection that is kept."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._host = b"127.0.0.1:%d" % port
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, path: str, body: bytes = b'{"model":"m","messages":[{"role":"user","content":"hello"}]}') -> None:
+        head = b"POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        self._socket.sendall(head % (path.encode(), self._host, len(body)) + body)
+
+    def trip(self) -> float:
+        """Seconds of one request and its answer."""
+        began = time.perf_counter()
+        self.send("echo")
+        data = b""
+        while not data.endswith(b"{}"):
+            data += self._socket.recv(1 << 16)
+        return time.perf_counter() - began
+
+    def events(self, count: int, pause: float) -> tuple[float, list[float]]:
+        """Seconds to the first byte of an answer, and from each event's sending to its receipt."""
+        began = time.perf_counter()
+        self.send(f"events/{count}/{pause}")
+        data = self._socket.recv(1 << 16)
+        first = time.perf_counter() - began
+        took: list[float] = []
+        while True:
+            now = time.monotonic_ns()
+            took += [(now - int(stamp)) / 1e9 for stamp in _STAMP.findall(data)]
+            if data.endswith(b"0\r\n\r\n"):
+                return first, took
+            data = self._socket.recv(1 << 16)
+
+    def big(self, size: int) -> float:
+        """Seconds for a body of so many bytes."""
+        began = time.perf_counter()
+        self.send(f"big/{size}")
+        data = self._socket.recv(1 << 16)
+        got = len(data) - data.index(b"\r\n\r\n") - 4
+        buffer = bytearray(1 << 20)
+        while got < size:
+            got += self._socket.recv_into(buffer)
+        return time.perf_counter() - began
+
+
+def run(table: Table) -> None:
+    table.heading("taps-http", "what a relay adds, everything recorded; the baseline is mitmdump with streaming on")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        port = stack.enter_context(upstream())
+        own, process = stack.enter_context(ours(port, folder))
+        other = stack.enter_context(theirs(port, folder))
+        if other is None:
+            say("  mitmdump cannot be had here: without it there is no baseline")
+        places = [each for each in (port, own, other) if each is not None]
+        _requests(table, places)
+        _events(table, places)
+        _big(table, places, process)
+
+
+def _clients(places: Sequence[int]) -> list[Client]:
+    return [Client(each) for each in places]
+
+
+def _requests(table: Table, places: Sequence[int]) -> None:
+    """Round trips on connections that are kept, and on new ones."""
+    count = 200 if table.is_quick else 2000
+    clients = _clients(places)
+    for client in clients:
+        [client.trip() for _ in range(20)]
+    found = interleaved(count, *(client.trip for client in clients))
+    _added(table, "a request", found)
+    for client in clients:
+        client.close()
+
+    def fresh(place: int) -> Callable[[], float]:
+        def one() -> float:
+            began = time.perf_counter()
+            client = Client(place)
+            client.trip()
+            took = time.perf_counter() - began
+            client.close()
+            return took
+
+        return one
+
+    _added(table, "a request on a new connection", interleaved(count // 4, *map(fresh, places)))
+
+
+def _events(table: Table, places: Sequence[int]) -> None:
+    rounds, count = (3, 100) if table.is_quick else (10, 500)
+    clients = _clients(places)
+    found: list[list[float]] = [[] for _ in places]
+    firsts: list[list[float]] = [[] for _ in places]
+    for _ in range(rounds):
+        for client, each, first in zip(clients, found, firsts, strict=True):
+            head, took = client.events(count, 0.001)
+            each.extend(took)
+            first.append(head)
+    _added(table, "an event", found)
+    late = statistics.median(firsts[1]) - statistics.median(firsts[0])
+    table.figure("first byte of an answer, later than direct", late * 1000, "ms", at_most(5))
+    for client in clients:
+        client.close()
+
+
+def _added(table: Table, what: str, found: Sequence[Sequence[float]]) -> None:
+    """What our relay adds to the direct way, over what the other adds."""
+    direct, ours, *rest = found
+    for name, share in (("median", 0.5), ("99 %", 0.99)):
+        base = percentile(direct, share)
+        added = percentile(ours, share) - base
+        title = f"added to {what}, {name}"
+        if rest:
+            table.ratio(title, [added], [percentile(rest[0], share) - base], at_most(0.7))
+        else:
+            table.figure(title, added * 1e6, "µs")
+
+
+def _big(table: Table, places: Sequence[int], process: int) -> None:
+    size, rounds = (BIG // 10, 2) if table.is_quick else (BIG, 5)
+    clients = _clients(places)
+    before = resident(process)
+    direct, ours, *rest = interleaved(rounds, *(lambda client=client: client.big(size) for client in clients))
+    what = f"throughput of a body of {size >> 20} MiB"
+    goal: Goal | None = at_least(3)
+    if rest:
+        table.ratio(what, ours, rest[0], goal, swapped=True)
+    table.ratio("  the same against direct", ours, direct, swapped=True)
+    table.figure(f"memory that {rounds} such bodies took", resident(process) - before, "B", at_most(160 << 20))
+    for client in clients:
+        client.close()
