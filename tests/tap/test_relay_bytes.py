@@ -1,0 +1,273 @@
+"""A relay passes on what it gets, at once and to the byte, and records the same."""
+
+from __future__ import annotations
+
+import gzip
+from itertools import count
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+
+from tests.interop.rawhttp import exchanges_in
+from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of, until
+
+BODY = b'{"model":"m","text":"\xe4\xb8\xad\xe6\x96\x87 \\u2028 \xff not utf-8","messages":[]}'
+ANSWER = b'data: {"choices":[{"delta":{"content":"\xe4\xb8\xad"}}]}\r\n\r\ndata: [DONE]\n\n\x00\xff'
+
+
+async def in_pieces(stream: Kept | SocketStream, data: bytes, size: int) -> None:
+    for at in range(0, len(data), size):
+        await stream.send(data[at : at + size])
+
+
+def chunked(body: bytes, size: int, trailers: bytes = b"") -> bytes:
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    return b"".join(b"%X;ext=1\r\n%s\r\n" % (len(each), each) for each in pieces) + b"0\r\n" + trailers + b"\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 61, 4096])
+@pytest.mark.parametrize("framing", ["counted", "chunked"])
+async def test_both_sides_get_what_the_other_sent_however_it_is_cut(size: int, framing: str) -> None:
+    head = b"HTTP/1.1 200 OK\r\nX-Odd_Name: a  b\r\ncontent-TYPE: text/event-stream\r\n"
+    if framing == "counted":
+        said = head + b"Content-Length: %d\r\n\r\n" % len(ANSWER) + ANSWER
+        asking = b"Content-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
+    else:
+        said = head + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(ANSWER, size, b"X-Sum: 1\r\n")
+        asking = b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY, size)
+
+    async def script(stream: Kept) -> None:
+        while not stream.has(b"0\r\n\r\n" if framing == "chunked" else BODY[-20:]):
+            await stream.receive()
+        await in_pieces(stream, said, size)
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        top = b"POST /v1/x?a=%%41&b=/../c HTTP/1.1\r\nHOST: %s\r\nx-b: 2\r\nX-A: 1\r\nx-b: 3\r\nContent-Type: application/json\r\n"
+        async with await relay.client() as client:
+            await in_pieces(client, top % relay.host + asking, size)
+            answered = await rest_of(client)
+
+    (passed,) = exchanges_in(bytes(up.received[0]), answered)
+    assert passed.request.start == "POST /v1/x?a=%41&b=/../c HTTP/1.1"
+    assert passed.request.body == BODY
+    names = [name for name, _ in passed.request.headers]
+    assert names[:5] == ["HOST", "x-b", "X-A", "x-b", "Content-Type"]
+    assert passed.request.value("host") == up.origin.partition("://")[2]
+    assert passed.response is not None
+    assert (passed.response.start, passed.response.body, passed.response.is_whole) == ("HTTP/1.1 200 OK", ANSWER, True)
+    assert passed.response.headers[:2] == (("X-Odd_Name", "a  b"), ("content-TYPE", "text/event-stream"))
+    asked = relay.records("request")[0].draft
+    assert asked.data == BODY
+    assert asked.head is not None
+    assert asked.head.url == f"{up.origin}/v1/x?a=%41&b=/../c"
+    assert asked.place.session
+    assert relay.body() == ANSWER
+    assert relay.records()[-1].draft.kind == "end"
+
+
+async def test_an_event_has_arrived_before_the_next_is_written() -> None:
+    taken = anyio.Event()
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await stream.send(b"6\r\ndata: \r\n")
+        await taken.wait()
+        await stream.send(b"3\r\nx\n\n\r\n0\r\n\r\n")
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host))
+        data = b""
+        with anyio.fail_after(5):
+            while b"data: " not in data:
+                data += await client.receive()
+            taken.set()
+            data += await rest_of(client)
+    assert data.endswith(b"6\r\ndata: \r\n3\r\nx\n\n\r\n0\r\n\r\n")
+
+
+async def test_a_request_goes_on_before_it_is_complete() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        while not stream.has(b"second"):
+            await stream.receive()
+        await stream.send(answer())
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host, body=b"first second")[: -len(b" second")])
+        await until(lambda: bool(up.received) and b"first" in up.received[0])
+        await client.send(b" second")
+        assert (await rest_of(client)).endswith(b"{}")
+
+
+async def test_compressed_bodies_pass_as_they_are_and_are_recorded_so() -> None:
+    packed = gzip.compress(ANSWER, mtime=0)
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(packed, more=b"Content-Encoding: gzip\r\n"))
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        answered = await relay.ask(request(relay.host, more=b"Accept-Encoding: gzip, br\r\n"))
+    assert answered.endswith(packed)
+    assert b"Accept-Encoding: gzip, br\r\n" in up.received[0]
+    assert relay.body() == packed
+    assert {record.draft.encoding for record in relay.records("chunk")} == {"gzip"}
+
+
+async def test_one_connection_carries_many_requests_each_way_and_those_that_were_sent_ahead() -> None:
+    numbers = count()
+
+    async def script(stream: Kept) -> None:
+        while True:
+            await stream.head()
+            await stream.send(answer(b"%d" % next(numbers)))
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        asking = request(relay.host, body=b"").replace(b"Connection: close\r\n", b"")
+        for wanted in (b"0", b"1"):
+            await client.send(asking)
+            assert (await client.receive()).endswith(b"\r\n\r\n" + wanted)
+        await client.send(asking + asking + request(relay.host, body=b""))
+        assert [each[-1:] for each in (await rest_of(client)).split(b"HTTP/1.1 200 OK")[1:]] == [b"2", b"3", b"4"]
+    assert len(up.received) == 1
+    assert len(relay.records("end")) == 5
+
+
+@pytest.mark.parametrize(
+    ("method", "said", "body"),
+    [
+        (b"HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b""),
+        (b"GET", b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (b"GET", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", b""),
+        (b"GET", b"HTTP/1.0 200\r\n\r\nuntil the end", b"until the end"),
+        (b"GET", b"HTTP/1.1 500 Internal Server Error\nContent-Length: 2\n\nno", b"no"),
+        (
+            b"PURGE",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            b"ok",
+        ),
+    ],
+)
+async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, body: bytes) -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(said)
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        with anyio.fail_after(5):
+            answered = await relay.ask(method + b" / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host)
+    top, _, got = answered.partition(b"\r\n\r\n")
+    assert top.split(b" ")[1].partition(b"\r\n")[0] == said.split()[1]
+    assert got == (b"2\r\nok\r\n0\r\n\r\n" if body == b"ok" else body)
+    assert relay.body() == body
+    assert relay.records()[-1].draft.kind == "end"
+
+
+async def test_an_old_client_gets_an_answer_in_chunks_as_it_can_read_it() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        answered = await relay.ask(b"GET / HTTP/1.0\r\nHost: %s\r\n\r\n" % relay.host)
+    assert answered.endswith(b"\r\n\r\nok")
+    assert b"chunked" not in answered
+
+
+async def test_a_client_that_asks_before_it_sends_hears_the_upstreams_word() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        while not stream.has(b"body"):
+            await stream.receive()
+        await stream.send(answer())
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host, body=b"body", more=b"Expect: 100-continue\r\n")[:-4])
+        with anyio.fail_after(5):
+            assert await client.receive() == b"HTTP/1.1 100 Continue\r\n\r\n"
+            await client.send(b"body")
+            assert (await rest_of(client)).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+async def test_a_websocket_passes_as_it_is() -> None:
+    async def script(stream: Kept) -> None:
+        asked = await stream.head()
+        assert b"Connection: Upgrade\r\n" in asked
+        await stream.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81")
+        while not stream.has(b"\x00\r\n\r\n\xff"):
+            await stream.receive()
+        await stream.send(b"\x05GET /")
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        more = b"Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n"
+        await client.send(b"GET /v1/realtime HTTP/1.1\r\nHost: %s\r\n" % relay.host + more)
+        data = b""
+        with anyio.fail_after(5):
+            while not data.endswith(b"\r\n\r\n\x81"):
+                data += await client.receive()
+            await client.send(b"\x00\r\n\r\n\xff")
+            assert await rest_of(client) == b"\x05GET /"
+    assert b"101 Switching Protocols" in data
+    assert b"Upgrade: websocket\r\n" in data
+    assert relay.body() == b"\x81\x05GET /"
+
+
+async def test_a_hundred_streams_at_once_each_get_their_own() -> None:
+    async def script(stream: Kept) -> None:
+        asked = await stream.head()
+        while not asked.endswith(b"."):
+            asked += await stream.receive()
+        mine = asked.rpartition(b"\r\n\r\n")[2]
+        await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for number in range(20):
+            await stream.send(b"%x\r\n%s%02d\r\n" % (len(mine) + 2, mine, number))
+        await stream.send(b"0\r\n\r\n")
+
+    found: dict[int, bytes] = {}
+
+    async def one(relay: Relaying, number: int) -> None:
+        answered = await relay.ask(request(relay.host, body=b"stream %d." % number))
+        ((_, passed),) = ((each.request, each.response) for each in exchanges_in(request(b"x"), answered))
+        assert passed is not None
+        found[number] = passed.body
+
+    async with peer(script) as up, relaying(up.origin) as relay, anyio.create_task_group() as group:
+        for number in range(100):
+            group.start_soon(one, relay, number)
+    assert found == {
+        number: b"".join(b"stream %d.%02d" % (number, each) for each in range(20)) for number in range(100)
+    }
+    recorded = {record.draft.exchange: bytearray() for record in relay.records("request")}
+    for record in relay.records("chunk"):
+        recorded[record.draft.exchange] += record.draft.data
+    asked = {record.draft.exchange: record.draft.data for record in relay.records("request")}
+    assert {asked[key]: bytes(value) for key, value in recorded.items()} == {
+        b"stream %d." % number: body for number, body in found.items()
+    }
+
+
+async def test_what_the_client_does_not_take_is_not_read_from_the_upstream() -> None:
+    sent = 0
+
+    async def script(stream: Kept) -> None:
+        nonlocal sent
+        await stream.head()
+        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (64 << 20))
+        for _ in range(256):
+            await stream.send(bytes(1 << 18))
+            sent += 1 << 18
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host))
+        seen = -1
+        with anyio.fail_after(5):
+            while seen != sent or not sent:  # until nothing moves any more
+                seen = sent
+                await anyio.sleep(0.05)
+        assert sent < 48 << 20  # the kernel's own buffers, of both connections
+        got = len(await client.receive())
+        while got < 64 << 20:
+            got += len(await client.receive(1 << 20))
