@@ -44,10 +44,10 @@ _WIDTH = 100
 
 def compare(arguments: Arguments, settings: Settings) -> int:
     """Ask each, tell what each took, and say by the exit code how it went."""
-    columns = columns_of(arguments.columns, settings)
-    comparing = _Comparing(arguments, settings, columns)
+    comparing = _Comparing(arguments, settings)
     try:
-        return anyio.run(comparing.run, asking.question(arguments.words[0], "compare"))
+        columns = columns_of(arguments.columns, settings)
+        return anyio.run(comparing.run, columns, asking.question(arguments.words[0], "compare"))
     except SettingsError:
         raise
     except KeyboardInterrupt:
@@ -107,16 +107,17 @@ def _column(word: str, settings: Settings) -> Column:
 class _Comparing:
     """One `compare`, from its host's start to its end."""
 
-    def __init__(self, arguments: Arguments, settings: Settings, columns: Sequence[Column]) -> None:
+    def __init__(self, arguments: Arguments, settings: Settings) -> None:
         self._arguments = arguments
         self._host = Host(settings, source="ask", record=not arguments.no_record, allow_all=arguments.yes)
         self._question = ""
-        self._runs: dict[Column, list[Run]] = {column: [] for column in columns}
+        self._runs: dict[Column, list[Run]] = {}
         self._is_told = False
 
-    async def run(self, text: str) -> int:
+    async def run(self, columns: Sequence[Column], text: str) -> int:
         """Take all turns to their ends, and tell what they took; returns the exit code."""
         host, self._question = self._host, text
+        self._runs = {column: [] for column in columns}
         host.approver = Refuse()
         async with running(host) as interruption:
             for notice in host.notices:
