@@ -1,0 +1,148 @@
+"""Stdio taps as other hosts start them: real processes, with pipes whose bytes are counted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Thread
+
+from tui_host.capture.record import Record
+from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.store.store import Store
+from tui_host.errors import StoreError
+
+PYTHON = (sys.executable, "-S", "-E", "-c")
+ECHO = (*PYTHON, "import os\nwhile data := os.read(0, 70000):\n    os.write(1, data)")
+"""A server that answers with what it was told, byte by byte."""
+
+
+def tap(folder: Path, *words: str, name: str = "math") -> list[str]:
+    """The command that a host starts instead of the server's."""
+    options = [f"--data-dir={folder}", *words[: words.index("--")]] if "--" in words else [f"--data-dir={folder}"]
+    command = words[words.index("--") + 1 :] if "--" in words else words
+    return [sys.executable, "-m", "tui_host", "tap", "stdio", *options, name, "--", *command]
+
+
+STARTED: list[subprocess.Popen[bytes]] = []
+"""What a test has started, which is ended with it."""
+
+
+def start(
+    command: Sequence[str], *, environment: Mapping[str, str] | None = None, own_group: bool = False
+) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environment, start_new_session=own_group
+    )
+    STARTED.append(process)
+    return process
+
+
+def push(process: subprocess.Popen[bytes], data: bytes) -> None:
+    """Write all of it."""
+    assert process.stdin is not None
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(process.stdin.fileno(), rest) :]
+
+
+def write(process: subprocess.Popen[bytes], chunks: Sequence[bytes]) -> Thread:
+    """Write chunk by chunk, then close; in a thread, since nobody may read."""
+
+    def run() -> None:
+        assert process.stdin is not None
+        for chunk in chunks:
+            push(process, chunk)
+        process.stdin.close()
+
+    thread = Thread(target=run)
+    thread.start()
+    return thread
+
+
+def said(process: subprocess.Popen[bytes]) -> bytes:
+    """All of its standard output."""
+    assert process.stdout is not None
+    with process.stdout as pipe:
+        return b"".join(iter(lambda: os.read(pipe.fileno(), 1 << 20), b""))
+
+
+def told(process: subprocess.Popen[bytes]) -> str:
+    """All of its standard error."""
+    assert process.stderr is not None
+    with process.stderr as pipe:
+        return pipe.read().decode()
+
+
+def pull(process: subprocess.Popen[bytes], size: int) -> bytes:
+    """The next bytes of its standard output, so many."""
+    assert process.stdout is not None
+    found = bytearray()
+    while len(found) < size and (chunk := os.read(process.stdout.fileno(), size - len(found))):
+        found += chunk
+    return bytes(found)
+
+
+def line_of(process: subprocess.Popen[bytes]) -> bytes:
+    """The next line of its standard output."""
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def until(is_so: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait until it is so."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process does; one that has ended and that nobody asked about does not."""
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        if stat.exists():
+            return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return sys.platform != "linux"
+
+
+def sessions(folder: Path) -> Sequence[SessionInfo]:
+    """What is listed, oldest first; nothing where there is no database yet."""
+    try:
+        store = Store.open_to_read(folder / "tui-host.db")
+    except StoreError:
+        return []
+    try:
+        return sorted(store.sessions.list(), key=lambda info: info.id)
+    finally:
+        store.close()
+
+
+def records(folder: Path, session: str | None = None) -> list[Record]:
+    """What was recorded of a session, of the only one without a name."""
+    store = Store.open_to_read(folder / "tui-host.db")
+    try:
+        name = session or store.sessions.find("last").id
+        return [record for record, _ in store.session_records(name)]
+    finally:
+        store.close()
+
+
+def recorded(folder: Path) -> list[Record]:
+    """What the only tap has recorded, once it is at its end, which may be later than its own."""
+    until(lambda: [info.live for info in sessions(folder)] == [False], 30)
+    return records(folder)
+
+
+def data(found: Sequence[Record], direction: str, wire: str = "mcp") -> bytes:
+    """The bytes of one direction, in order."""
+    return b"".join(
+        record.draft.data for record in found if record.draft.wire == wire and record.draft.direction == direction
+    )

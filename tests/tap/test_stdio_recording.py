@@ -1,0 +1,204 @@
+"""What a stdio tap records, and that nothing which hinders it hinders the relay. Source: threats.md, PXY-09 and STO."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.tap.stdio_taps import (
+    ECHO,
+    PYTHON,
+    data,
+    line_of,
+    pull,
+    push,
+    records,
+    said,
+    sessions,
+    start,
+    tap,
+    told,
+    until,
+    write,
+)
+
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
+
+
+def pings(count: int) -> bytes:
+    return b"".join(PING % number for number in range(count))
+
+
+def test_a_tap_is_a_live_session_of_its_own_while_it_runs(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *ECHO, name="sums"))
+    assert process.stdin is not None
+    process.stdin.write(PING % 1)
+    assert line_of(process) == PING % 1
+    until(lambda: bool(sessions(tmp_path)))
+    until(lambda: len(records(tmp_path)) == 2)
+    info = sessions(tmp_path)[0]
+    assert (info.source, info.title, info.live) == ("tap", "sums", True)
+    question, answer = records(tmp_path)
+    assert question.draft.direction == "out"
+    assert answer.draft.direction == "in"
+    assert question.mono_ns <= answer.mono_ns
+    assert info.created_ns <= question.time_ns
+    assert {question.draft.peer, answer.draft.peer} == {"sums"}
+    process.stdin.close()
+    assert process.wait() == 0
+    assert not sessions(tmp_path)[0].live
+
+
+def test_standard_error_passes_and_is_recorded_and_secrets_of_the_environment_are_not_kept(tmp_path: Path) -> None:
+    server = "import os; os.write(2, ('key ' + os.environ['SUMS_API_KEY'] + chr(10)).encode())"
+    process = start(tap(tmp_path, *PYTHON, server), environment={**os.environ, "SUMS_API_KEY": "s3cr3t-of-sums"})
+    assert told(process) == "key s3cr3t-of-sums\n"
+    assert process.wait() == 0
+    assert data(records(tmp_path), "in", "stderr").decode() == "key ⟨secret:SUMS_API_KEY⟩\n"
+
+
+def test_a_log_has_the_record_lines_and_a_dash_plain_ones(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    for words in (f"--log={log}", "--log=-"):
+        process = start(tap(tmp_path, words, "--", *ECHO))
+        write(process, [PING % 1]).join()
+        assert said(process) == PING % 1
+        errors = told(process)
+        assert process.wait() == 0
+    head, *rest = [json.loads(line) for line in log.read_text().splitlines()]
+    assert head["session"]["source"] == "tap"
+    assert [(line["direction"], line["text"]) for line in rest] == [
+        ("out", (PING % 1).decode()),
+        ("in", (PING % 1).decode()),
+    ]
+    assert 'math --> {"jsonrpc":"2.0","id":1,"method":"ping"}' in errors
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def not_a_folder(folder: Path) -> None:
+    folder.write_text("a file stands here")
+
+
+def not_allowed(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "tui-host.db").mkdir()
+
+
+def newer(folder: Path) -> None:
+    folder.mkdir()
+    connection = sqlite3.connect(folder / "tui-host.db")
+    connection.execute("PRAGMA user_version = 9999")
+    connection.close()
+
+
+@pytest.mark.parametrize("hindrance", [not_a_folder, not_allowed, newer])
+def test_where_nothing_can_be_recorded_everything_passes_and_that_is_told_once(
+    tmp_path: Path, hindrance: Callable[[Path], None]
+) -> None:
+    hindrance(tmp_path / "data")
+    process = start(tap(tmp_path / "data", *ECHO))
+    write(process, [pings(500)]).join()
+    assert said(process) == pings(500)
+    errors = told(process)
+    assert errors.startswith("tui-host tap math: nothing is recorded: ")
+    assert errors.count("\n") == 1
+    assert process.wait() == 0
+
+
+def test_a_damaged_database_is_set_aside_and_a_new_one_begun(tmp_path: Path) -> None:
+    (tmp_path / "tui-host.db").write_bytes(b"no database, but long enough to be one" * 200)
+    process = start(tap(tmp_path, *ECHO))
+    write(process, [PING % 1]).join()
+    assert said(process) == PING % 1
+    assert "set aside" in told(process)
+    assert process.wait() == 0
+    assert data(records(tmp_path), "in") == PING % 1
+
+
+def test_a_database_that_another_process_holds_keeps_no_byte_waiting(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *ECHO))
+    assert process.stdin is not None
+    until(lambda: bool(sessions(tmp_path)))
+    holder = sqlite3.connect(tmp_path / "tui-host.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    for number in range(300):
+        process.stdin.write(PING % number)
+        assert line_of(process) == PING % number
+    holder.execute("ROLLBACK")
+    holder.close()
+    process.stdin.close()
+    assert process.wait() == 0
+    until(lambda: data(records(tmp_path), "in") == pings(300))
+
+
+def test_a_configuration_with_mistakes_is_none_of_a_taps_business(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("this is [ no TOML")
+    environment = {**os.environ, "TUI_HOST_CONFIG": str(config), "TUI_HOST_DATA_DIR": str(tmp_path / "named")}
+    process = start([sys.executable, "-m", "tui_host", "tap", "stdio", "x", "--", *ECHO], environment=environment)
+    write(process, [PING % 1]).join()
+    assert said(process) == PING % 1
+    assert told(process) == ""
+    assert process.wait() == 0
+    assert data(records(tmp_path / "named"), "in") == PING % 1
+
+
+def test_of_many_taps_at_once_one_that_is_killed_takes_no_record_of_the_others(tmp_path: Path) -> None:
+    taps = [start(tap(tmp_path, *ECHO, name=f"server-{number}")) for number in range(4)]
+    for process in taps:
+        push(process, pings(200))
+    for process in taps:
+        assert pull(process, len(pings(200))) == pings(200)
+    taps[0].send_signal(signal.SIGKILL)
+    for process in taps[1:]:
+        write(process, [pings(300)]).join()
+        assert said(process) == pings(300)
+        assert process.wait() == 0
+    taps[0].wait()
+    by_name = {info.title: info.id for info in sessions(tmp_path)}
+    for number in (1, 2, 3):
+        found = records(tmp_path, by_name[f"server-{number}"])
+        assert data(found, "in") == data(found, "out") == pings(200) + pings(300)
+    until(lambda: data(records(tmp_path, by_name["server-0"]), "in") == pings(200))  # of the killed one: all it passed
+
+
+FULL = """
+import os, sys
+from pathlib import Path
+from tests.tap.stdio_taps import *
+
+folder = Path(sys.argv[1]) / "data"
+process = start(tap(folder, *ECHO))
+line = os.urandom(100_000).hex().encode() + b"\\n"
+for _ in range(100):  # twenty megabytes to a disk of eight
+    push(process, line)
+    assert pull(process, len(line)) == line
+process.stdin.close()
+assert said(process) == b""
+errors = told(process)
+assert process.wait() == 0
+print(errors)
+"""
+
+
+def test_on_a_full_disk_everything_passes_and_that_is_told_once(tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = 'mount -t tmpfs -o size=8m,mode=700 none "$0" && exec "$@"'
+    command = [unshare or "", "--user", "--map-root-user", "--mount", "sh", "-c", mounted, str(disk)]
+    if unshare is None or subprocess.run([*command, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount a disk of its own: only Linux does, and not everywhere")
+    run = subprocess.run([*command, sys.executable, "-c", FULL, str(disk)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "nothing is recorded: the disk is full" in run.stdout
+    assert run.stdout.count("the disk is full") == 1

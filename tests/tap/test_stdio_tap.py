@@ -1,0 +1,221 @@
+"""A stdio tap passes everything on unchanged: bytes, ends, exit codes, signals, the environment. Source: threats.md, PXY-08 to PXY-10."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.tap.stdio_taps import (
+    ECHO,
+    PYTHON,
+    data,
+    line_of,
+    pull,
+    push,
+    recorded,
+    runs,
+    said,
+    start,
+    tap,
+    told,
+    until,
+    write,
+)
+
+CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
+MIXED = b"".join(
+    (CALL, b"\xff\xfe no JSON\r\n", b"\n", b"\0" * 70_000, b"\n", CALL * 30, "写\u2028".encode(), b'{"half": "of a li')
+)
+"""Not JSON, not UTF-8, empty lines, more than a pipe holds, and no line end at the end."""
+
+
+def chunked(whole: bytes, sizes: Sequence[int]) -> list[bytes]:
+    """Pieces of these sizes, again and again."""
+    pieces: list[bytes] = []
+    at = 0
+    while at < len(whole):
+        size = sizes[len(pieces) % len(sizes)]
+        pieces.append(whole[at : at + size])
+        at += size
+    return pieces
+
+
+@pytest.mark.parametrize("sizes", [(1, 3, 7, 200), (4096,), (65_536, 1), (1 << 20,)])
+def test_bytes_pass_unchanged_and_are_recorded_line_by_line_however_they_are_cut(
+    tmp_path: Path, sizes: Sequence[int]
+) -> None:
+    process = start(tap(tmp_path, *ECHO))
+    writing = write(process, chunked(MIXED, sizes))
+    assert said(process) == MIXED
+    writing.join()
+    assert told(process) == ""
+    assert process.wait() == 0
+    found = recorded(tmp_path)
+    assert data(found, "out") == MIXED
+    assert data(found, "in") == MIXED
+    lines = [record.draft.data for record in found if record.draft.direction == "in"]
+    assert lines == re.findall(rb"[^\n]*\n|[^\n]+", MIXED)
+    assert next(record.draft.malformed for record in found if record.draft.data == CALL) is None
+    assert found[-1].draft.malformed in {
+        "unfinished: the output ended in the middle of the line",
+        "unfinished: the input ended in the middle of the line",
+    }
+
+
+def test_lines_of_30_mb_flow_at_once_and_are_recorded_whole(tmp_path: Path) -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"result":"' + os.urandom(1 << 20).hex().encode() * 15 + b'"}\n'
+    process = start(tap(tmp_path, *ECHO))
+    push(process, line[:1000])
+    assert pull(process, 1000) == line[:1000]  # long before its newline
+    writing = write(process, [line[1000:]])
+    assert said(process) == line[1000:]
+    writing.join()
+    assert process.wait() == 0
+    found = recorded(tmp_path)
+    assert data(found, "in") == data(found, "out") == line
+    assert {len(record.draft.data) for record in found} == {len(line)}
+
+
+def test_a_server_behind_a_tap_has_the_memory_of_a_pipe_and_no_more(tmp_path: Path) -> None:
+    endless = "import os\nfor _ in range(1500):\n    os.write(1, b'x' * 65535 + b'\\n')"
+    process = start(tap(tmp_path, *PYTHON, endless))
+    assert process.stdout is not None
+    peak = 0
+    size = 0
+    while chunk := os.read(process.stdout.fileno(), 1 << 20):
+        size += len(chunk)
+        if process.poll() is None and Path("/proc/self/status").exists():
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            peak = max(peak, int(status.partition("VmRSS:")[2].split()[0]))
+    assert size == 1500 << 16
+    assert process.wait() == 0
+    assert peak < 40_000  # kB
+
+
+ENDS = {
+    "exit code": ("import sys; sys.exit(7)", 7),
+    "a high one": ("import sys; sys.exit(255)", 255),
+    "a signal": ("import os; os.kill(os.getpid(), 15)", -15),
+    "SIGKILL": ("import os; os.kill(os.getpid(), 9)", -9),
+    "a crash": ("import os; os.kill(os.getpid(), 11)", -11),
+}
+
+
+@pytest.mark.parametrize(("server", "code"), ENDS.values(), ids=ENDS)
+def test_the_tap_ends_as_the_server_did_once_all_that_it_wrote_is_delivered(
+    tmp_path: Path, server: str, code: int
+) -> None:
+    wordy = f"import os; os.write(1, b'y' * 200000); os.write(2, b'last words\\n'); {server}"
+    process = start(tap(tmp_path, *PYTHON, wordy))
+    assert said(process) == b"y" * 200_000
+    assert told(process) == "last words\n"
+    assert process.wait() == code
+
+
+def test_what_cannot_be_started_is_told_with_the_codes_of_a_shell(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    for command, code, reason in (("no-such-command", 127, "No such file"), (str(plain), 126, "Permission denied")):
+        process = start(tap(tmp_path, command))
+        assert said(process) == b""
+        assert reason in told(process)
+        assert process.wait() == code
+
+
+def test_an_end_of_input_is_handed_on_and_what_comes_after_it_delivered(tmp_path: Path) -> None:
+    late = "import os\nwhile os.read(0, 9): pass\nos.write(2, b'e\\n'); os.close(2); os.write(1, b'late\\n')"
+    process = start(tap(tmp_path, *PYTHON, late))
+    write(process, [b"question\n"]).join()
+    assert said(process) == b"late\n"
+    assert process.wait() == 0
+
+
+def test_each_side_learns_that_the_other_has_closed_one_direction(tmp_path: Path) -> None:
+    server = (
+        "import os, sys\nos.write(1, b'so far\\n'); os.close(1)\n"
+        "while data := os.read(0, 99): os.write(2, data)\nsys.exit(4)"
+    )
+    process = start(tap(tmp_path, *PYTHON, server))
+    assert said(process) == b"so far\n"  # its end comes while the server runs
+    write(process, [b"still heard\n"]).join()
+    assert told(process) == "still heard\n"
+    assert process.wait() == 4
+    deaf = "import os\nos.close(0); os.write(1, b'deaf\\n')\nimport signal; signal.pause()"
+    process = start(tap(tmp_path, *PYTHON, deaf))
+    assert process.stdin is not None
+    assert line_of(process) == b"deaf\n"
+    with pytest.raises(BrokenPipeError):
+        push(process, b"anybody?\n" * 100_000)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == -signal.SIGTERM
+
+
+def test_signals_reach_the_server_and_its_answer_to_them_is_the_taps(tmp_path: Path) -> None:
+    server = (
+        "import os, signal, sys\n"
+        "def heard(number, frame):\n    os.write(1, b'%d\\n' % number)\n    number == 15 and sys.exit(5)\n"
+        "for number in (1, 2, 10, 12, 15): signal.signal(number, heard)\n"
+        "os.write(1, b'ready\\n')\nwhile True: signal.pause()"
+    )
+    process = start(tap(tmp_path, *PYTHON, server))
+    assert line_of(process) == b"ready\n"
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
+        process.send_signal(number)
+        assert line_of(process) == b"%d\n" % number
+    assert process.wait() == 5
+
+
+DEAF = (
+    "import os, signal\nsignal.signal(15, signal.SIG_IGN)\n"
+    "child = os.fork()\nos.write(1, b'%d\\n' % os.getpid())\nwhile True: signal.pause()"
+)
+"""A server that ignores the end of its input and SIGTERM, with a child that does."""
+
+
+def test_when_the_tap_is_killed_the_server_and_its_children_are_gone_within_six_seconds(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *PYTHON, DEAF), own_group=True)
+    servers = [int(line_of(process)), int(line_of(process))]
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    until(lambda: not any(map(runs, servers)), 6)
+
+
+def test_when_the_host_is_gone_the_server_is_ended_as_in_a_connection_of_our_own(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *PYTHON, DEAF))
+    servers = [int(line_of(process)), int(line_of(process))]
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        assert pipe is not None
+        pipe.close()
+    assert process.wait(10) == -signal.SIGKILL
+    assert not any(map(runs, servers))
+
+
+def test_the_server_gets_the_environment_as_the_host_composed_it(tmp_path: Path) -> None:
+    for environment in ({"A": "1", "HOME": "/nowhere", "LC_ALL": "C"}, {"TZ": "UTC", "HOME": "/nowhere"}):
+        direct = subprocess.run(["/usr/bin/env"], env=environment, capture_output=True, check=True).stdout
+        assert b"LC_CTYPE" not in direct
+        process = start(tap(tmp_path, "/usr/bin/env"), environment=environment)
+        assert said(process) == direct
+        assert process.wait() == 0
+
+
+def test_a_person_may_run_it_on_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(tap(tmp_path, *ECHO), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    os.write(ours, b"ping\n")
+    shown = b""
+    while shown.count(b"ping") < 2:  # the terminal's echo, and the server's
+        assert select.select([ours], [], [], 10)[0]
+        shown += os.read(ours, 1024)
+    os.write(ours, b"\x04")
+    assert process.wait(10) == 0
+    os.close(ours)
