@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -137,6 +139,11 @@ class Kept(ByteStream):
     def has(self, data: bytes) -> bool:
         """Whether this has been received."""
         return data in self._kept
+
+    def reset(self) -> None:
+        """Let its end be a reset."""
+        raw = self._stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     async def head(self) -> bytes:
         """Receive until the end of a head has come."""

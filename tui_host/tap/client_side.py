@@ -158,7 +158,9 @@ class ClientSide(asyncio.Protocol):
         """The upstream's connection ended; the client's ends as it did."""
         transport, exchange = self._transport, self._exchange
         self._exchange = None
-        if exchange is not None:
+        if exchange is not None and self._has_ended:
+            exchange.witness.close()  # the client had ended first, and the upstream took that for the end of all
+        elif exchange is not None:
             exchange.witness.fail(words, "cut by peer")
         if transport is not None and not self._refused:
             break_off(transport, with_reset=was_reset)

@@ -1,0 +1,246 @@
+"""However one side of a relay ends, the other ends the same way; what the relay itself has to say is plainly its own."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+
+import anyio
+import pytest
+from anyio.abc import SocketAttribute, SocketStream
+from typing_extensions import override
+
+from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of, until
+from tui_host.capture.ending import Ending, read_ending
+from tui_host.capture.record import Draft
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+
+
+def ending(relay: Relaying) -> Ending:
+    """How the last exchange ended."""
+    (record,) = [record for record in relay.records() if record.draft.kind in {"end", "error"}]
+    return read_ending(record.draft.data)
+
+
+class BrokenRecorder(Recorder):
+    @override
+    def append(self, draft: Draft, at_ns: int | None = None) -> int:
+        raise MemoryError("the recorder is broken")
+
+
+def reset(stream: SocketStream) -> None:
+    """Make its end a reset."""
+    raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+async def until_has(client: SocketStream, wanted: bytes) -> bytes:
+    data = b""
+    with anyio.fail_after(5):
+        while wanted not in data:
+            data += await client.receive()
+    return data
+
+
+@pytest.mark.parametrize("way", ["closed", "reset"])
+async def test_a_client_that_goes_takes_the_upstreams_connection_with_it(way: str) -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(CHUNKED)
+        while True:
+            await stream.receive()
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        async with await relay.client() as client:
+            await client.send(request(relay.host))
+            await until_has(client, b"hello")
+            if way == "reset":
+                reset(client)
+        await until(lambda: up.ended == 1)
+        await until(lambda: len(relay.records()) == 4)
+    assert relay.body() == b"hello"
+    assert ending(relay).reason == "closed by host"
+
+
+async def test_a_client_that_goes_while_it_is_still_sending_takes_the_upstreams_connection_with_it() -> None:
+    async def script(stream: Kept) -> None:
+        while True:
+            await stream.receive()
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        async with await relay.client() as client:
+            await client.send(request(relay.host, body=b"0123456789")[:-5])
+            await until(lambda: bool(up.received) and up.received[0].endswith(b"01234"))
+        await until(lambda: up.ended == 1)
+        await until(lambda: bool(relay.records()))
+    assert relay.records("request")[0].draft.data == b"01234"
+    assert ending(relay).reason == "closed by host"
+
+
+@pytest.mark.parametrize(
+    "framing", [b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"Content-Length: 9\r\n\r\nhello"]
+)
+async def test_an_answer_that_breaks_off_breaks_off_for_the_client(framing: bytes) -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(HEAD + framing)
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        answered = await relay.ask(request(relay.host))
+    assert answered == HEAD + framing
+    assert (ending(relay).reason, ending(relay).size) == ("cut by peer", 5)
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 20", HEAD + b"\r\nhello"])
+async def test_an_upstream_that_resets_resets_the_client(said: bytes) -> None:
+    taken = anyio.Event()
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        if said:
+            await stream.send(said)
+        await taken.wait()
+        stream.reset()
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host))
+        if said.endswith(b"hello"):
+            await until_has(client, b"hello")
+        taken.set()
+        with pytest.raises(anyio.BrokenResourceError):
+            await rest_of(client)
+    assert ending(relay).reason == "cut by peer"
+
+
+async def test_an_upstream_that_closes_without_a_word_leaves_the_client_without_one() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        assert await relay.ask(request(relay.host)) == b""
+    assert ending(relay).reason == "cut by peer"
+
+
+async def test_a_client_that_has_said_all_may_say_so_and_still_hears_the_answer() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(CHUNKED)
+        with pytest.raises(anyio.EndOfStream):
+            await stream.receive()
+        await stream.send(b"0\r\n\r\n")
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host))
+        await client.send_eof()
+        with anyio.fail_after(5):
+            assert (await rest_of(client)).endswith(b"hello\r\n0\r\n\r\n")
+    assert ending(relay).reason == "complete"
+
+
+async def test_an_answer_may_come_before_the_request_is_complete() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b"too large", status=b"413 Content Too Large"))
+        while not stream.has(b"rest"):
+            await stream.receive()
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host, body=b"the rest")[:-4])
+        await until_has(client, b"too large")
+        await client.send(b"rest")
+        await rest_of(client)
+    assert [record.draft.kind for record in relay.records()] == ["request", "response", "chunk", "end"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+async def test_what_the_upstream_says_that_is_no_answer_is_told_as_the_taps_own_words(said: bytes) -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(said)
+        await stream.receive()
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        await _answers_itself(relay)
+
+
+async def test_an_upstream_that_is_not_there_is_told_as_the_taps_own_words() -> None:
+    async with relaying("http://127.0.0.1:1") as relay:
+        await _answers_itself(relay)
+        assert ending(relay).reason == "not connected"
+
+
+async def _answers_itself(relay: Relaying) -> None:
+    async with await relay.client() as client:
+        await client.send(request(relay.host))
+        answered = await until_has(client, b"}\n")
+    top, _, body = answered.partition(b"\r\n\r\n")
+    assert top.startswith(b"HTTP/1.1 502 Bad Gateway\r\nServer: tui-host tap\r\nX-Tui-Host-Tap: ")
+    assert json.loads(body)["error"]["message"].startswith("tui-host tap: ")
+
+
+async def test_an_upstream_that_closes_between_requests_closes_the_clients_connection() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer())
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
+        with anyio.fail_after(5):
+            assert (await rest_of(client)).endswith(b"{}")
+
+
+async def test_what_comes_unasked_is_no_answer_to_the_next_request() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer() + answer(b"poison"))
+        await stream.receive()
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
+        with anyio.fail_after(5):
+            assert b"poison" not in await rest_of(client)
+
+
+async def test_the_end_of_the_tap_cuts_what_is_on_its_way() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(HEAD + b"\r\nhello")  # a body that ends with the connection
+        await stream.receive()
+
+    async with peer(script) as up:
+        async with relaying(up.origin) as relay:
+            client = await relay.client()
+            await client.send(request(relay.host))
+            await until_has(client, b"hello")
+        async with client:
+            with anyio.fail_after(5), pytest.raises(anyio.BrokenResourceError):
+                await rest_of(client)
+        await until(lambda: up.ended == 1)
+    assert ending(relay).error == "the tap was ended"
+
+
+async def test_nothing_that_goes_wrong_with_recording_reaches_what_passes() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(CHUNKED + b"0\r\n\r\n")
+
+    broken = BrokenRecorder(None, Redactor(), capture="c", kind="tap")
+    async with peer(script) as up, relaying(up.origin, recorder=broken) as relay:
+        assert (await relay.ask(request(relay.host))).endswith(b"hello\r\n0\r\n\r\n")
+    assert "the recorder is broken" in relay.told[0]

@@ -1,0 +1,133 @@
+"""A relay takes what programs send, and nothing that a web page could; nothing that can be read in two ways."""
+
+from __future__ import annotations
+
+import socket
+
+import anyio
+import pytest
+
+from tests.tap.relaying import Kept, answer, peer, relaying, request
+
+POST = b"POST /v1/x HTTP/1.1\r\n"
+JSON = b"Content-Type: application/json\r\n"
+EMPTY = b"Content-Length: 0\r\n\r\n"
+TWO = b"Content-Length: 2\r\n\r\n{}"
+HERE = b"Host: 127.0.0.1:PORT\r\n"
+
+REFUSED = {
+    "a name that leads here": (403, POST + b"Host: evil.test:PORT\r\n" + JSON + TWO),
+    "an address without the port": (403, POST + b"Host: 127.0.0.1\r\n" + JSON + TWO),
+    "another port": (403, POST + b"Host: localhost:1\r\n" + JSON + TWO),
+    "no host": (400, POST + JSON + TWO),
+    "two hosts": (400, POST + HERE + b"Host: evil.test\r\n" + JSON + TWO),
+    "a page without an origin": (403, POST + HERE + b"Origin: null\r\n" + JSON + TWO),
+    "a page's origin": (403, POST + HERE + b"Origin: https://evil.test\r\n" + JSON + TWO),
+    "another port's page": (403, POST + HERE + b"Origin: http://localhost:1\r\n" + JSON + TWO),
+    "a second origin": (
+        403,
+        POST + HERE + b"Origin: http://localhost:PORT\r\nOrigin: https://evil.test\r\n" + JSON + TWO,
+    ),
+    "a page's picture": (403, b"GET /v1/x HTTP/1.1\r\n" + HERE + b"Sec-Fetch-Site: cross-site\r\n\r\n"),
+    "a page that asks first": (403, b"OPTIONS /v1/x HTTP/1.1\r\n" + HERE + b"Origin: https://evil.test\r\n\r\n"),
+    "text": (415, POST + HERE + b"Content-Type: text/plain\r\n" + TWO),
+    "a form": (415, POST + HERE + b"Content-Type: application/x-www-form-urlencoded\r\n" + TWO),
+    "no type": (415, POST + HERE + TWO),
+    "a whole URL": (400, b"GET http://internal.test/ HTTP/1.1\r\n" + HERE + b"\r\n"),
+    "a tunnel": (400, b"CONNECT internal.test:443 HTTP/1.1\r\n" + HERE + b"\r\n"),
+    "a star": (400, b"OPTIONS * HTTP/1.1\r\n" + HERE + b"\r\n"),
+    "both framings": (400, POST + HERE + JSON + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
+    "two lengths": (400, POST + HERE + JSON + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "),
+    "a signed length": (400, POST + HERE + JSON + b"Content-Length: +2\r\n\r\n{}"),
+    "another coding": (400, POST + HERE + JSON + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+    "chunks of HTTP/1.0": (400, b"POST / HTTP/1.0\r\n" + HERE + JSON + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    "a folded header": (400, POST + HERE + b"X-A: 1\r\n b\r\n" + JSON + TWO),
+    "a space before the colon": (400, POST + HERE + b"Content-Length : 2\r\n\r\n{}"),
+    "a bare line feed": (400, POST + HERE + b"X-A: 1\nX-B: 2\r\n" + EMPTY),
+    "HTTP/2": (400, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    "a head without end": (431, POST + HERE + b"X-A: " + b"a" * (300 << 10)),
+    "a chunk without a size": (400, POST + HERE + JSON + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+    "a chunk that is too long": (400, POST + HERE + JSON + b"Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n"),
+}
+TAKEN = {
+    "a name of this machine": POST + b"Host: LocalHost:PORT\r\n" + JSON + TWO,
+    "its newer address": POST + b"Host: [::1]:PORT\r\n" + JSON + TWO,
+    "its own origin": POST + HERE + b"Origin: http://127.0.0.1:PORT\r\n" + JSON + TWO,
+    "an origin that was allowed": POST + HERE + b"Origin: app://cherry\r\n" + JSON + TWO,
+    "a file with a credential": POST + HERE + b"Authorization: Bearer x\r\nContent-Type: multipart/form-data\r\n" + TWO,
+    "nothing to send": POST + HERE + EMPTY,
+}
+
+
+async def answering(stream: Kept) -> None:
+    while True:
+        await stream.head()
+        await stream.send(answer(b"ok"))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
+    status, asking = REFUSED[name]
+    async with peer(answering) as up, relaying(up.origin) as relay, await relay.client() as client:
+        port = b"%d" % relay.port
+        await client.send(asking.replace(b"PORT", port))
+        with anyio.fail_after(5):
+            answered = b""
+            while not answered.endswith(b"}\n"):
+                answered += await client.receive()
+    top, _, body = answered.partition(b"\r\n\r\n")
+    assert top.startswith(b"HTTP/1.1 %d " % status)
+    assert b"Server: tui-host tap\r\n" in top
+    assert b"tui-host tap: " in body
+    assert b"access-control" not in top.lower()
+    assert not any(b"/v1/x" in each and b"chunked" not in each for each in up.received)
+    if status == 403:
+        assert [record.draft.kind for record in relay.records()] == ["request", "response", "chunk", "end"]
+        assert relay.told
+
+
+@pytest.mark.parametrize("name", TAKEN)
+async def test_what_programs_send_is_passed_on(name: str) -> None:
+    async with (
+        peer(answering) as up,
+        relaying(up.origin, allowed=("app://cherry",)) as relay,
+        await relay.client() as client,
+    ):
+        await client.send(TAKEN[name].replace(b"PORT", b"%d" % relay.port))
+        with anyio.fail_after(5):
+            assert (await client.receive()).endswith(b"ok")
+    passed = bytes(up.received[0])
+    assert b": %s\r\n" % up.origin.partition("://")[2].encode() in passed
+    if name == "its own origin":
+        assert b"Origin: %s\r\n" % up.origin.encode() in passed
+
+
+async def test_what_belongs_to_one_hop_alone_goes_no_farther_and_nothing_is_added() -> None:
+    async with peer(answering) as up, relaying(up.origin) as relay:
+        more = b"Proxy-Authorization: Basic x\r\nTE: trailers\r\nX-Mine: 1\r\nUpgrade: h2c\r\nHTTP2-Settings: y\r\n"
+        asking = request(relay.host, more=more).replace(b"Connection: close", b"Connection: close, X-Mine, Upgrade")
+        await relay.ask(asking)
+    host = up.origin.partition("://")[2].encode()
+    assert bytes(up.received[0]) == (
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nHTTP2-Settings: y\r\n"
+        b"Content-Length: 2\r\nConnection: close\r\n\r\n{}" % host
+    )
+
+
+async def test_the_clients_credential_goes_through_and_is_not_kept() -> None:
+    secret = b"sk-live-0123456789"
+    async with peer(answering) as up, relaying(up.origin) as relay:
+        more = b"Authorization: Bearer %s\r\nx-api-key: %s\r\n" % (secret, secret)
+        await relay.ask(request(relay.host, target=b"/v1/x?key=" + secret, more=more))
+    assert bytes(up.received[0]).count(secret) == 3
+    (record,) = relay.records("request")
+    assert secret.decode() not in repr(record)
+    assert len(record.draft.redacted) == 3
+
+
+async def test_it_listens_on_the_loopback_interface_alone() -> None:
+    async with relaying("http://127.0.0.1:1") as relay:
+        others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
+        for address in (*others, "127.0.0.2"):
+            with socket.socket() as attempt:
+                assert attempt.connect_ex((str(address), relay.port)) != 0
