@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import signal
@@ -66,7 +67,7 @@ async def test_math_calculates_over_stdio_in_both_eras(mode: str) -> None:
         assert "add, subtract" in _text(unknown)
 
 
-async def test_weather_over_stdio_with_its_prompt() -> None:
+async def test_weather_over_stdio_with_its_prompt_and_resources() -> None:
     async with _over_stdio("weather", "auto") as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["get_forecast", "get_alerts"]
         result = await client.call_tool("get_forecast", {"city": "Paris"})
@@ -79,6 +80,13 @@ async def test_weather_over_stdio_with_its_prompt() -> None:
         written = await client.get_prompt(prompt.name, {"city": "Paris"})
         assert isinstance(written.messages[0].content, types.TextContent)
         assert "weather in Paris" in written.messages[0].content.text
+        cities, stripes = (await client.list_resources()).resources
+        (text,) = (await client.read_resource(cities.uri)).contents
+        assert isinstance(text, types.TextResourceContents)
+        assert "Paris (巴黎): 17 °C" in text.text
+        (picture,) = (await client.read_resource(stripes.uri)).contents
+        assert isinstance(picture, types.BlobResourceContents)
+        assert base64.b64decode(picture.blob).startswith(b"\x89PNG\r\n")
         for name, arguments in (("packing", {}), ("other", {"city": "x"})):
             with pytest.raises(MCPError):
                 await client.get_prompt(name, arguments)

@@ -39,6 +39,10 @@ def words_of_result(result: Mapping[str, JSON]) -> str:
     for block in items(result.get("content"))[:1]:
         text = mapping(block).get("text")
         return said(text if isinstance(text, str) else mapping(block).get("type"))
+    for held in items(result.get("contents"))[:1]:
+        resource = mapping(held)
+        text = resource.get("text")
+        return said(text if isinstance(text, str) else resource.get("mimeType") or resource.get("uri"))
     for key, name in _LISTS.items():
         if key in result:
             more = ", and more" if result.get("nextCursor") is not None else ""

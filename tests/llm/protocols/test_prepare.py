@@ -125,7 +125,7 @@ def test_a_call_without_a_result_is_told_to_have_none(name: str) -> None:
 
 @protocols
 def test_images_stand_behind_the_words_that_name_them(name: str) -> None:
-    result = ToolResult(call=asked("math__add"), content=(Text(text="see"), Image(media_type="image/png", data="AA==")))
+    result = ToolResult(call=asked("math__add"), content=(Image(media_type="image/png", data="AA=="),))
     prepared = speaking(name).prepare([*history("11")[:2], _asks(result), Message(role="tool", parts=(result,))], TOOLS)
     last = prepared.messages[-1]
     assert "[image: image/png]" in text_of(last)

@@ -194,10 +194,10 @@ class _Written:
 
 
 def result_text(result: ToolResult) -> str:
-    """A result in words; images stand behind the text of the same message."""
-    return "\n\n".join(
-        block.text if isinstance(block, Text) else f"[image: {block.media_type}]" for block in result.content
-    )
+    """A result in words, which name its images; those stand behind the text of the same message."""
+    texts = [block.text for block in result.content if isinstance(block, Text)]
+    images = [f"[image: {block.media_type}]" for block in result.content if isinstance(block, Image)]
+    return "\n\n".join(texts or images)
 
 
 def _text(parts: Sequence[object]) -> str:
