@@ -105,6 +105,17 @@ def test_a_redirect_to_nowhere_is_told_too(location: str) -> None:
         ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, None),
         ({"retry-after": "soon", "date": "now"}, None),
         ({"x-ratelimit-reset-requests": "1m2s", "x-ratelimit-reset-tokens": "120ms"}, 62.0),
+        ({"x-ratelimit-reset-requests": "20s", "x-ratelimit-remaining-requests": "7"}, None),
+        (
+            {
+                "date": "Wed, 21 Oct 2026 07:28:00 GMT",
+                "anthropic-ratelimit-requests-remaining": "3",
+                "anthropic-ratelimit-requests-reset": "2026-10-21T07:29:00Z",
+                "anthropic-ratelimit-input-tokens-remaining": "0",
+                "anthropic-ratelimit-input-tokens-reset": "2026-10-21T07:28:12Z",
+            },
+            12.0,
+        ),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "-1"}, None),
         ({}, None),

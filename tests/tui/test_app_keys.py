@@ -53,6 +53,14 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     await app.until(lambda: app.app.screen is app.main)
 
 
+async def test_the_wait_before_a_request_is_sent_again_counts_down(app: Running) -> None:
+    app.session.wait_for("retry", "429: slow down", seconds=100)
+    await app.until_shown("trying again in 100 s   escape stops")
+    app.session.wait_for("retry", "429: slow down", seconds=50)
+    await app.until_shown("trying again in 50 s   escape stops")
+    app.session.wait_for("")
+
+
 async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Running) -> None:
     def seen() -> object:
         return app.main.arrangement, app.prompt.region.width > 0, app.inspector.region.width > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from tui_host.llm.dialects import DIALECTS
@@ -96,7 +97,7 @@ class ResponseWords:
             return ""
         if self._decoder is None:
             error = self._dialect.error(self._status, self._headers, bytes(self._refusal))
-            return _line(self._hide(error.what.replace(f"{self._status}: ", "", 1)))
+            return _line(self._hide(re.sub(rf"\b{self._status}:? ", "", error.what, count=1)))
         fold = self._fold
         if fold.failure:
             return _line(self._hide(fold.failure))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from tui_host.errors import JSON, ModelError
@@ -109,18 +110,36 @@ def wait_seconds(head: Mapping[str, str]) -> float | None:
         return milliseconds / 1000
     after = head.get("retry-after", "").strip()
     seconds = _number(after)
-    if seconds is not None:
-        return seconds
-    if after and "date" in head:
-        from email.utils import parsedate_to_datetime  # brings much, for a rare header
+    if seconds is None and after:
+        seconds = _until(after, head)
+    return seconds if seconds is not None else _until_reset(head)
 
-        try:
-            return max(0.0, (parsedate_to_datetime(after) - parsedate_to_datetime(head["date"])).total_seconds())
-        except (ValueError, TypeError):
-            return None  # no date that can be read, so nothing is known
-    spent = [head.get(f"x-ratelimit-reset-{what}", "") for what in ("requests", "tokens")]
-    waits = [wait for wait in map(_duration, spent) if wait is not None]
-    return max(waits) if waits and head.get("x-ratelimit-remaining-requests", "0") == "0" else None
+
+def _until_reset(head: Mapping[str, str]) -> float | None:
+    """The longest wait for a limit that is used up: OpenAI tells how long, Anthropic when."""
+    waits = [
+        _duration(head.get(f"x-ratelimit-reset-{what}", ""))
+        for what in ("requests", "tokens")
+        if head.get(f"x-ratelimit-remaining-{what}", "0") == "0"
+    ] + [
+        _until(head.get(f"anthropic-ratelimit-{what}-reset", ""), head)
+        for what in ("requests", "tokens", "input-tokens", "output-tokens")
+        if head.get(f"anthropic-ratelimit-{what}-remaining", "0") == "0"
+    ]
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _until(then: str, head: Mapping[str, str]) -> float | None:
+    """Seconds from the response's own date to a date, of HTTP's form or RFC 3339's; None where they are not both told."""
+    if not then or "date" not in head:
+        return None
+    from email.utils import parsedate_to_datetime  # brings much, for a rare header
+
+    try:
+        when = datetime.fromisoformat(then) if then[:1].isdigit() else parsedate_to_datetime(then)
+        return max(0.0, (when - parsedate_to_datetime(head["date"])).total_seconds())
+    except (ValueError, TypeError):
+        return None  # no date that can be read, so nothing is known
 
 
 def _of(fault: JSON) -> tuple[str, str]:

@@ -174,13 +174,14 @@ def waiting(host: Host, session: Session) -> Content:
     activity = session.activity
     if not activity.waits:
         return Content("")
-    seconds = time.monotonic() - activity.since
+    is_counted_down = activity.waits == "retry"
+    seconds = _left(activity.until) if is_counted_down else time.monotonic() - activity.since
     count = len(session.open_questions())
     words = {
         "servers": f"waiting for {_connecting(host)}",
         "demo model": f"waiting for {line(str(session.model), 60)} to start",
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
-        "retry": f"{line(activity.detail, 60)}: trying again in {_left(activity.until):.0f} s; waited",
+        "retry": "trying again in",  # why, the note above says
         "answer": "the answer is coming",
         "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
         "tools": f"waiting for {_running(host, session)}",
