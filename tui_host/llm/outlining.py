@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import ClassVar
 
-from tui_host.llm.jsonspans import Node
-from tui_host.llm.outline import Part, PartKind, estimate_tokens, preview
+from typing_extensions import override
+
+from tui_host.llm.jsonspans import Node, spans
+from tui_host.llm.outline import Outline, Part, PartKind, estimate_tokens, preview
 
 ROLES: Mapping[str, str] = {
     "system": "host",
@@ -27,18 +31,43 @@ def members_of(root: Node) -> Iterator[tuple[str, str, Node]]:
         yield name if seen[name] == 1 else f"{name}#{seen[name]}", name, node
 
 
-class PartReader:
+class PartReader(ABC):
     """Makes parts out of one body.
 
     Args:
         body: The exact bytes.
         names: Server and tool for each name that the model sees.
+
+    Attributes:
+        walked: The members whose inside is looked at.
+        depth: How deep.
     """
+
+    walked: ClassVar[tuple[str, ...]]
+    depth: ClassVar[int] = 8
 
     def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
         self.body = body
         self._names = names
         self._called: dict[str, str] = {}  # the tool's name by the call's id
+
+    @classmethod
+    def outline(cls, body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
+        """The tree; None if the body is no JSON object.
+
+        Args:
+            body: The exact bytes.
+            names: Server and tool for each name that the model sees.
+        """
+        root = spans(body, walk=cls.walked, depth=cls.depth)
+        if root is None or root.kind != "object":
+            return None
+        reading = cls(body, names)
+        return Outline(body=body, parts=tuple(reading.member(key, name, node) for key, name, node in members_of(root)))
+
+    @abstractmethod
+    def member(self, key: str, name: str, node: Node) -> Part:
+        """A member of the body."""
 
     def part(self, node: Node, key: str, kind: PartKind, label: str = "") -> Part:
         """A node as a part, with the beginning of what it says."""
@@ -133,3 +162,30 @@ class PartReader:
         part = replace(self.part(node, key, "message", role or "message"), origin=ROLES.get(role, ""))
         part = self.saying(replace(part, children=tuple(children)), None if children else content)
         return replace(part, preview=self.shown(content) or words)
+
+
+class ChatReader(PartReader):
+    """The same of a body whose tools are functions and whose messages are a list, as in Chat Completions.
+
+    Attributes:
+        origin: Whose results stand directly before, empty for nobody's.
+    """
+
+    def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
+        super().__init__(body, names)
+        self.origin = ""
+
+    @abstractmethod
+    def message_of(self, node: Node, key: str) -> Part:
+        """One message."""
+
+    @override
+    def member(self, key: str, name: str, node: Node) -> Part:
+        """A member of the body."""
+        if name == "tools" and node.kind == "array":
+            tools = self.tools(node.elements, key, within="function", schema=("parameters",))
+            return self.list_of(node, key, "tools", tools)
+        if name == "messages" and node.kind == "array":
+            children = tuple(self.message_of(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
+            return self.list_of(node, key, "messages", children)
+        return self.option(node, key, name)

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from tui_host.llm.jsonspans import Node, spans
-from tui_host.llm.outline import Outline, Part
-from tui_host.llm.outlining import ROLES, PartReader, members_of
+from typing_extensions import override
+
+from tui_host.llm.jsonspans import Node
+from tui_host.llm.outline import Part
+from tui_host.llm.outlining import ROLES, PartReader
 
 _WALKED = ("tools", "messages", "system", "content")
 _THINKING = ("thinking", "redacted_thinking")
 
 
-def outline_of(body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
-    """The tree; None if the body is no JSON object.
-
-    Args:
-        body: The exact bytes.
-        names: Server and tool for each name that the model sees.
-    """
-    root = spans(body, walk=_WALKED)
-    if root is None or root.kind != "object":
-        return None
-    reading = _Reading(body, names)
-    return Outline(body=body, parts=tuple(reading.member(key, name, node) for key, name, node in members_of(root)))
-
-
 class _Reading(PartReader):
+    walked = _WALKED
+
+    @override
     def member(self, key: str, name: str, node: Node) -> Part:
         """A member of the body."""
         if name == "tools" and node.kind == "array":
@@ -74,3 +64,7 @@ class _Reading(PartReader):
         inner = [self._block(block, f"{key}/{n}", part.origin) for n, block in enumerate(content.elements)]
         words = next((child.preview for child in inner if child.preview), "")
         return replace(part, preview=words, children=tuple(inner) if len(inner) > 1 else ())
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""

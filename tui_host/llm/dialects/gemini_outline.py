@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from tui_host.llm.jsonspans import Node, spans
-from tui_host.llm.outline import Outline, Part
-from tui_host.llm.outlining import ROLES, PartReader, members_of
+from typing_extensions import override
+
+from tui_host.llm.jsonspans import Node
+from tui_host.llm.outline import Part
+from tui_host.llm.outlining import ROLES, PartReader
 
 _SYSTEM = ("systemInstruction", "system_instruction")
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
@@ -19,21 +20,11 @@ _SCHEMA = ("parametersJsonSchema", "parameters_json_schema", "parameters")
 _WALKED = ("tools", "contents", "parts", "response", *_SYSTEM, *_DECLARATIONS, *_CALL, *_RESULT)
 
 
-def outline_of(body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
-    """The tree; None if the body is no JSON object.
-
-    Args:
-        body: The exact bytes.
-        names: Server and tool for each name that the model sees.
-    """
-    root = spans(body, walk=_WALKED, depth=10)
-    if root is None or root.kind != "object":
-        return None
-    reading = _Reading(body, names)
-    return Outline(body=body, parts=tuple(reading.member(key, name, node) for key, name, node in members_of(root)))
-
-
 class _Reading(PartReader):
+    walked = _WALKED
+    depth = 10
+
+    @override
     def member(self, key: str, name: str, node: Node) -> Part:
         """A member of the body."""
         if name == "tools" and node.kind == "array":
@@ -111,3 +102,7 @@ class _Reading(PartReader):
 def _any(node: Node, names: tuple[str, ...]) -> Node | None:
     """The member under one of the names that it may have: the service takes both spellings."""
     return next((found for name in names if (found := node.get(name)) is not None), None)
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""

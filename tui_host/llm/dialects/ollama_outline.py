@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from tui_host.llm.jsonspans import Node, spans
-from tui_host.llm.outline import Outline, Part
-from tui_host.llm.outlining import ROLES, PartReader, members_of
+from typing_extensions import override
+
+from tui_host.llm.jsonspans import Node
+from tui_host.llm.outline import Part
+from tui_host.llm.outlining import ROLES, ChatReader
 
 _WALKED = ("tools", "messages", "function", "tool_calls", "images", "options")
 
 
-def outline_of(body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
-    """The tree; None if the body is no JSON object.
+class _Reading(ChatReader):
+    walked = _WALKED
 
-    Args:
-        body: The exact bytes.
-        names: Server and tool for each name that the model sees.
-    """
-    root = spans(body, walk=_WALKED)
-    if root is None or root.kind != "object":
-        return None
-    reading = _Reading(body, names)
-    return Outline(body=body, parts=tuple(reading.member(key, name, node) for key, name, node in members_of(root)))
-
-
-class _Reading(PartReader):
-    def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
-        super().__init__(body, names)
-        self._origin = ""  # of the results that stand directly before
-
-    def member(self, key: str, name: str, node: Node) -> Part:
-        """A member of the body."""
-        if name == "tools" and node.kind == "array":
-            tools = self.tools(node.elements, key, within="function", schema=("parameters",))
-            return self.list_of(node, key, "tools", tools)
-        if name == "messages" and node.kind == "array":
-            children = tuple(self._message(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
-            return self.list_of(node, key, "messages", children)
-        return self.option(node, key, name)
-
-    def _message(self, node: Node, key: str) -> Part:
+    @override
+    def message_of(self, node: Node, key: str) -> Part:
         role, content = self.text(node.get("role")), node.get("content")
         images, calls, thinking = node.get("images"), node.get("tool_calls"), node.get("thinking")
         if role == "tool":
             wire_id = self.text(node.get("tool_call_id"))
             name = self.text(node.get("tool_name")) or self.called(wire_id)
-            self._origin = self.origin_of(name) or "tool"
-            children = self._images(images, key, self._origin)
+            self.origin = self.origin_of(name) or "tool"
+            children = self._images(images, key, self.origin)
             return replace(self.result(node, key, name, content, wire_id), children=tuple(children))
         has_words = content is not None and content.size > len('""')
-        origin = self._origin if role == "user" and self._origin and images and not has_words else ROLES.get(role, "")
+        origin = self.origin if role == "user" and self.origin and images and not has_words else ROLES.get(role, "")
         children: list[Part] = []
         if thinking is not None:
             children.append(replace(self.part(thinking, f"{key}/thinking", "thinking"), origin="model"))
@@ -59,7 +35,7 @@ class _Reading(PartReader):
             children.append(replace(self.part(content, f"{key}/text", "text"), origin=origin))
         children += self._images(images, key, origin)
         children += [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(calls.elements if calls else ())]
-        self._origin = ""
+        self.origin = ""
         return replace(self.message(node, key, role, children, content), origin=origin)
 
     def _images(self, node: Node | None, key: str, origin: str) -> list[Part]:
@@ -70,3 +46,7 @@ class _Reading(PartReader):
     def _call(self, node: Node, key: str) -> Part:
         name = self.text(node.get("function", "name"))
         return self.call(node, key, name, node.get("function", "arguments"), self.text(node.get("id")))
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""

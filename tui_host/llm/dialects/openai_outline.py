@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from tui_host.llm.jsonspans import Node, spans
-from tui_host.llm.outline import Outline, Part
-from tui_host.llm.outlining import ROLES, PartReader, members_of
+from typing_extensions import override
+
+from tui_host.llm.jsonspans import Node
+from tui_host.llm.outline import Part
+from tui_host.llm.outlining import ROLES, ChatReader
 
 _WALKED = ("tools", "messages", "function", "content", "tool_calls")
 
 
-def outline_of(body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
-    """The tree; None if the body is no JSON object.
+class _Reading(ChatReader):
+    walked = _WALKED
 
-    Args:
-        body: The exact bytes.
-        names: Server and tool for each name that the model sees.
-    """
-    root = spans(body, walk=_WALKED)
-    if root is None or root.kind != "object":
-        return None
-    reading = _Reading(body, names)
-    return Outline(body=body, parts=tuple(reading.member(key, name, node) for key, name, node in members_of(root)))
-
-
-class _Reading(PartReader):
-    def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
-        super().__init__(body, names)
-        self._origin = ""  # of the results that stand directly before
-
-    def member(self, key: str, name: str, node: Node) -> Part:
-        """A member of the body."""
-        if name == "tools" and node.kind == "array":
-            tools = self.tools(node.elements, key, within="function", schema=("parameters",))
-            return self.list_of(node, key, "tools", tools)
-        if name == "messages" and node.kind == "array":
-            children = tuple(self._message(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
-            return self.list_of(node, key, "messages", children)
-        return self.option(node, key, name)
-
-    def _message(self, node: Node, key: str) -> Part:
+    @override
+    def message_of(self, node: Node, key: str) -> Part:
         role = self.text(node.get("role"))
         content, calls = node.get("content"), node.get("tool_calls")
         if role == "tool":
             wire_id = self.text(node.get("tool_call_id"))
             name = self.called(wire_id)
-            self._origin = self.origin_of(name) or "tool"
+            self.origin = self.origin_of(name) or "tool"
             return self.result(node, key, name, content, wire_id)
         children: list[Part] = []
         for name in ("reasoning_content", "reasoning"):
@@ -56,13 +32,13 @@ class _Reading(PartReader):
                 children.append(replace(self.part(thinking, f"{key}/{name}", "thinking"), origin="model"))
         origin = ROLES.get(role, "")
         if content is not None and content.kind == "array":
-            origin = self._origin if role == "user" and self._origin and _has_image(content) else origin
+            origin = self.origin if role == "user" and self.origin and _has_image(content) else origin
             children += [self._piece(piece, f"{key}/{n}", origin) for n, piece in enumerate(content.elements)]
         elif content is not None and content.kind == "string" and content.size > 2 and (calls or children):
             children.append(replace(self.part(content, f"{key}/text", "text"), origin=origin))
         if calls is not None:
             children += [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(calls.elements)]
-        self._origin = ""
+        self.origin = ""
         plain = content if content is not None and content.kind == "string" else None
         return replace(self.message(node, key, role, children, plain), origin=origin)
 
@@ -80,3 +56,7 @@ class _Reading(PartReader):
 
 def _has_image(content: Node) -> bool:
     return any(piece.get("image_url") is not None for piece in content.elements)
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from tui_host.llm.jsonspans import Node, spans
-from tui_host.llm.outline import Outline, Part
-from tui_host.llm.outlining import ROLES, PartReader, members_of
+from typing_extensions import override
+
+from tui_host.llm.jsonspans import Node
+from tui_host.llm.outline import Part
+from tui_host.llm.outlining import ROLES, PartReader
 
 _WALKED = ("tools", "input", "content", "output", "summary", "function")
 _IMAGES = ("input_image", "input_file")
 
 
-def outline_of(body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
-    """The tree; None if the body is no JSON object.
-
-    Args:
-        body: The exact bytes.
-        names: Server and tool for each name that the model sees.
-    """
-    root = spans(body, walk=_WALKED)
-    if root is None or root.kind != "object":
-        return None
-    reading = _Reading(body, names)
-    return Outline(body=body, parts=tuple(reading.member(key, name, node) for key, name, node in members_of(root)))
-
-
 class _Reading(PartReader):
+    walked = _WALKED
+
+    @override
     def member(self, key: str, name: str, node: Node) -> Part:
         """A member of the body."""
         if name == "tools" and node.kind == "array":
@@ -84,3 +74,7 @@ class _Reading(PartReader):
             part for name in ("summary", "content") if (each := node.get(name)) is not None for part in each.elements
         ]
         return next((self.shown(part.get("text")) for part in told if part.get("text") is not None), "")
+
+
+outline_of = _Reading.outline
+"""The tree of a body's parts."""
