@@ -72,12 +72,13 @@ async def relaying(
     ca_file: Path | None = None,
     environment: dict[str, str] | None = None,
     recorder: Recorder | None = None,
+    port: int = 0,
 ) -> AsyncGenerator[Relaying]:
     recorder = recorder or Recorder(None, Redactor(), capture="c", kind="tap")
     found = Relaying("", recorder, [])
     service = Service(
         upstream=upstream_of(upstream, environment or {}, ca_file),
-        port=0,
+        port=port,
         is_mcp=is_mcp,
         allowed=allowed,
         observers=Connections(recorder, "srv") if is_mcp else OneObserver(recorder, "peer"),

@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from typing_extensions import override
+
 from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.urls import shown, split
@@ -85,34 +87,48 @@ class Upstream:
         """By way of a proxy that lets an encrypted connection through. Source: RFC 9110, section 9.3.6."""
         host, port = _address(self.url)
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        reader, writer = await asyncio.open_connection(*_address(proxy), limit=_PROXY_ANSWER_LIMIT)
+        loop = asyncio.get_running_loop()
+        plain, proxys_end = await loop.create_connection(_ProxyAnswer, *_address(proxy))
         try:
-            writer.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode() + self.proxy_credential + b"\r\n")
-            await _let_through(reader)
+            plain.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode() + self.proxy_credential + b"\r\n")
+            await proxys_end.consent()
             made = protocol()
-            loop = asyncio.get_running_loop()
-            transport = await loop.start_tls(writer.transport, made, trust, server_hostname=host)
+            transport = await loop.start_tls(plain, made, trust, server_hostname=host)
         except BaseException:
-            writer.transport.abort()
+            plain.abort()
             raise
         if transport is None:
             raise ConnectionError("the connection ended while it was being encrypted")
         made.connection_made(transport)
 
 
-async def _let_through(reader: asyncio.StreamReader) -> None:
-    """Wait for a proxy's consent.
+class _ProxyAnswer(asyncio.Protocol):
+    """What a proxy answers to `CONNECT`. No `StreamReader`: its writer ends the connection when it is forgotten."""
 
-    Raises:
-        ConnectionError: It gives none.
-    """
-    try:
-        answer = await reader.readuntil(b"\r\n\r\n")
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        raise ConnectionError("the proxy gave no answer") from None
-    line = answer.partition(b"\r\n")[0].decode("latin-1")
-    if line.split(" ")[1:2] != ["200"]:
-        raise ConnectionError(f"the proxy said {line!r}")
+    def __init__(self) -> None:
+        self._answer = b""
+        self._has_answered = asyncio.Event()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._answer += data
+        if b"\r\n\r\n" in self._answer or len(self._answer) > _PROXY_ANSWER_LIMIT:
+            self._has_answered.set()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._has_answered.set()
+
+    async def consent(self) -> None:
+        """Wait for it.
+
+        Raises:
+            ConnectionError: The proxy gives none.
+        """
+        await self._has_answered.wait()
+        line = self._answer.partition(b"\r\n")[0].decode("latin-1")
+        if line.split(" ")[1:2] != ["200"]:
+            raise ConnectionError(f"the proxy said {line[:200]!r}")
 
 
 def _address(url: SplitResult) -> tuple[str, int]:
@@ -131,13 +147,25 @@ def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None
         raise SettingsError(
             "a URL with a user, a query or a fragment in it", where, "leave these to the host that uses the tap"
         )
-    proxy_url = proxy_for(typed, environment)
-    proxy = urlsplit(proxy_url) if proxy_url else None
-    if proxy is not None and (proxy.scheme != "http" or not proxy.hostname):
-        raise SettingsError(
-            f"a proxy of the kind {proxy.scheme} in the environment", where, "unset it, or name this host in NO_PROXY"
-        )
+    proxy = _proxy(typed, environment)
     return Upstream(url=url, proxy=proxy, trust=_trust(ca_file, environment) if url.scheme == "https" else None)
+
+
+def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
+    found = proxy_for(typed, environment)
+    if not found:
+        return None
+    remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
+    try:
+        proxy = urlsplit(found)
+        is_one = bool(proxy.hostname) and (proxy.port is None or proxy.port > 0)
+    except ValueError:
+        raise SettingsError("the proxy's address is no URL", "the environment", remedy) from None
+    if not is_one:
+        raise SettingsError("the proxy's address is no URL", "the environment", remedy)
+    if proxy.scheme != "http":
+        raise SettingsError(f"a proxy of the kind {proxy.scheme}", "the environment", remedy)
+    return proxy
 
 
 def _trust(ca_file: Path | None, environment: Mapping[str, str]) -> ssl.SSLContext:

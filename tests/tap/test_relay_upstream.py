@@ -1,0 +1,130 @@
+"""How a relay reaches its upstream: encrypted, verified, by the proxy of the environment; and what cannot be one."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.streams.tls import TLSStream
+
+from tests.llm.test_model_reach import certificate
+from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tui_host.errors import SettingsError, TuiHostError
+from tui_host.tap.upstream import upstream_of
+
+
+def encrypting(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    own = certificate(folder)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    return own, context
+
+
+async def answer_once(stream: TLSStream) -> bytes:
+    asked = b""
+    while b"\r\n\r\n" not in asked:
+        asked += await stream.receive()
+    await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
+    await stream.send(b"0\r\n\r\n")
+    return asked
+
+
+@pytest.mark.parametrize("way", ["--ca-file", "SSL_CERT_FILE"])
+async def test_an_encrypted_upstream_is_reached_if_its_certificate_is_trusted(tmp_path: Path, way: str) -> None:
+    own, context = encrypting(tmp_path)
+
+    async def script(stream: Kept) -> None:
+        async with await TLSStream.wrap(stream, server_side=True, ssl_context=context) as secret:
+            await answer_once(secret)
+
+    async with peer(script) as up:
+        url = up.origin.replace("http:", "https:")
+        ca_file, environment = (own, {}) if way == "--ca-file" else (None, {"SSL_CERT_FILE": str(own)})
+        async with relaying(url, environment=environment, ca_file=ca_file) as relay:
+            assert (await relay.ask(request(relay.host))).endswith(b"2\r\nok\r\n0\r\n\r\n")
+        assert relay.body() == b"ok"
+
+
+async def test_a_certificate_that_nobody_signed_is_refused(tmp_path: Path) -> None:
+    _, context = encrypting(tmp_path)
+
+    async def script(stream: Kept) -> None:
+        with pytest.raises((ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream)):
+            await TLSStream.wrap(stream, server_side=True, ssl_context=context)
+
+    async with peer(script) as up, relaying(up.origin.replace("http:", "https:")) as relay:
+        answered = await relay.ask(request(relay.host))
+    assert answered.startswith(b"HTTP/1.1 502 ")
+    assert b"CERTIFICATE_VERIFY_FAILED" in answered
+
+
+async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b"by proxy"))
+
+    async with peer(script) as proxy:
+        environment = {"http_proxy": proxy.origin.replace("://", "://ann:p%40ss@")}
+        async with relaying("http://model.example/v1", environment=environment) as relay:
+            assert (await relay.ask(request(relay.host))).endswith(b"by proxy")
+    asked = bytes(proxy.received[0])
+    assert asked.startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\nHost: model.example\r\n")
+    assert b"\r\nProxy-Authorization: Basic YW5uOnBAc3M=\r\n" in asked
+    assert "YW5u" not in repr(relay.records())
+
+
+@pytest.mark.parametrize("consents", [True, False])
+async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it(tmp_path: Path, *, consents: bool) -> None:
+    own, context = encrypting(tmp_path)
+    seen: list[bytes] = []
+
+    async def script(stream: Kept) -> None:
+        seen.append(await stream.head())
+        if not consents:
+            await stream.send(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+            return
+        await stream.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        async with await TLSStream.wrap(stream, server_side=True, ssl_context=context) as secret:
+            seen.append(await answer_once(secret))
+
+    async with peer(script) as proxy:
+        environment = {"https_proxy": proxy.origin}
+        async with relaying("https://model.example/v1", environment=environment, ca_file=own) as relay:
+            answered = await relay.ask(request(relay.host))
+    assert seen[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\nHost: model.example:443\r\n")
+    if consents:
+        assert seen[1].startswith(b"POST /v1/chat/completions HTTP/1.1\r\nHost: model.example\r\n")
+        assert answered.endswith(b"2\r\nok\r\n0\r\n\r\n")
+    else:
+        assert b"407 Proxy Authentication Required" in answered
+        assert b"Server: tui-host tap" in answered
+
+
+@pytest.mark.parametrize(
+    ("typed", "environment", "what"),
+    [
+        ("api.deepseek.com/v1", {}, "not an http or https URL"),
+        ("ftp://x", {}, "not an http or https URL"),
+        ("https://me:secret@x/v1", {}, "a URL with a user, a query or a fragment in it"),
+        ("https://x/v1?key=1", {}, "a URL with a user, a query or a fragment in it"),
+        ("https://x", {"HTTPS_PROXY": "socks5://p:1"}, "a proxy of the kind socks5"),
+        ("https://x", {"HTTPS_PROXY": "http://p:port"}, "the proxy's address is no URL"),
+    ],
+)
+def test_what_can_be_no_upstream_is_told(typed: str, environment: dict[str, str], what: str) -> None:
+    with pytest.raises(SettingsError) as told:
+        upstream_of(typed, environment)
+    assert told.value.what == what
+    assert "secret" not in str(told.value)
+
+
+async def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
+    async with relaying("http://127.0.0.1:1") as relay:
+        with pytest.raises(TuiHostError) as told:
+            async with relaying("http://127.0.0.1:1", port=relay.port):
+                pass
+    assert told.value.what == f"port {relay.port} is taken"
+    assert "--port 0" in told.value.remedy
