@@ -179,6 +179,7 @@ def overrides(arguments: Arguments) -> Overrides:
         model=arguments.model,
         needs_model=arguments.command not in {"compare", "servers", "sessions", "models"},
         protocol=arguments.protocol,
+        profile=arguments.profile,
         allow=arguments.allow,
         steps=arguments.max_steps,
         only_server=only,

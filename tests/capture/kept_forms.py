@@ -90,6 +90,8 @@ def fill(path: Path) -> None:
             source="chat",
             model="demo/openai",
             protocol="native",
+            profile="translator",
+            options='{"temperature": 0.5}',
             draft=draft,
         )
         store.sessions.save(state)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import frame
-from tests.capture.kept_forms import GOLDEN, fill, restore, told
+from tests.capture.kept_forms import GOLDEN, SESSION, fill, restore, told
 from tests.capture.test_store import record
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.store.schema import MIGRATIONS
@@ -80,6 +80,17 @@ def test_a_file_of_an_older_form_has_its_decisions_links_and_turns_in_their_tabl
     assert decisions == [("20261121-134501-x7k2q", 1, "call_1", "math", "multiply", "approved", "person")] * 2
     assert links == [("call_1", "asked", "x1", "id")] * 2
     assert turns == [(1, "demo/openai", 1), (2, "demo/openai", 0)]
+
+
+@pytest.mark.parametrize(("form", "kept_of"), [(2, ("", "{}")), (3, ("translator", '{"temperature": 0.5}'))])
+def test_profile_and_options_of_a_session_are_kept_from_the_third_form_on(
+    form: int, kept_of: tuple[str, str], tmp_path: Path
+) -> None:
+    store = Store.open(kept(form, tmp_path))
+    info = store.find_session(SESSION)
+    store.close()
+
+    assert (info.profile, info.options) == kept_of
 
 
 def test_a_migration_that_fails_leaves_the_form_before_it(tmp_path: Path) -> None:

@@ -80,8 +80,8 @@ class Sums:
     async def listed(self, seconds: float) -> None:
         """Nothing is to be listed."""
 
-    async def settled_for_turn(self, seconds: float) -> tuple[str, ...]:
-        if not self.connects:
+    async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool]) -> tuple[str, ...]:
+        if not self.connects or not wants("math"):
             return ()
         self.began.set()
         await anyio.sleep(seconds)

@@ -21,6 +21,7 @@ from tui_host.chat.policy import Question
 from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
+from tui_host.settings.options import Options
 from tui_host.settings.schema import ModelRef, Provider
 
 TWO = 'call math.add {"a": 1, "b": 2}\ncall math.multiply {"a":3,"b":4}'
@@ -162,7 +163,7 @@ async def test_a_request_that_configuration_has_changed_is_not_guessed_at(bench:
 
     async def changed(model: ModelRef) -> Provider:
         provider = await find(model)
-        return replace(provider, extra_body={"messages": instead} if at.pool.sent else {})
+        return replace(provider, options=Options(extra_body={"messages": instead} if at.pool.sent else {}))
 
     at.services.provider = changed
     at.pool.hangs = True

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -25,7 +26,8 @@ from tui_host.chat.session import Session
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.schema import ModelRef, Settings
+from tui_host.settings.options import Options
+from tui_host.settings.schema import ModelRef, Profile, Settings
 
 PATIENCE = 20
 DEMO = ModelRef(provider="demo", model="openai")
@@ -149,6 +151,25 @@ async def test_a_session_comes_back_whole_in_another_host(tmp_path: Path) -> Non
             ]
             with pytest.raises(TuiHostError, match="there is no such session"):
                 host.open_session("nope")
+
+
+async def test_a_session_comes_back_with_its_profile_and_its_options(tmp_path: Path) -> None:
+    with provider(text("yes")) as peer:
+        settings = configured(tmp_path, peer.url)
+        known = {"p": Profile(name="p", model=ModelRef(provider="mine", model="other"), protocol="json")}
+        settings = replace(settings, profiles=known)
+        options = Options(seed=7, stop=("a, b",), others={"odd": True}, extra_body={"k": [1]})
+        async with serving(settings) as host:
+            session = host.new_session()
+            host.take_profile(session, "p")
+            session.options = options
+            await asked(host, session, "hello")
+            host.take_profile(session, "")
+            host.take_profile(session, "p")
+        async with serving(settings) as host:
+            again = host.open_session("last")
+            assert (again.profile, str(again.model), again.protocol) == ("p", "mine/other", "json")
+            assert again.options == options
 
 
 async def test_a_new_session_is_on_no_list_before_its_first_turn(tmp_path: Path) -> None:

@@ -65,8 +65,7 @@ async def test_what_goes_out_is_what_the_provider_is_configured_to_get() -> None
             environment=environment,
             api_key=Template(text="${MINE}"),
             headers={"X-Team": Template(text="${TEAM}"), "user-agent": Template(text="own")},
-            options=Options(temperature=0.5),
-            extra_body={"deep": {"x": "${EXTRA}"}},
+            options=Options(temperature=0.5, extra_body={"deep": {"x": "${EXTRA}"}}),
         )
 
     request = there.requests[0].decode()

@@ -18,6 +18,7 @@ from tests.llm.peer import head, peer, recorder, saying
 from tests.llm.streams import RECORDED
 from tui_host.errors import ModelError
 from tui_host.llm.model import ModelClient
+from tui_host.settings.options import Options
 from tui_host.settings.schema import Provider, Template
 
 
@@ -26,7 +27,7 @@ from tui_host.settings.schema import Provider, Template
     [
         ({"api_key": Template(text="${DEEPSEEK_API_KEY}")}, "DEEPSEEK_API_KEY is not set"),
         ({"headers": {"X": Template(text="${TOKEN}")}}, "TOKEN is not set"),
-        ({"extra_body": {"a": ["${TOKEN}"]}}, "TOKEN is not set"),
+        ({"options": Options(extra_body={"a": ["${TOKEN}"]})}, "TOKEN is not set"),
         ({"dialect": "smtp"}, "no dialect 'smtp'"),
     ],
 )

@@ -212,7 +212,7 @@ def test_a_model_that_cannot_be_is_a_mistake_with_the_nearest(model: str, remedy
 
 
 def test_what_this_version_does_not_have_is_an_unknown_key(tmp_path: Path) -> None:
-    for key in ("profiles", "redact", "telemetry", "keys"):
+    for key in ("redact", "telemetry", "keys"):
         assert mistake(tmp_path, f"[{key}]").what == "unknown key"
 
 

@@ -3,8 +3,18 @@ from __future__ import annotations
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.settings.options import SETTABLE, Options, option_of, wrong_options
-from tui_host.tui.screens.option import WORDS, value_of, with_value
+from tui_host.settings.options import (
+    SETTABLE,
+    Options,
+    option_of,
+    options_of,
+    options_to_json,
+    text_of,
+    value_of,
+    with_value,
+    wrong_options,
+)
+from tui_host.tui.screens.option import WORDS
 
 
 @pytest.mark.parametrize(
@@ -15,10 +25,15 @@ from tui_host.tui.screens.option import WORDS, value_of, with_value
         ("max_tokens", "4096", 4096),
         ("reasoning_effort", "high", "high"),
         ("seed", "7", 7),
+        ("stop", "END, ###", ["END", "###"]),
+        ("stop", r'"a, \"b\"\n" , " ",c,', ['a, "b"\n', " ", "c"]),
+        ("stop", "观察：，", ["观察：，"]),
+        ("extra_body", '{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}),
     ],
 )
 def test_an_option_is_read_as_it_is_typed(name: str, typed: str, value: JSON) -> None:
     assert option_of(name, typed) == value
+    assert option_of(name, text_of(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -30,6 +45,11 @@ def test_an_option_is_read_as_it_is_typed(name: str, typed: str, value: JSON) ->
         ("max_tokens", "1.5", "a whole number"),
         ("max_tokens", "-1", "a whole number"),
         ("reasoning_effort", " ", "a text"),
+        ("stop", ",", "texts"),
+        ("stop", '"a" b', "texts"),
+        ("extra_body", "[1]", "a JSON object"),
+        ("extra_body", '{"a": NaN}', "a JSON object"),
+        ("extra_body", '{"a"', "a JSON object"),
     ],
 )
 def test_what_is_no_value_is_told(name: str, typed: str, told: str) -> None:
@@ -50,4 +70,6 @@ def test_an_option_is_set_and_taken_away_and_all_others_stay() -> None:
     without = with_value(changed, "temperature", None)
     assert without == Options(top_p=0.9, stop=("END",), others={"k": 1})
     assert tuple(WORDS) == SETTABLE
-    assert [value_of(without, name) for name in SETTABLE] == [None, 0.9, None, None, None]
+    assert [value_of(without, name) for name in SETTABLE] == [None, 0.9, None, None, None, ["END"], None]
+    whole = with_value(without, "extra_body", {"a": None})
+    assert options_of(options_to_json(whole)) == whole

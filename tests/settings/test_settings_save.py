@@ -53,7 +53,7 @@ def test_what_is_written_is_read_back(table: dict[str, object], tmp_path: Path) 
     )
 )
 def test_a_remembered_model_is_there_at_the_next_start(model: str, tmp_path: Path) -> None:
-    save_state(read(tmp_path), "model", f"groq/{model}")
+    save_state(read(tmp_path), {"model": f"groq/{model}"})
     after = read(tmp_path).model
     assert after is not None
     assert (after.provider, after.model) == ("groq", model)
@@ -61,27 +61,27 @@ def test_a_remembered_model_is_there_at_the_next_start(model: str, tmp_path: Pat
 
 def test_choices_are_remembered_beside_each_other_and_can_be_forgotten(tmp_path: Path) -> None:
     before = read(tmp_path)
-    save_state(before, "model", "groq/a")
-    save_state(before, "theme", "nord")
+    save_state(before, {"model": "groq/a"})
+    save_state(before, {"theme": "nord"})
     assert (str(read(tmp_path).model), read(tmp_path).ui.theme) == ("groq/a", "nord")
-    save_state(before, "model", None)
+    save_state(before, {"model": None})
     assert (read(tmp_path).model, read(tmp_path).ui.theme) == (None, "nord")
 
 
 def test_only_choices_are_remembered(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="api_key"):
-        save_state(read(tmp_path), "api_key", "x")
+        save_state(read(tmp_path), {"api_key": "x"})
 
 
 def test_saving_never_touches_the_persons_file(tmp_path: Path) -> None:
     text = "# mine\nmodel = 'demo/openai'  # and this\n"
-    save_state(read(tmp_path, text), "model", "groq/a")
+    save_state(read(tmp_path, text), {"model": "groq/a"})
     assert (tmp_path / "config.toml").read_text() == text
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "state.toml"]
 
 
 def test_the_first_save_makes_a_private_folder_and_file(no_home: Path, no_umask: None) -> None:
-    save_state(load(Overrides(), {}), "theme", "nord")
+    save_state(load(Overrides(), {}), {"theme": "nord"})
     folder = load(Overrides(), {}).config_dir
     assert mode(folder) == 0o700
     assert mode(folder / "state.toml") == 0o600
@@ -90,7 +90,7 @@ def test_the_first_save_makes_a_private_folder_and_file(no_home: Path, no_umask:
 
 def test_a_file_that_others_could_read_is_private_after_saving(tmp_path: Path, no_umask: None) -> None:
     write(tmp_path, 'theme = "a"', "state.toml").chmod(0o666)
-    save_state(read(tmp_path), "theme", "b")
+    save_state(read(tmp_path), {"theme": "b"})
     assert mode(tmp_path / "state.toml") == 0o600
 
 
@@ -98,7 +98,7 @@ def test_a_broken_file_is_told_and_not_overwritten(tmp_path: Path) -> None:
     before = read(tmp_path)
     write(tmp_path, "model = ", "state.toml")
     with pytest.raises(SettingsError, match=r"state\.toml: line 1: not TOML"):
-        save_state(before, "theme", "x")
+        save_state(before, {"theme": "x"})
     assert (tmp_path / "state.toml").read_text() == "model = "
 
 

@@ -34,7 +34,7 @@ def test_the_default_file_says_what_happens_without_any_file(no_home: Path) -> N
     assert same == nothing
 
 
-@pytest.mark.parametrize("name", ["default.toml", "providers.toml", "servers.toml"])
+@pytest.mark.parametrize("name", ["default.toml", "providers.toml", "servers.toml", "profiles.toml"])
 def test_a_shipped_file_can_be_loaded_with_its_examples_and_without(name: str, tmp_path: Path) -> None:
     text = shipped(name).read_text(encoding="utf-8")
     read(tmp_path, text)
@@ -53,7 +53,7 @@ def test_both_files_of_examples_go_into_one_configuration(tmp_path: Path) -> Non
     assert settings.environment == NOTHING
 
 
-@pytest.mark.parametrize("name", ["default.toml", "providers.toml", "servers.toml"])
+@pytest.mark.parametrize("name", ["default.toml", "providers.toml", "servers.toml", "profiles.toml"])
 def test_each_line_of_a_shipped_file_is_toml_an_example_or_prose(name: str) -> None:
     for line in shipped(name).read_text(encoding="utf-8").splitlines():
         assert not line.startswith("#") or line.startswith(("# ", "#: ")), line

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from tui_host.errors import SettingsError
+from tui_host.settings.options import Options
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.usable import check_provider
@@ -23,7 +24,7 @@ def mine(
         api_key=Template(text=key) if key else None,
         key_variable=variable,
         headers={"Authorization": Template(text=headers)} if headers else {},
-        extra_body={"user": {"id": "${WHO:-me}", "org": "${ORG:-mine}"}},
+        options=Options(extra_body={"user": {"id": "${WHO:-me}", "org": "${ORG:-mine}"}}),
         file="config.toml",
     )
 

@@ -94,7 +94,9 @@ class Running:
         await self.until_idle()
         self.app.clear_notifications()
         self.write("")
-        self.host.model = self.host.settings.model or DEFAULT_MODEL
+        settings = self.host.settings
+        self.host.model, self.host.protocol = settings.model or DEFAULT_MODEL, settings.protocol
+        self.host.profile = settings.profile
         self.app.show_session(self.host.new_session())
         while self.main.arrangement != "both":
             self.main.next_arrangement()

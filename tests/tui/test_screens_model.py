@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 
@@ -26,6 +27,9 @@ base_url = "https://nowhere.invalid/v1"
 [servers.off]
 command = "true"
 enabled = false
+[profiles.calculator]
+system = "Use the tools."
+protocol = "json"
 """
 
 
@@ -168,3 +172,36 @@ async def test_an_option_is_set_for_this_session_shown_and_sent(app: Running) ->
     await app.until_shown("not sent: the provider's own default")
     assert app.session.options.temperature is None
     assert app.host.new_session().options.temperature is None
+
+
+async def test_a_profile_is_chosen_with_what_it_names_and_stands_in_the_header(app: Running) -> None:
+    await app.send("/profile")
+    await app.until_shown("no profile", "calculator", "json", "Use the tools.")
+    await app.press("enter")
+    await app.until_shown("fast/openai · json · calculator")
+    assert (app.session.profile, app.session.protocol, app.host.profile) == ("calculator", "json", "calculator")
+    assert read_state(app) == {"profile": "calculator"}
+
+    await app.send("/profile")
+    await app.until_shown("no profile")
+    await app.press("down", "enter")
+    await app.until(lambda: app.session.profile == "")
+    assert "calculator" not in app.text
+    assert read_state(app) == {}
+
+
+async def test_what_is_no_json_object_is_told_while_it_is_written(app: Running) -> None:
+    await on_model_screen(app, "extra")
+    await app.press("enter")
+    await until_on(app, OptionScreen)
+    await app.type('{"k"')
+    await app.until_shown("not a JSON object")
+    await app.type(": 1}")
+    await app.until(lambda: "not a JSON object" not in app.text)
+    await app.press("enter")
+    await app.until_shown("for this session")
+    assert app.session.options.extra_body == {"k": 1}
+
+
+def read_state(app: Running) -> dict[str, object]:
+    return tomllib.loads((app.host.settings.config_dir / "state.toml").read_text())

@@ -20,7 +20,7 @@ _OF_CALLS: dict[str, Literal["asked", "sent", "answered", "told"]] = {
     "answered": "answered",
     "told": "told",
 }
-_RELATIONS: dict[str, Relation] = {**_OF_CALLS, "injected": "injected", "cut": "cut"}
+_RELATIONS: dict[str, Relation] = {**_OF_CALLS, "injected": "injected", "profile": "profile", "cut": "cut"}
 _LAYERS: dict[str, Layer] = {"wire": "wire", "decoded": "decoded", "folded": "folded"}
 _KNOWN: dict[str, Known] = {"id": "id", "value": "value", "time": "time"}
 

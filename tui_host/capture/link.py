@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Relation: TypeAlias = Literal["asked", "sent", "answered", "told", "injected", "cut"]
+Relation: TypeAlias = Literal["asked", "sent", "answered", "told", "injected", "profile", "cut"]
 Layer: TypeAlias = Literal["wire", "decoded", "folded"]
 Known: TypeAlias = Literal["id", "value", "time"]
 
@@ -45,7 +45,7 @@ class Link:
     Attributes:
         relation: `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call),
             `told` (call -> span of a request that tells its result to the model for the first time); of no call are
-            `injected` (span of a request that the tool protocol put in) and `cut` (span of a response that is left out).
+            `injected` (span of a request that the tool protocol put in), `profile` (span that a profile put in) and `cut` (span of a response that is left out).
         call: The call's id, empty for what is of no call.
         span: The bytes at the wire's end of the link.
         known: How it is known.

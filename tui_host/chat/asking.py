@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_host.chat.history import mended
 from tui_host.chat.hub import HUB, Hub
-from tui_host.llm.messages import Ask, Message, Part, ResourceSpec, ToolSpec
+from tui_host.llm.messages import Ask, Message, Part, ResourceSpec, Text, ToolSpec
 from tui_host.llm.names import NameRule, NameTable
 from tui_host.llm.protocols import protocol
 from tui_host.settings.templates import template_of
 
 if TYPE_CHECKING:
+    from tui_host.chat.profiles import Applied
     from tui_host.chat.session import Session
     from tui_host.llm.protocols.protocol import Prepared, ToolProtocol
     from tui_host.servers.catalog import Tool
@@ -52,7 +53,13 @@ def spoken(session: Session, settings: Settings) -> ToolProtocol:
 
 
 def asking(
-    session: Session, tools: Sequence[Tool], rule: NameRule, speaks: ToolProtocol, *, unsent: Sequence[Part] = ()
+    session: Session,
+    tools: Sequence[Tool],
+    rule: NameRule,
+    speaks: ToolProtocol,
+    *,
+    profile: Applied,
+    unsent: Sequence[Part] = (),
 ) -> Asking:
     """The next request of a session.
 
@@ -61,10 +68,11 @@ def asking(
         tools: Those of all servers that are ready now, with what reads resources.
         rule: How the dialect wants tools to be named.
         speaks: The tool protocol.
+        profile: The session's, as the turn follows it.
         unsent: The parts of a message that stands in the prompt: the request as it would be, were it sent.
     """
     with_resources = speaks.reads_resources and session.protocol.partition("+")[0] != HUB
-    tools = [tool for tool in tools if tool.resources is None or with_resources]
+    tools = [tool for tool in profile.offered(tools) if tool.resources is None or with_resources]
     table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
     specs = tuple(
         ToolSpec(
@@ -81,14 +89,17 @@ def asking(
     if hub is not None:
         specs = hub.specs
     more = [Message(role="user", parts=tuple(unsent), turn=session.turn + 1)] if unsent else []
-    history = mended([*session.messages, *more])
+    told = [Message(role="system", parts=(Text(text=profile.system),))] if profile.system else []
+    history = [*told, *mended([*session.messages, *more])]
     prepared = speaks.prepare(history, specs)
+    if prepared.own is not None and profile.profile is not None:
+        prepared = replace(prepared, own=replace(prepared.own, words=f"profile {profile.profile.name}"))
     ask = Ask(
         model=session.model.model,
         messages=prepared.messages,
         tools=prepared.tools,
         stop_sequences=prepared.stop_sequences,
-        options=session.options,
+        options=session.options.over(profile.options),
     )
     return Asking(ask=ask, prepared=prepared, table=table, tools=specs, history=history, hub=hub)
 

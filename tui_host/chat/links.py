@@ -68,9 +68,9 @@ class Links:
             told: The results that it tells for the first time: the last ones in it.
         """
         kept, _ = self.recorder.redactor.bytes(body)
-        if prepared.told or prepared.injected:
+        if prepared.told or prepared.injected or prepared.own is not None:
             self._tell_in_words(exchange, kept, prepared, {result.call.id: result for result in told})
-        elif told:
+        if told and not prepared.told:
             self._tell(exchange, kept, dialect, prepared, told)
 
     def _tell(
@@ -90,14 +90,15 @@ class Links:
         def as_kept(data: bytes) -> bytes:
             return self.recorder.redactor.bytes(data)[0]
 
-        pieces = sorted((*prepared.told, *prepared.injected), key=lambda piece: (piece.message, piece.start))
+        own = () if prepared.own is None else (prepared.own,)
+        pieces = sorted((*prepared.told, *prepared.injected, *own), key=lambda piece: (piece.message, piece.start))
         spans = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
         for piece, place in zip(pieces, located(kept, prepared.messages, spans, as_kept), strict=True):
             if place is None:
                 continue
             if isinstance(piece, Injected):
                 span = Span(exchange=exchange, side="request", layer="wire", start=place[0], end=place[1])
-                self._record_bare("injected", span, piece.words)
+                self._record_bare("profile" if piece is prepared.own else "injected", span, piece.words)
             elif piece.call in told:
                 self._told(exchange, told[piece.call], *place, note=piece.note)
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.servers.catalog import READ, Tool
+from tui_host.settings.rules import matches
 from tui_host.settings.schema import Rule
 
 Verdict: TypeAlias = Literal["approved", "edited", "rejected", "invalid"]
 Decider: TypeAlias = Literal["person", "rule", "flag", "default"]
-
-
-def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern names it; `*` stands for any characters, and nothing else is special."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
 def allows(name: str, pattern: str) -> bool:

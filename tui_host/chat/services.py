@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
+
+from tui_host.chat.profiles import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -23,6 +26,8 @@ class Services:
     Attributes:
         provider: Gives a model's provider, its embedded process started; raises ModelError.
         approver: How the person is asked.
+        clock: Monotonic seconds.
+        now: The time of day that a model is told.
     """
 
     settings: Settings
@@ -32,3 +37,4 @@ class Services:
     provider: Callable[[ModelRef], Awaitable[Provider]]
     approver: Approver
     clock: Callable[[], float]
+    now: Callable[[], datetime] = local_time

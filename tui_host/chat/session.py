@@ -24,7 +24,7 @@ class Keeper(Protocol):
     """Where a session is kept as it happens. Calls return at once and keep their order."""
 
     def session(self, session: Session) -> None:
-        """Its title, model, protocol, draft, and the time of its last change."""
+        """Its title, model, protocol, profile, options, draft, and the time of its last change."""
         ...
 
     def message(self, session: str, number: int, message: Message) -> None:
@@ -73,7 +73,8 @@ class Session:
         activity: What the turn at work waits for.
         questions: Calls that wait for the person.
         offered: Connections whose tools were offered to the model, by a request of this process.
-        options: What the person wants of the model in this session, over what the provider is configured with; of this process.
+        profile: The name of the profile in use, empty for none.
+        options: What the person wants of the model in this session, over what profile and provider are configured with.
         redact: Takes secrets out of what is shown.
     """
 
@@ -83,6 +84,7 @@ class Session:
     model: ModelRef
     protocol: str
     policy: Policy
+    profile: str = ""
     keeper: Keeper | None = None
     title: str = ""
     draft: str = ""
@@ -140,7 +142,7 @@ class Session:
         )
 
     def save(self) -> None:
-        """Keep title, model and draft."""
+        """Keep title, model, protocol, profile, options and draft."""
         if self.keeper is not None:
             self.keeper.session(self)
 

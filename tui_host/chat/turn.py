@@ -16,6 +16,7 @@ from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.history import host_says, untold
 from tui_host.chat.mistakes import MOST_MISTAKES, MOST_SAME, Mistakes
 from tui_host.chat.outcome import Outcome
+from tui_host.chat.profiles import applied, offers, profile_of
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import JSON, ModelError, TuiHostError
 from tui_host.llm.dialects import dialect
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tui_host.llm.fold import Fold
     from tui_host.llm.messages import ToolSpec
     from tui_host.llm.protocols.protocol import ToolProtocol
-    from tui_host.settings.schema import Provider
+    from tui_host.settings.schema import Profile, Provider
 
 RESOURCES_SECONDS = 2.0
 """How long a turn waits for the lists of resources, where its tool protocol tells of them."""
@@ -138,8 +139,10 @@ class Turn:
 
     async def _loop(self) -> None:
         session, services = self._session, self._services
+        profile = self._profile()
         provider = await self._provider()
-        await self._wait_for_servers()  # last: what is said of them then holds for the request
+        await self._wait_for_servers(profile)  # last: what is said of them then holds for the request
+        follows = applied(profile, services.settings.environment, now=services.now(), servers=services.pool.statuses())
         self._protocol = await to_thread.run_sync(spoken, session, services.settings)
         if not session.messages.is_loaded:  # thousands of them would hold up the screen
             await to_thread.run_sync(session.messages.load)
@@ -148,7 +151,7 @@ class Turn:
         limit = services.settings.limits.steps
         for number in range(1, limit + 1):
             rule = dialect(provider.dialect).name_rule
-            asked = asking(session, services.pool.tools(), rule, self._protocol)
+            asked = asking(session, services.pool.tools(), rule, self._protocol, profile=follows)
             session.step += 1
             self.result.steps = number
             self.result.answer = None
@@ -322,11 +325,26 @@ class Turn:
                 session.say(host_says(wording.ANSWER_NOT_BEGUN, turn=session.turn))
         self._note("stopped by you")
 
-    async def _wait_for_servers(self) -> None:
-        """At most `limits.connect_wait`, saying so."""
+    def _profile(self) -> Profile | None:
+        """The session's profile; one that is no longer configured is told, and the session goes on without it."""
+        session = self._session
+        profile = profile_of(session, self._services.settings)
+        if profile is None and session.profile:
+            self._note(
+                f"the profile {session.profile} is no longer configured: went on without it",
+                remedy="f4 chooses another",
+            )
+            session.profile = ""
+            session.save()
+        return profile
+
+    async def _wait_for_servers(self, profile: Profile | None) -> None:
+        """At most `limits.connect_wait`, saying so; not for those of which the profile offers nothing."""
         services, session = self._services, self._session
         session.wait_for("servers")
-        missing = await services.pool.settled_for_turn(services.settings.limits.connect_wait)
+        missing = await services.pool.settled_for_turn(
+            services.settings.limits.connect_wait, lambda server: offers(profile, server)
+        )
         if missing:
             they = "it is" if len(missing) == 1 else "they are"
             self._note(

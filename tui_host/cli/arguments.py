@@ -50,6 +50,7 @@ class Arguments:
     words: tuple[str, ...] = ()
     model: str | None = None
     protocol: str | None = None
+    profile: str | None = None
     session: str | None = None
     allow: tuple[str, ...] = ()
     attach: tuple[str, ...] = ()
@@ -175,6 +176,9 @@ def _size(text: str) -> int:
 def _model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="PROVIDER/MODEL", default=argparse.SUPPRESS, help="the model to ask")
     parser.add_argument("--protocol", metavar="NAME", default=argparse.SUPPRESS, help="the tool protocol")
+    parser.add_argument(
+        "--profile", type=_name, metavar="NAME", default=argparse.SUPPRESS, help="the profile, and what it names"
+    )
 
 
 def _no_record(parser: argparse.ArgumentParser) -> None:
@@ -363,7 +367,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     return top
 
 
-OPTIONS_WITH_VALUE = ("--config", "--data-dir", "--model", "--protocol")
+OPTIONS_WITH_VALUE = ("--config", "--data-dir", "--model", "--protocol", "--profile")
 
 
 def _first_word(words: Sequence[str]) -> int | None:

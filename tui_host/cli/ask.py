@@ -8,6 +8,7 @@ import anyio
 
 from tui_host.chat.attached import with_marks
 from tui_host.chat.policy import Refuse
+from tui_host.chat.profiles import applied, local_time, profile_of
 from tui_host.cli import asking, diagnostics, output
 from tui_host.cli.approver import TerminalApprover, can_ask
 from tui_host.cli.running import running
@@ -99,21 +100,26 @@ class _Asking:
     def _session(self) -> Session:
         """A new session, or the one to go on with; what was typed wins over what it was begun with."""
         host, arguments = self._host, self._arguments
+        settings = host.settings
         if not arguments.session:
             return self._speaking(host.new_session())
         session = host.open_session(arguments.session)
-        if arguments.model is not None and host.settings.model is not None:
-            session.model = host.settings.model
+        if arguments.profile is not None:
+            host.take_profile(session, host.profile)
+        if arguments.model is not None and settings.model is not None:
+            session.model = settings.model
         if arguments.protocol is not None:
-            session.protocol = host.settings.protocol
-        asking.check_model(host.settings, session.model, where=f"session {session.id}")
+            session.protocol = settings.protocol
+        asking.check_model(settings, session.model, where=f"session {session.id}")
         return self._speaking(session)
 
     def _speaking(self, session: Session) -> Session:
-        """The session, whose tool protocol has a prompt that can be used: else that is told before anything is waited for."""
+        """The session, whose prompts can be used, the tool protocol's and the profile's: else that is told before anything is waited for."""
         from tui_host.chat.asking import spoken
 
-        spoken(session, self._host.settings)
+        settings = self._host.settings
+        spoken(session, settings)
+        applied(profile_of(session, settings), settings.environment, now=local_time(), servers=())
         return session
 
     def _tell(self, session: Session, result: TurnResult) -> None:

@@ -49,6 +49,7 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     from tui_host.chat.attached import said
     from tui_host.chat.history import untold
     from tui_host.chat.links import Links
+    from tui_host.chat.profiles import applied, local_time, profile_of
     from tui_host.llm.dialects import dialect
 
     await host.ready()
@@ -58,7 +59,10 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     provider = await host.provider(session.model)
     parts = said(text, attached) if text else ()
     speaks = dialect(provider.dialect)
-    asked = asking(session, host.pool.tools(), speaks.name_rule, spoken(session, host.settings), unsent=parts)
+    configured, environment = profile_of(session, host.settings), host.settings.environment
+    profile = applied(configured, environment, now=local_time(), servers=host.pool.statuses())
+    tools, protocol = host.pool.tools(), spoken(session, host.settings)
+    asked = asking(session, tools, speaks.name_rule, protocol, profile=profile, unsent=parts)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
     request = replace(await client.coming(provider, asked.ask, place=place), exchange=COMING)
     collected = _Collected(host.recorder.redactor)

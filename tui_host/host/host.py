@@ -69,6 +69,7 @@ class Host:
         sessions: Those that are open in this process, by id.
         model: What new sessions begin with, as configured or chosen since.
         protocol: The same of the tool protocol.
+        profile: The same of the profile, by its name; empty for none.
         reported: What the providers were found to have, by name, as far as they were asked.
     """
 
@@ -91,6 +92,7 @@ class Host:
         self.sessions: dict[str, Session] = {}
         self.model = settings.model or DEFAULT_MODEL
         self.protocol = settings.protocol
+        self.profile = settings.profile
         self.reported: dict[str, Reported] = {}
         self._source: Source = source
         self._record = record
@@ -284,12 +286,28 @@ class Host:
             created_ns=time.time_ns(),
             model=model or self.model,
             protocol=self.protocol,
+            profile=self.profile,
             policy=self._policy(),
             redact=self.redacted,
         )
         self.sessions[session.id] = session
         self._keep(session)
         return session
+
+    def take_profile(self, session: Session, name: str) -> None:
+        """Let a session follow a profile from its next turn on, with the model and the tool protocol that it names.
+
+        Args:
+            session: Which.
+            name: The profile's, which is configured; empty for none, and then all else stays.
+        """
+        profile = self.settings.profiles[name] if name else None
+        session.profile = name
+        if profile is not None:
+            session.model = profile.model or session.model
+            session.protocol = profile.protocol or session.protocol
+        if session.turn:
+            session.save()
 
     def open_session(self, name: str) -> Session:
         """A session of earlier, whole. Blocks on the disk.

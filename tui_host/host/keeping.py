@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.sessions import SessionState
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.session import Session
 from tui_host.chat.stored import Messages, message_to_text
-from tui_host.errors import StoreError
+from tui_host.errors import JSON, StoreError
+from tui_host.settings.options import Options, options_of, options_to_json
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ class StoreKeeper:
         self._sessions = store.sessions
 
     def session(self, session: Session) -> None:
-        """Title, model, protocol, draft, and the time of the change."""
+        """Title, model, protocol, profile, options, draft, and the time of the change."""
         self._sessions.save(
             SessionState(
                 id=session.id,
@@ -37,6 +39,8 @@ class StoreKeeper:
                 source=session.source,
                 model=f"{session.model.provider}/{session.model.model}",
                 protocol=session.protocol,
+                profile=session.profile,
+                options=json.dumps(options_to_json(session.options), ensure_ascii=False),
                 draft=session.draft,
             )
         )
@@ -60,6 +64,12 @@ def _messages(store: Store, session: str, before: int) -> Sequence[str]:
     return found
 
 
+def _options(text: str) -> Options:
+    """What the person wanted of the model; what this version cannot read counts as not said."""
+    value: JSON = json.loads(text)
+    return options_of(value) if isinstance(value, Mapping) else Options()
+
+
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
     """A session of earlier, owned by this process from now on. Blocks on the disk.
 
@@ -78,6 +88,8 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         created_ns=info.created_ns,
         model=ModelRef(provider=provider, model=model),
         protocol=info.protocol,
+        profile=info.profile,
+        options=_options(info.options),
         policy=policy,
         redact=redact,
         keeper=StoreKeeper(store),

@@ -14,7 +14,7 @@ from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask
 from tui_host.settings.presets import PRESETS, service_at
 from tui_host.settings.schema import Provider
-from tui_host.settings.secrets import Secret, credential, resolve_headers, resolve_json
+from tui_host.settings.secrets import Secret, credential, resolve_headers, resolve_options
 from tui_host.settings.urls import shown
 from tui_host.settings.usable import address_of, demand_key
 
@@ -69,18 +69,15 @@ def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
 
 
 def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Outgoing:
-    """The request for an answer; the provider's options and extra body are merged in here.
+    """The request for an answer; the provider's options are those below all others.
 
     Raises:
         ModelError: The address or the credential is missing or wrong, as the settings say it. Nothing was sent.
     """
     try:
-        where = f"providers.{provider.name}.extra_body"
-        extra = {
-            name: resolve_json(value, environment, where=f"{where}.{name}").value
-            for name, value in provider.extra_body.items()
-        }
-        whole = replace(ask, options=ask.options.over(provider.options), extra=(*ask.extra, *extra.items()))
+        below = resolve_options(provider.options, environment, where=f"providers.{provider.name}")
+        options = ask.options.over(below)
+        whole = replace(ask, options=options, extra=(*ask.extra, *options.extra_body.items()))
         spoken = dialect(provider.dialect)
         address, headers, secret = _outside(provider, environment)
         request = spoken.write(whole, _target(provider, address))

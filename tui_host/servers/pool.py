@@ -147,16 +147,22 @@ class Pool:
             await self._changes(left)
         return names
 
-    async def settled_for_turn(self, seconds: float) -> tuple[str, ...]:
+    async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
         """Wait as a turn does: at most so many seconds from now, or from a server's start where that comes later.
 
         A connection that one turn has waited for in vain is not waited for by the next.
+
+        Args:
+            seconds: How long.
+            wants: Whether the turn has a use for a server, by its name.
 
         Returns:
             The names of those that are still connecting.
         """
         begun = time.monotonic()
-        while (names := self._connecting()) and (left := self._left(names, begun + seconds, seconds)) > 0:
+        while (names := tuple(filter(wants, self._connecting()))) and (
+            left := self._left(names, begun + seconds, seconds)
+        ) > 0:
             await self._changes(left)
         for name in names:
             self._slots[name].left_behind = self._slots[name].connection

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
 from tui_host.errors import SettingsError
 from tui_host.settings import paths
+from tui_host.settings.chosen import Choosing
 from tui_host.settings.documents import files_of, read_document, shown_path
 from tui_host.settings.paths import CONFIG_FILE, default_config_dir
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
+from tui_host.settings.profiles import Known, read_profile
 from tui_host.settings.providers import read_provider
 from tui_host.settings.reader import Table
 from tui_host.settings.report import Report, nearest, shown
@@ -20,19 +22,16 @@ from tui_host.settings.rules import read_patterns, read_rules
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import (
     BUNDLED,
-    PROTOCOLS,
     THEMES,
     Limits,
-    ModelRef,
+    Profile,
     Provider,
     Rule,
     ServerSpec,
     Settings,
     Store,
-    Template,
     Ui,
 )
-from tui_host.settings.secrets import resolve
 from tui_host.settings.servers import read_server, server_from_arguments
 
 __all__ = ["Overrides", "load", "server_from_arguments"]
@@ -50,6 +49,7 @@ class Overrides:
         model: `--model PROVIDER/MODEL`.
         needs_model: The command asks a model: a variable in the configured one that is not set fails it.
         protocol: `--protocol NAME`.
+        profile: `--profile NAME`.
         allow: `--allow SERVER.TOOL`, each.
         steps: `--max-steps N`.
         only_server: The server of `tui-host URL` or `tui-host -- COMMAND…`, instead of all configured ones.
@@ -60,6 +60,7 @@ class Overrides:
     model: str | None = None
     needs_model: bool = True
     protocol: str | None = None
+    profile: str | None = None
     allow: tuple[str, ...] = ()
     steps: int | None = None
     only_server: ServerSpec | None = None
@@ -92,16 +93,27 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     data_dir = _found(lambda: paths.data_dir(arguments.data_dir, snapshot), report)
     providers = _providers(files, snapshot, report)
     servers = _servers(files, report)
+    profiles = _profiles(
+        files, Known(providers=providers, servers=tuple(servers) or BUNDLED, environment=snapshot), report
+    )
     default_servers = not servers and arguments.only_server is None
     if arguments.only_server is not None:
         servers = {arguments.only_server.name: arguments.only_server}
+        profiles = {name: replace(each, servers=None, tools=None) for name, each in profiles.items()}
     elif default_servers:
         servers = {name: ServerSpec(name=name, bundled=name) for name in BUNDLED}
     rules, allow = _rules(files, report), read_patterns(arguments.allow, report)
     if arguments.only_server is None:
         _tell_of_idle(rules, tuple(servers), report)
-    model = _model(files, arguments, providers, snapshot, report)
-    protocol = _protocol(files, arguments, report)
+    chosen = Choosing(
+        config=files.config,
+        state=files.state,
+        typed=arguments,
+        providers=providers,
+        profiles=profiles,
+        environment=snapshot,
+        report=report,
+    ).choose()
     limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files, report)
     files.config.finish()
     files.state.finish()
@@ -111,8 +123,10 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         config_file=files.config_file,
         config_dir=files.folder,
         data_dir=data_dir,
-        model=model,
-        protocol=protocol,
+        model=chosen.model,
+        protocol=chosen.protocol,
+        profile=chosen.profile.name if chosen.profile is not None else "",
+        profiles=MappingProxyType(profiles),
         providers=MappingProxyType(providers),
         servers=MappingProxyType(servers),
         rules=rules,
@@ -123,7 +137,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         environment=snapshot,
         notices=tuple(dict.fromkeys(report.notices)),
         default_servers=default_servers,
-        fixed=frozenset(key for key in ("model", "protocol") if key in files.config),
+        fixed=frozenset(key for key in ("model", "protocol", "profile") if key in files.config),
     )
 
 
@@ -195,6 +209,10 @@ def _servers(files: _Files, report: Report) -> dict[str, ServerSpec]:
     return {name: read_server(name, table) for name, table in _named_tables(files, "servers", report)}
 
 
+def _profiles(files: _Files, known: Known, report: Report) -> dict[str, Profile]:
+    return {name: read_profile(name, table, known) for name, table in _named_tables(files, "profiles", report)}
+
+
 def _rules(files: _Files, report: Report) -> tuple[Rule, ...]:
     rules = list(read_rules(files.config))
     written = {(rule.server, rule.tool): rule for rule in rules}
@@ -219,61 +237,6 @@ def _tell_of_idle(rules: Sequence[Rule], servers: Sequence[str], report: Report)
                 f"{rule.where}: the rule for {name} holds for nothing, there is no such server: "
                 f"{nearest(rule.server, servers)}"
             )
-
-
-def _model(
-    files: _Files,
-    arguments: Overrides,
-    providers: Mapping[str, Provider],
-    environment: Mapping[str, str],
-    report: Report,
-) -> ModelRef | None:
-    configured, remembered = files.config.text("model"), files.state.text("model")
-    read: ModelRef | None = None
-    if configured is not None:
-        where = files.config.where("model")
-        try:
-            text = resolve(Template(text=configured), environment, where=where).text
-        except SettingsError as error:
-            if arguments.needs_model and arguments.model is None:
-                report.mistakes.append(error)
-        else:
-            read = _model_ref(text, providers, where, report)
-    elif remembered is not None:
-        doubts = Report()
-        read = _model_ref(remembered, providers, files.state.where("model"), doubts)
-        report.notices += [f"{doubt}; it is not used" for doubt in doubts.mistakes]
-    if arguments.model is not None:
-        read = _model_ref(arguments.model, providers, "--model", report)
-    return read
-
-
-def _model_ref(text: str, providers: Mapping[str, Provider], where: str, report: Report) -> ModelRef | None:
-    name, slash, model = text.partition("/")
-    provider = providers.get(name)
-    if provider is None:
-        report.mistake(f'no provider "{shown(name)}"', where, nearest(name, tuple(providers)))
-    elif not slash or not model:
-        example = provider.default_model or "MODEL"
-        report.mistake(f'found "{shown(text)}", expected PROVIDER/MODEL', where, f"write {name}/{example}")
-    elif provider.embedded and model not in provider.models:
-        report.mistake(f'{name} has no model "{shown(model)}"', where, nearest(model, provider.models))
-    else:
-        return ModelRef(provider=name, model=model)
-    return None
-
-
-def _protocol(files: _Files, arguments: Overrides, report: Report) -> str:
-    remembered = files.state.text("protocol")
-    default = remembered if remembered in PROTOCOLS else PROTOCOLS[0]
-    if remembered is not None and remembered != default:
-        report.notices.append(
-            f'{files.state.where("protocol")}: no tool protocol "{shown(remembered)}"; it is not used'
-        )
-    protocol = files.config.choice("protocol", PROTOCOLS, default)
-    if arguments.protocol is None:
-        return protocol
-    return Table({"--protocol": arguments.protocol}, file="", report=report).choice("--protocol", PROTOCOLS, protocol)
 
 
 def _limits(files: _Files, arguments: Overrides, report: Report) -> Limits:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
@@ -13,14 +15,17 @@ _NUMBER = "a number"
 _COUNT = "a whole number"
 _TEXT = "a text"
 _TEXTS = "a text, or a list of texts"
+_OBJECT = "a JSON object"
 _KINDS: Mapping[str, str] = {
     "temperature": _NUMBER,
     "top_p": _NUMBER,
     "max_tokens": _COUNT,
     "reasoning_effort": _TEXT,
-    "stop": _TEXTS,
     "seed": _COUNT,
+    "stop": _TEXTS,
+    "extra_body": _OBJECT,
 }
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +39,8 @@ class Options:
         reasoning_effort: How long it thinks, in the vendor's own words (`low`, `medium`, `high`).
         stop: Texts at which the answer ends.
         seed: For the same answer again, as far as the provider can.
-        others: Anything else, by the vendor's own names: sent as it is.
+        others: Anything else, by the vendor's own names: sent as it is, where its dialect has options.
+        extra_body: Members of the request's body: merged into it last.
     """
 
     temperature: float | None = None
@@ -44,6 +50,7 @@ class Options:
     stop: tuple[str, ...] = ()
     seed: int | None = None
     others: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
+    extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
 
     def over(self, below: Options) -> Options:
         """These, and those of `below` where these say nothing."""
@@ -55,26 +62,68 @@ class Options:
             stop=self.stop or below.stop,
             seed=below.seed if self.seed is None else self.seed,
             others={**below.others, **self.others},
+            extra_body={**below.extra_body, **self.extra_body},
         )
 
 
-SETTABLE = ("temperature", "top_p", "max_tokens", "reasoning_effort", "seed")
-"""The options that a person sets for a session, one value each."""
+SETTABLE = tuple(_KINDS)
+"""The options that a person sets for a session."""
 
 
 def option_of(name: str, text: str) -> JSON:
     """An option's value as it was typed.
 
+    Several texts are separated by commas; one with a comma, a line end or spaces at its ends stands in quotes, as in JSON.
+
     Raises:
         ValueError: It is none; the text says what would be.
     """
     kind, value = _KINDS[name], text.strip()
-    read: JSON = value
+    read: JSON = value if kind == _TEXT else None
     with suppress(ValueError):
-        read = int(value) if kind == _COUNT else float(value) if kind == _NUMBER else value
-    if not _is(kind, read):
-        raise ValueError(kind)
+        if kind == _OBJECT:
+            read = json.loads(value, parse_constant=_no_number)
+        elif kind == _TEXTS:
+            read = list(_texts(value))
+        elif kind in {_COUNT, _NUMBER}:
+            read = int(value) if kind == _COUNT else float(value)
+    if read == [] or not _is(kind, read):
+        raise ValueError('texts, with commas between them; "a, b\\n" in quotes' if kind == _TEXTS else kind)
     return read
+
+
+def text_of(value: JSON) -> str:
+    """An option's value as one would type it."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return ", ".join(_typed(str(each)) for each in value)
+    return "" if value is None else str(value)
+
+
+def value_of(options: Options, name: str) -> JSON:
+    """One option by its name; None where nothing is said."""
+    values: Mapping[str, JSON] = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "max_tokens": options.max_tokens,
+        "reasoning_effort": options.reasoning_effort,
+        "seed": options.seed,
+        "stop": list(options.stop) or None,
+        "extra_body": dict(options.extra_body) or None,
+    }
+    return values[name]
+
+
+def with_value(options: Options, name: str, value: JSON) -> Options:
+    """The options with one set anew; None says nothing of it."""
+    return options_of({**options_to_json(options), name: value})
+
+
+def options_to_json(options: Options) -> dict[str, JSON]:
+    """What is said, by its names: `options_of` reads it again."""
+    said = {name: value_of(options, name) for name in SETTABLE}
+    return {**options.others, **{name: value for name, value in said.items() if value is not None}}
 
 
 def wrong_options(values: Mapping[str, JSON]) -> dict[str, str]:
@@ -85,10 +134,7 @@ def wrong_options(values: Mapping[str, JSON]) -> dict[str, str]:
 def options_of(values: Mapping[str, JSON]) -> Options:
     """Options by their names; a value of the wrong type counts as not given."""
     known = {name: values.get(name) for name, kind in _KINDS.items() if _is(kind, values.get(name))}
-    temperature, top_p, effort, stop = (
-        known.get(name) for name in ("temperature", "top_p", "reasoning_effort", "stop")
-    )
-    most, seed = known.get("max_tokens"), known.get("seed")
+    temperature, top_p, most, effort, seed, stop, extra = (known.get(name) for name in SETTABLE)
     return Options(
         temperature=temperature if isinstance(temperature, int | float) else None,
         top_p=top_p if isinstance(top_p, int | float) else None,
@@ -97,6 +143,7 @@ def options_of(values: Mapping[str, JSON]) -> Options:
         stop=(stop,) if isinstance(stop, str) else tuple(map(str, stop)) if isinstance(stop, list) else (),
         seed=seed if isinstance(seed, int) else None,
         others={name: value for name, value in values.items() if name not in _KINDS},
+        extra_body=extra if isinstance(extra, Mapping) else {},
     )
 
 
@@ -107,6 +154,33 @@ def _is(kind: str, value: JSON) -> bool:
         return isinstance(value, int) or (isinstance(value, float) and isfinite(value))
     if kind == _COUNT:
         return isinstance(value, int) and value >= 0
+    if kind == _OBJECT:
+        return isinstance(value, Mapping)
     if kind == _TEXTS and isinstance(value, list):
         return all(isinstance(each, str) and each for each in value)
     return isinstance(value, str) and bool(value)
+
+
+def _texts(typed: str) -> Iterator[str]:
+    """What stands between commas; raises ValueError where something stands beside a text in quotes."""
+    rest = typed
+    while rest := rest.lstrip():
+        quoted = _JSON_TEXT.match(rest)
+        end = quoted.end() if quoted is not None else rest.find(",")
+        piece, rest = (rest, "") if end < 0 else (rest[:end], rest[end:].lstrip())
+        if rest and not rest.startswith(","):
+            raise ValueError(rest)
+        rest = rest[1:]
+        text: object = json.loads(piece) if quoted is not None else piece.rstrip()
+        if text:
+            yield str(text)
+
+
+def _typed(text: str) -> str:
+    """A text so that `_texts` reads it again."""
+    is_plain = text == text.strip() and text.isprintable() and "," not in text and not text.startswith('"')
+    return text if is_plain else json.dumps(text, ensure_ascii=False)
+
+
+def _no_number(name: str) -> JSON:
+    raise ValueError(name)

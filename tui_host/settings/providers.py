@@ -55,7 +55,6 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
         key_variable=preset.key_variable if preset else None,
         headers=read_headers(table.table("headers")),
         options=read_options(table),
-        extra_body=table.json("extra_body"),
         models=tuple(_filled(model, environment) for model in table.texts("models")),
         default_model=_expanded(table.text("default_model"), environment) or (preset.default_model if preset else None),
         ca_file=_path(_expanded(table.text("ca_file"), environment), folder),
@@ -70,11 +69,15 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
 
 
 def read_options(table: Table) -> Options:
-    """The table `options` of a provider or a profile."""
+    """The tables `options` and `extra_body` of a provider or a profile."""
     values = table.json("options")
-    for name, kind in wrong_options(values).items():
-        table.mistake(f"options.{name}", f"not {kind}", f"write {kind}")
-    return options_of(values)
+    inner = table.table("options") if values else None
+    if inner is not None:
+        for name, kind in wrong_options(values).items():
+            inner.mistake(name, f"not {kind}", f"write {kind}")
+        if "extra_body" in values:
+            inner.mistake("extra_body", "no option", f"write it beside them, as {table.where('extra_body')}")
+    return options_of({**values, "extra_body": table.json("extra_body")})
 
 
 def read_headers(headers: Table | None) -> dict[str, Template]:

@@ -12,6 +12,11 @@ from tui_host.settings.schema import ACTIONS, Action, Rule
 _SERVER_PATTERN = re.compile(r"[A-Za-z0-9_*-]{1,80}")
 
 
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name fits a pattern, in which `*` stands for any characters."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+
+
 def read_rules(table: Table) -> Iterator[Rule]:
     """The rules of a file, in its order; a broken one is a mistake and is not among them."""
     for entry in table.array("rules"):

@@ -14,32 +14,33 @@ from tui_host.settings.report import Report
 from tui_host.settings.schema import Settings
 
 STATE_FILE = "state.toml"
-STATE_KEYS = ("model", "protocol", "theme")
+STATE_KEYS = ("model", "protocol", "profile", "theme")
 """The choices that are remembered, applied where `config.toml` is silent."""
 
 
-def save_state(settings: Settings, key: str, value: str | None) -> None:
-    """Remember a choice for the next start; None forgets it. Blocks on the disk.
+def save_state(settings: Settings, choices: Mapping[str, str | None]) -> None:
+    """Remember choices for the next start; None forgets one. Blocks on the disk.
 
     Two processes that save at once: the later one wins, and may undo what the other saved.
 
     Args:
         settings: Says where.
-        key: One of `STATE_KEYS`.
-        value: As it would stand in `config.toml`, such as `deepseek/deepseek-chat`.
+        choices: By key, each one of `STATE_KEYS`; as it would stand in `config.toml`, such as `deepseek/deepseek-chat`.
 
     Raises:
         SettingsError: The folder or the file cannot be written, or the file that is there cannot be read.
     """
-    if key not in STATE_KEYS:
-        raise ValueError(f"{key} is not remembered")
+    for key in choices:
+        if key not in STATE_KEYS:
+            raise ValueError(f"{key} is not remembered")
     path = settings.config_dir / STATE_FILE
     report = Report()
     state = read_document(path, report, needed=False) or {}
     report.raise_if_any()
-    state.pop(key, None)
-    if value is not None:
-        state[key] = value
+    for key, value in choices.items():
+        state.pop(key, None)
+        if value is not None:
+            state[key] = value
     if not settings.config_dir.exists():
         ensure_private_dir(settings.config_dir)
     write_toml(path, state)

@@ -108,8 +108,7 @@ class Provider:
         api_key: The credential; None if the preset's variable has it, or none is needed.
         key_variable: The environment variable that the preset reads, None if it is not a preset's name.
         headers: Sent with each request.
-        options: Sent with each request, unless a profile or a session says otherwise.
-        extra_body: Merged into each request's body last, for what the dialect does not know.
+        options: Sent with each request, `extra_body` among them, unless a profile or a session says otherwise.
         models: Names to offer; empty means ask the provider.
         default_model: The one to start with, None if there is no obvious one.
         ca_file: Certificates to trust instead of the system's, None for those.
@@ -131,7 +130,6 @@ class Provider:
     key_variable: str | None = None
     headers: Mapping[str, Template] = field(default_factory=dict[str, Template])
     options: Options = field(default_factory=Options)
-    extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
     models: tuple[str, ...] = ()
     default_model: str | None = None
     ca_file: Path | None = None
@@ -181,6 +179,31 @@ class ServerSpec:
     bundled: str | None = None
     watch: tuple[str, ...] = ()
     allow_http: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A named set of system prompt, model, tool protocol, servers, options: an agent. None leaves a thing as it is.
+
+    Attributes:
+        name: As it is chosen by.
+        system: What the model is told before all else; `{time}` and `{servers}` in it are filled in as a turn begins.
+        servers: The servers whose tools are offered.
+        tools: The patterns, `SERVER.TOOL` with `*`, of the tools that are offered.
+        model: The model that choosing the profile chooses.
+        protocol: The same of the tool protocol.
+        options: Over the provider's, under the session's.
+        file: Where it stands.
+    """
+
+    name: str
+    system: Template | None = None
+    servers: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = None
+    model: ModelRef | None = None
+    protocol: str | None = None
+    options: Options = field(default_factory=Options)
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +274,8 @@ class Settings:
         data_dir: Where the database is.
         model: The chosen model; None means the embedded one.
         protocol: The tool protocol.
+        profile: The name of the profile to start with, empty for none; `model` and `protocol` are what it chose already.
+        profiles: By name.
         providers: By name: configured ones first, then the presets, then the embedded one.
         servers: By name, in the order of the files.
         rules: Of config.toml, then those that the app saved.
@@ -269,6 +294,8 @@ class Settings:
     config_file: Path | None = None
     model: ModelRef | None = None
     protocol: str = "native"
+    profile: str = ""
+    profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
     providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
     servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
     rules: tuple[Rule, ...] = ()

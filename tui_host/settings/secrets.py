@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from typing_extensions import override
 
 from tui_host.errors import JSON, SettingsError
+from tui_host.settings.options import Options
 from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
 
 CHILD_VARIABLES = (
@@ -158,6 +159,24 @@ def resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> 
     return ResolvedJSON(value=value)
 
 
+def resolve_options(options: Options, environment: Mapping[str, str], *, where: str) -> Options:
+    """Options as they are sent: the references in `extra_body` filled in.
+
+    Args:
+        options: As configured.
+        environment: The snapshot in the settings.
+        where: For the error: the provider or the profile.
+
+    Raises:
+        SettingsError: A variable without a default is not set.
+    """
+    filled = {
+        name: resolve_json(value, environment, where=f"{where}.extra_body.{name}").value
+        for name, value in options.extra_body.items()
+    }
+    return replace(options, extra_body=filled)
+
+
 def resolve_headers(headers: Mapping[str, Template], environment: Mapping[str, str], *, where: str) -> dict[str, str]:
     """A provider's or server's own headers, ready to send.
 
@@ -215,6 +234,8 @@ def secrets_of(settings: Settings) -> tuple[Secret, ...]:
     found: dict[Secret, None] = {}
     for provider in settings.providers.values():
         found.update(dict.fromkeys(_secrets_of_provider(provider, settings.environment)))
+    for profile in settings.profiles.values():
+        found.update(dict.fromkeys(_given(_strings(profile.options.extra_body), settings.environment)))
     for spec in settings.servers.values():
         templates = [*spec.headers.values(), *spec.env.values(), *spec.args]
         templates += [spec.url] if spec.url is not None else []
@@ -251,7 +272,7 @@ def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[
 
 
 def _secrets_of_provider(provider: Provider, environment: Mapping[str, str]) -> Iterator[Secret]:
-    templates = [*provider.headers.values(), provider.base_url, *_strings(provider.extra_body)]
+    templates = [*provider.headers.values(), provider.base_url, *_strings(provider.options.extra_body)]
     if provider.api_key is not None:
         templates.append(provider.api_key)
     try:

@@ -85,7 +85,7 @@ def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen
         look(
             lambda name=name, template=template: resolve_headers({name: template}, environment, where=f"{key}.headers")
         )
-    for name, value in provider.extra_body.items():
+    for name, value in provider.options.extra_body.items():
         look(lambda name=name, value=value: resolve_json(value, environment, where=f"{key}.extra_body.{name}"))
     if has_address and has_key:
         address, secret = address_of(provider, environment), credential(provider, environment)

@@ -279,6 +279,15 @@ class TuiHost(Drawn):
 
         self._open(lambda: ModelScreen(self.host, self.session))
 
+    def action_profile(self) -> None:
+        """Choose a profile."""
+        from tui_host.tui.screens.model import ModelScreen
+
+        if self.host.settings.profiles:
+            self._open(lambda: ModelScreen(self.host, self.session, "profile"))
+        else:
+            self.notify("no profile is configured: write [profiles.NAME] into config.toml", markup=False)
+
     def action_request(self) -> None:
         """The coming request."""
         from tui_host.tui.screens.request import RequestScreen

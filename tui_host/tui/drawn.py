@@ -57,7 +57,7 @@ class Drawn(LastResort):
         from tui_host.settings.save import save_state
 
         try:
-            save_state(self.host.settings, "theme", theme.name)
+            save_state(self.host.settings, {"theme": theme.name})
         except TuiHostError as error:
             words = f"taken until the program ends, but not remembered: {error}"
             self.notify(line(words, 300), severity="warning", markup=False)

@@ -45,8 +45,14 @@ ACTIONS = (
         help="Each server's state, tools, frames and standard error; reconnect",
     ),
     Action(
-        name="model", key="f4", shown="f4", action="model", label="model", help="Choose the model and the tool protocol"
+        name="model",
+        key="f4",
+        shown="f4",
+        action="model",
+        label="model",
+        help="Choose the model, the tool protocol, a profile; set options",
     ),
+    Action(name="profile", key="", shown="", action="profile", help="Choose a profile: an agent of your configuration"),
     Action(
         name="sessions",
         key="f5",

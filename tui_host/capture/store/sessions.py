@@ -35,14 +35,14 @@ T = TypeVar("T")
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 
 _INFO = (
-    "SELECT id, title, created, updated, turns, source, model, protocol, owner,"
+    "SELECT id, title, created, updated, turns, source, model, protocol, profile, options, owner,"
     " turns > 0 OR source IN ('tap', 'import') AS listed FROM sessions"
 )
 _SAVE = """
-    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, draft, owner)
-    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?)
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft, owner)
+    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = excluded.updated, model = excluded.model,
-        protocol = excluded.protocol, draft = excluded.draft
+        protocol = excluded.protocol, profile = excluded.profile, options = excluded.options, draft = excluded.draft
 """
 _LAST = (1 << 63) - 1
 _OWNER = "SELECT owner FROM sessions WHERE id = ?"
@@ -70,6 +70,8 @@ class SessionInfo:
         live: A running process writes it.
         model: PROVIDER/MODEL.
         protocol: The tool protocol in use.
+        profile: The name of the profile in use, empty for none.
+        options: What the person wants of the model in it, JSON as the chat gives it.
     """
 
     id: str
@@ -81,6 +83,8 @@ class SessionInfo:
     live: bool
     model: str
     protocol: str
+    profile: str = ""
+    options: str = "{}"
 
     @property
     def created(self) -> str:
@@ -104,6 +108,8 @@ class SessionState:
     source: Source
     model: str
     protocol: str
+    profile: str = ""
+    options: str = "{}"
     draft: str = ""
 
 
@@ -168,6 +174,8 @@ class Sessions:
                     state.source,
                     state.model,
                     state.protocol,
+                    storable(text(state.profile)),
+                    storable(self._store.redactor.json_text(state.options)),
                     storable(text(state.draft)),
                     self._store.owner,
                 ),
@@ -329,9 +337,11 @@ class Sessions:
             else "import"
             if source == "import"
             else "chat",
-            live=self._store.is_live(_text(row[8])),
+            live=self._store.is_live(_text(row[10])),
             model=_text(row[6]),
             protocol=_text(row[7]),
+            profile=_text(row[8]),
+            options=_text(row[9]),
         )
 
 

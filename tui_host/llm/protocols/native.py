@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_host.llm.messages import Message, ModelEvent, Text, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.protocol import Prepared
+from tui_host.llm.protocols.protocol import Injected, Prepared
 
 NO_RESULT = "No result: the turn was stopped before this call had ended."
 
@@ -21,7 +21,12 @@ class Native:
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """The messages with one result for every call, directly after it: vendors refuse anything else."""
-        return Prepared(messages=tuple(answered(messages)), tools=tuple(tools))
+        told = answered(messages)
+        own: Injected | None = None
+        if told and told[0].role == "system":
+            size = sum(len(part.text) for part in told[0].parts if isinstance(part, Text))
+            own = Injected(message=0, start=0, end=size, words="")
+        return Prepared(messages=tuple(told), tools=tuple(tools), own=own)
 
     def reader(self, tools: Sequence[ToolSpec]) -> _Identity:
         """Nothing is to be read out of the text."""

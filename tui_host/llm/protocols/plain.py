@@ -23,6 +23,7 @@ class Words:
     text: str = ""
     injected: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
     told: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
+    own: tuple[int, int] | None = None
 
     def add(self, text: str, injected: str = "") -> None:
         """More of it; `injected` says what it is for, where the tool protocol puts it in."""
@@ -76,7 +77,8 @@ class Plain(ABC):
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """The conversation in words; the first message is the prompt."""
-        written = [_Written("system", self._system(messages, tools))]
+        system = self._system(messages, tools)
+        written = [_Written("system", system)]
         for message in answered(messages):
             if message.role == "assistant":
                 written.append(_Written("assistant", Words(), message))
@@ -96,6 +98,7 @@ class Plain(ABC):
                 for number, each in enumerate(written)
                 for start, end, what in each.words.injected
             ),
+            own=None if system.own is None else Injected(message=0, start=system.own[0], end=system.own[1], words=""),
             told=tuple(
                 Told(call=call, message=number, start=start, end=end, note=self._note(each.words.text[start:end]))
                 for number, each in enumerate(written)
@@ -131,7 +134,10 @@ class Plain(ABC):
     def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Words:
         own = "\n\n".join(_text(message.parts) for message in messages if message.role == "system")
         words = Words()
-        rest = self._template.strip()
+        template = self._template if INSTRUCTIONS in self._template else f"{INSTRUCTIONS}\n\n{self._template}"
+        if not own:
+            template = template.replace(INSTRUCTIONS, "")
+        rest = template.strip()
         while rest:
             at = {each: place for each in (TOOLS, INSTRUCTIONS) if (place := rest.find(each)) >= 0}
             if not at:
@@ -143,6 +149,7 @@ class Plain(ABC):
             if next_one == TOOLS:
                 words.add(self.tool_list(tools), "lists the tools")
             else:
+                words.own = (len(words.text), len(words.text) + len(own))
                 words.add(own)
         return words
 

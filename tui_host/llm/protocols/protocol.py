@@ -11,13 +11,13 @@ from tui_host.llm.messages import Message, ModelEvent, ToolResult, ToolSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """Text that the protocol put into a message.
+    """Text that was put into a message, by the protocol or by the person's own system prompt.
 
     Attributes:
         message: The message's place in `Prepared.messages`.
-        start: First character of the injected text in the message's text.
+        start: First character of it in the message's text.
         end: One past its last.
-        words: What it is for («lists the tools»).
+        words: What it is for («lists the tools»), or where it is from («profile translator»).
     """
 
     message: int
@@ -53,7 +53,8 @@ class Prepared:
         messages: The messages, oldest first.
         tools: What the vendor's own function calling is told of; empty for protocols of plain text.
         stop_sequences: Where the answer should end.
-        injected: What was put in, for the inspector.
+        injected: What the protocol put in, for the inspector.
+        own: Where the person's own system prompt stands, None without one.
         told: Where the results stand, oldest first; empty where they are messages of their own.
     """
 
@@ -61,6 +62,7 @@ class Prepared:
     tools: tuple[ToolSpec, ...] = ()
     stop_sequences: tuple[str, ...] = ()
     injected: tuple[Injected, ...] = ()
+    own: Injected | None = None
     told: tuple[Told, ...] = ()
 
 

@@ -1,7 +1,9 @@
-"""The model and the tool protocol: what is configured, what the providers report, their keys, the options in use."""
+"""Profile, model and tool protocol: what is configured, what the providers report, their keys, the options in use."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.widgets import Input
@@ -29,21 +31,26 @@ _MORE = (
 class ModelScreen(ChoiceScreen):
     """A list, filtered as one types; any PROVIDER/MODEL may be typed whole."""
 
-    HEADING = "Model and tool protocol"
+    HEADING = "Model, tool protocol, profile"
     PLACE = "Model"
     PLACEHOLDER = "filter, or a whole PROVIDER/MODEL"
 
-    def __init__(self, host: Host, session: Session) -> None:
+    def __init__(self, host: Host, session: Session, typed: str = "") -> None:
         super().__init__()
+        self._begun = typed
         self._host = host
         self._session = session
         self._listed: list[Entry] = []
 
     def on_mount(self) -> None:
         """Say what is in use, and what there is."""
-        self.say(f"Model and tool protocol   now {self._session.model} {self.glyphs.dot} {self._session.protocol}")
+        session, profiles = self._session, self._host.settings.profiles
+        names = [str(session.model), session.protocol, *([session.profile] if session.profile in profiles else [])]
+        self.say(f"{self.HEADING}   now {f' {self.glyphs.dot} '.join(names)}")
         self.note(_fixed(self._host.settings) + _MORE.replace("…", self.glyphs.more))
-        self._show(self._session.model)
+        self._show(session.model)
+        if self._begun:
+            self._write(self._begun)
         self.run_worker(self._look_around())
 
     async def _look_around(self, *names: str) -> None:
@@ -74,12 +81,14 @@ class ModelScreen(ChoiceScreen):
         listed: list[Entry] = []
         for heading, entries in (
             ("Model", lines.models()),
+            ("Profile", lines.profiles()),
             ("Tool protocol", lines.protocols()),
             ("Options", lines.options()),
             ("Without a key", lines.keyless()),
             ("Keys", lines.stored()),
         ):
-            found = [entry for entry in entries if words in entry.choice.words.casefold()]
+            is_all = words == heading.casefold()
+            found = [entry for entry in entries if is_all or words in entry.choice.words.casefold()]
             if heading == "Model" and typed is not None and all(entry.model != typed for entry in found):
                 found.append(Entry(choice=Choice(words=str(typed), mark=" ", note="as typed"), model=typed))
             if found:
@@ -126,10 +135,13 @@ class ModelScreen(ChoiceScreen):
         if entry.provider:
             self._write(f"{entry.provider}/")
         elif entry.model is not None:
-            self._take_model(entry.model)
+            self._with_key(entry.model, partial(self._take_model, entry.model))
         elif entry.protocol:
             self._session.protocol = self._host.protocol = entry.protocol
-            self._remember("protocol", entry.protocol)
+            self._remember({"protocol": entry.protocol})
+        elif entry.profile is not None:
+            profile = self._host.settings.profiles.get(entry.profile)
+            self._with_key(profile.model if profile is not None else None, partial(self._take_profile, entry.profile))
         elif entry.option:
             self._ask_option(entry.option)
         elif entry.keyless:
@@ -142,16 +154,33 @@ class ModelScreen(ChoiceScreen):
         field.value = text
         field.cursor_position = len(text)
 
-    def _take_model(self, model: ModelRef) -> None:
-        provider = self._host.settings.providers.get(model.provider)
+    def _with_key(self, model: ModelRef | None, take: Callable[[], None]) -> None:
+        """Take something once its model's provider has a key, if one is needed."""
+        provider = self._host.settings.providers.get(model.provider) if model is not None else None
         if provider is not None and lacks(self._host, provider):
-            self.run_worker(self._find_key(provider, model), exclusive=True)
-            return
-        self._session.model = self._host.model = model
-        self._remember("model", str(model))
+            self.run_worker(self._find_key(provider, take), exclusive=True)
+        else:
+            take()
 
-    async def _find_key(self, provider: Provider, then: ModelRef) -> None:
-        """Take the model if the keyring has the key after all, which nobody may have asked it yet; else ask for the key."""
+    def _take_model(self, model: ModelRef) -> None:
+        self._session.model = self._host.model = model
+        self._remember({"model": str(model)})
+
+    def _take_profile(self, name: str) -> None:
+        """Take a profile with what it names; what was remembered of that before gives way."""
+        host, session = self._host, self._session
+        host.take_profile(session, name)
+        host.profile, host.model, host.protocol = name, session.model, session.protocol
+        choices: dict[str, str | None] = {"profile": name or None}
+        profile = host.settings.profiles.get(name)
+        if profile is not None and profile.model is not None:
+            choices["model"] = None
+        if profile is not None and profile.protocol is not None:
+            choices["protocol"] = None
+        self._remember(choices)
+
+    async def _find_key(self, provider: Provider, take: Callable[[], None]) -> None:
+        """Take it if the keyring has the key after all, which nobody may have asked it yet; else ask for the key."""
         try:
             await self._host.with_key(provider)
         except TuiHostError as error:
@@ -159,17 +188,17 @@ class ModelScreen(ChoiceScreen):
         if not self.is_current:
             return  # closed meanwhile
         if lacks(self._host, provider):
-            self._ask_key(provider, then)
+            self._ask_key(provider, take)
         else:
-            self._take_model(then)
+            take()
 
-    def _ask_key(self, provider: Provider, then: ModelRef | None) -> None:
-        """Ask for a key; once it is kept, take the model that was chosen, or show what the provider has."""
+    def _ask_key(self, provider: Provider, take: Callable[[], None] | None) -> None:
+        """Ask for a key; once it is kept, take what was chosen, or show what the provider has."""
         from tui_host.tui.screens.key import KeyScreen
 
         def stored() -> None:
-            if then is not None:
-                self._take_model(then)
+            if take is not None:
+                take()
                 return
             self._write(f"{provider.name}/")
             self.run_worker(self._look_around(provider.name))
@@ -179,8 +208,7 @@ class ModelScreen(ChoiceScreen):
     def _ask_option(self, name: str) -> None:
         from tui_host.tui.screens.option import OptionScreen
 
-        provider = self._host.settings.providers.get(self._session.model.provider)
-        self.app.push_screen(OptionScreen(self._session, provider, name, self._show))  # pyright: ignore[reportUnknownMemberType]
+        self.app.push_screen(OptionScreen(self._host, self._session, name, self._show))  # pyright: ignore[reportUnknownMemberType]
 
     async def _forget(self, provider: Provider) -> None:
         try:
@@ -192,11 +220,11 @@ class ModelScreen(ChoiceScreen):
         self.notify(f"the key of {provider.name} is forgotten", markup=False)
         self._show()
 
-    def _remember(self, name: str, value: str) -> None:
+    def _remember(self, choices: Mapping[str, str | None]) -> None:
         if self._session.turn:
             self._session.save()
         try:
-            save_state(self._host.settings, name, value)
+            save_state(self._host.settings, choices)
         except TuiHostError as error:
             words = f"taken until the program ends, but not remembered: {error}"
             self.app.notify(line(words, 300), severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
@@ -205,7 +233,7 @@ class ModelScreen(ChoiceScreen):
 
 def _fixed(settings: Settings) -> str:
     """What a choice is worth where the person's own file makes it, one line."""
-    names = " and ".join(name for name in ("model", "protocol") if name in settings.fixed)
+    names = " and ".join(name for name in ("model", "protocol", "profile") if name in settings.fixed)
     if not names or settings.config_file is None:
         return ""
     return f"{line(settings.config_file.name, 40)} sets {names}: another choice holds until the program ends.\n"

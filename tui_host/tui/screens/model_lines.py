@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_host.settings.options import SETTABLE
+from tui_host.capture.visible import line
+from tui_host.settings.options import SETTABLE, text_of, value_of
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.settings.usable import lacks_key
 from tui_host.tui.masks import mask_of
-from tui_host.tui.screens.option import value_of
+from tui_host.tui.screens.option import NOT_SENT, configured
 from tui_host.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.settings.schema import Provider
+    from tui_host.settings.schema import Profile, Provider
     from tui_host.tui.glyphs import Glyphs
 
 PROTOCOL_WORDS = {
@@ -39,6 +40,7 @@ class Entry:
     Attributes:
         model: A model to take.
         protocol: A tool protocol to take.
+        profile: A profile to take, empty to follow none, None for something else.
         provider: One whose model is still to be typed.
         keyless: A provider whose key is to be asked for.
         forget: A provider whose key the keyring is to forget.
@@ -48,6 +50,7 @@ class Entry:
     choice: Choice
     model: ModelRef | None = None
     protocol: str = ""
+    profile: str | None = None
     provider: str = ""
     keyless: str = ""
     forget: str = ""
@@ -72,6 +75,20 @@ def _origin(host: Host, provider: Provider) -> str | None:
         return f"{variable} is set"
     answer = host.reported.get(provider.name)
     return "answers on this machine" if variable is None and answer is not None and answer.error is None else None
+
+
+def _named(profile: Profile) -> Iterator[str]:
+    """What a profile names, a piece for each."""
+    if profile.model is not None:
+        yield str(profile.model)
+    if profile.protocol is not None:
+        yield profile.protocol
+    if profile.servers is not None:
+        yield f"servers {', '.join(profile.servers) or 'none'}"
+    if profile.tools is not None:
+        yield f"tools {', '.join(profile.tools) or 'none'}"
+    if profile.system is not None:
+        yield line(profile.system.text.strip(), 80)
 
 
 class Lines:
@@ -111,6 +128,22 @@ class Lines:
     def _model(self, ref: ModelRef, origin: str) -> Entry:
         return Entry(choice=self._used(str(ref), origin, is_used=ref == self._session.model), model=ref)
 
+    def profiles(self) -> list[Entry]:
+        """The profiles, and none; nothing where none is configured."""
+        profiles, dot = self._host.settings.profiles, f" {self._glyphs.dot} "
+        used = self._session.profile if self._session.profile in profiles else ""
+        if not profiles:
+            return []
+        entries = [
+            Entry(
+                choice=self._used(name, dot.join(_named(profile)), is_used=name == used),
+                profile=name,
+            )
+            for name, profile in profiles.items()
+        ]
+        none = self._used("no profile", "every tool, and no system prompt", is_used=not used)
+        return [*entries, Entry(choice=none, profile="")]
+
     def protocols(self) -> list[Entry]:
         """The tool protocols."""
         return [
@@ -127,17 +160,12 @@ class Lines:
 
     def options(self) -> list[Entry]:
         """The options of the session's model, and what each is now."""
-        provider = self._host.settings.providers.get(self._session.model.provider)
         entries: list[Entry] = []
         for name in SETTABLE:
             own = value_of(self._session.options, name)
-            below = None if provider is None else value_of(provider.options, name)
-            if own is not None:
-                note, value = "for this session", str(own)
-            elif below is not None:
-                note, value = "as configured", str(below)
-            else:
-                note, value = "not sent: the provider's own default", ""
+            below, where = configured(self._host.settings, self._session, name)
+            note = "for this session" if own is not None else where or NOT_SENT
+            value = text_of(below if own is None else own)
             right = (self._mask(value)[:24],) if value else ()
             mark = self._glyphs.state[0] if value else self._glyphs.state[1]
             entries.append(Entry(choice=Choice(words=name, mark=mark, note=note, right=right), option=name))

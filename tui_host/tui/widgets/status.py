@@ -54,7 +54,7 @@ class Line(Static):
 
 
 def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, alert: str = "") -> Content:
-    """Program, model, protocol, each server's state, the turn, the title; what matters less gives way where it is narrow.
+    """Program, model, protocol, profile, each server's state, the turn, the title; what matters less gives way where it is narrow.
 
     Args:
         host: Whose servers and sessions.
@@ -64,7 +64,7 @@ def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, aler
         alert: Something that must be seen, before all else at the right.
     """
     chosen = host if session is None else session
-    model = Content(f"{line(str(chosen.model), 60)} {glyphs.dot} {chosen.protocol}   ")
+    model, short = _model(host, chosen, glyphs, 60), _model(host, chosen, glyphs, 16)
     name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
     alerts, figures = [alert] if alert else [], _figures(session)
@@ -80,6 +80,7 @@ def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, aler
         ((model, marks), 1),
         ((model, marks), 0),
         ((model,), 0),
+        ((short,), 0),
     ):
         right = Content.assemble(
             *(
@@ -103,13 +104,26 @@ def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, aler
     return Content.assemble(start, " " * max(room, 0), right)
 
 
+def _model(host: Host, chosen: Host | Session, glyphs: Glyphs, longest: int) -> Content:
+    """Model, protocol and profile, each of these many characters at most."""
+    names = [str(chosen.model), chosen.protocol, *filter(None, [_profile(host, chosen)])]
+    return Content(f"{f' {glyphs.dot} '.join(line(name, longest) for name in names)}   ")
+
+
+def _profile(host: Host, chosen: Host | Session) -> str:
+    """The profile in use; empty for none, and for one that is no longer configured."""
+    return chosen.profile if chosen.profile in host.settings.profiles else ""
+
+
 def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
     """All that `header` tells, cheap to have and to compare: while it is the same the header is."""
     pool, recorder = host.pool, host.recorder
+    chosen = host if session is None else session
     of_session = () if session is None else (session.id, session.model, session.title, session.turn)
     return (
         of_session,
-        host.protocol if session is None else session.protocol,
+        chosen.protocol,
+        _profile(host, chosen),
         0 if session is None else len(session.conversation),
         None if pool is None else pool.revision,
         None if recorder is None else (recorder.unkept, recorder.fault),

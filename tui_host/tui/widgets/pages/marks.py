@@ -1,8 +1,9 @@
-"""What a tool protocol of plain text put into a request, and read out of a response: parts of texts, by their exact bytes."""
+"""What a profile and a tool protocol put into a request, and what was read out of a response: parts of texts, by their bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from tui_host.capture.chain import read_link
 from tui_host.capture.ladder.row import Row
@@ -26,10 +27,20 @@ def marks_of(source: InspectorSource, row: Row) -> list[Link]:
     )
 
 
-def put_in(marks: Iterable[Link]) -> str:
-    """How much of a request the tool protocol put in, in a line; empty if nothing."""
-    size = sum((mark.span.end or 0) - mark.span.start for mark in marks if mark.relation == "injected")
-    return f"put in by the tool protocol: {size:,} bytes, marked «put in» below" if size else ""
+def put_in(marks: Iterable[Link]) -> Iterator[str]:
+    """How much of a request a profile and the tool protocol put in, a line for each that did."""
+    sizes: Counter[str] = Counter()
+    for mark in marks:
+        if mark.relation in {"injected", "profile"}:
+            who = "the tool protocol" if mark.relation == "injected" else mark.words
+            sizes[who] += (mark.span.end or 0) - mark.span.start
+    return (f"put in by {who}: {size:,} bytes, marked «put in» below" for who, size in sizes.items())
+
+
+def origin_of(part: Part, marks: Sequence[Link]) -> str:
+    """The profile whose words a part is all of, empty for none."""
+    inside = [mark for mark in marks if part.start <= mark.span.start < (mark.span.end or 0) <= part.end]
+    return inside[0].words if len(inside) == 1 and inside[0].relation == "profile" else ""
 
 
 def within(part: Part, marks: Sequence[Link], body: Body) -> tuple[Entry, ...]:
@@ -37,7 +48,7 @@ def within(part: Part, marks: Sequence[Link], body: Body) -> tuple[Entry, ...]:
     return tuple(
         _piece(mark, body)
         for mark in marks
-        if mark.relation in {"injected", "told"}
+        if mark.relation in {"injected", "profile", "told"}
         and part.start <= mark.span.start < (mark.span.end or 0) <= part.end
         and (mark.span.start, mark.span.end) != (part.start, part.end)
     )
@@ -47,6 +58,8 @@ def _piece(mark: Link, body: Body) -> Entry:
     start, end = mark.span.start, mark.span.end or mark.span.start
     is_told = mark.relation == "told"
     label = f"tells the result of {_called(mark)}  {mark.words}" if is_told else mark.words
+    if mark.relation == "profile":
+        label = f"the system prompt of {label}"
     return Entry(
         key=f"{mark.relation}/{start}",
         label=masked(label, body.redacted),

@@ -17,7 +17,7 @@ from tui_host.llm.outline import Comparison, Outline, Part, compare
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.pages.body import Body, head_of, reading
 from tui_host.tui.widgets.pages.making import PIECE, Steps
-from tui_host.tui.widgets.pages.marks import marks_of, put_in, read_out, within
+from tui_host.tui.widgets.pages.marks import marks_of, origin_of, put_in, read_out, within
 from tui_host.tui.widgets.pages.page import Page
 from tui_host.tui.widgets.pages.source import InspectorSource
 from tui_host.tui.widgets.pages.text import TextPage
@@ -84,9 +84,7 @@ def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialec
     since = f"since the request before: {comparison.words}" if comparison is not None else "the first request"
     tokens = sum(part.tokens for part in outline.parts)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
-    return TreePage(
-        "parts of the request", entries, flipped=flipped, notes=[size, since, *filter(None, [put_in(marks)])]
-    )
+    return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since, *put_in(marks)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +96,13 @@ class _Drawing:
 
     def entry(self, part: Part) -> Entry:
         is_group = part.kind in {"tools", "messages"}
+        origin = (part.kind == "message" and origin_of(part, self.marks)) or part.origin
         return Entry(
             key=part.key,
             label=masked(f"{part.label} ({len(part.children)})" if is_group else _label(part), self.body.redacted),
             figures=_figures(part),
             mark=self._mark(part),
-            note=f"from {line(part.origin, 40)}" if part.origin and not is_group else "",
+            note=f"from {line(origin, 60)}" if origin and not is_group else "",
             text=None if part.children else lambda: self._text(part),
             children=tuple(self.entry(child) for child in part.children) or within(part, self.marks, self.body),
             opened=part.kind == "messages",

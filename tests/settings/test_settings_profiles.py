@@ -1,0 +1,120 @@
+"""Profiles: what is read, what is a mistake, and which model and tool protocol a start begins with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.settings.reading import mistakes, read, write
+from tui_host.errors import SettingsError
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.options import Options
+from tui_host.settings.save import save_state
+from tui_host.settings.schema import Profile, ServerSpec, Settings, Template
+
+NAMING = """
+[profiles.p]
+model = "groq/of-profile"
+protocol = "react"
+[profiles.bare]
+"""
+
+
+def test_a_profile_is_read_whole_from_the_file_or_from_one_of_its_own(tmp_path: Path) -> None:
+    own = """
+    system = "now {time}, {not this}"
+    servers = ["math"]
+    tools = ["math.*", "*.get_*"]
+    model = "${WHO:-demo}/gemini"
+    protocol = "hub+cline"
+    options = { stop = ["a"], odd = 1 }
+    extra_body = { k = "${V:-v}" }
+    """
+    path = write(tmp_path, own, "profiles.d/助手.toml")
+
+    settings = read(tmp_path, "[profiles.quiet]\nservers = []")
+
+    assert settings.profiles["quiet"] == Profile(name="quiet", servers=(), file=str(tmp_path / "config.toml"))
+    found = settings.profiles["助手"]
+    assert found.system == Template(text="now {time}, {not this}")
+    assert (found.servers, found.tools) == (("math",), ("math.*", "*.get_*"))
+    assert (str(found.model), found.protocol, found.file) == ("demo/gemini", "hub+cline", str(path))
+    assert found.options == Options(stop=("a",), others={"odd": 1}, extra_body={"k": "${V:-v}"})
+    assert settings.profile == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "remedy"),
+    [
+        ("sytem = 'x'", "p.sytem", "system"),
+        ("servers = ['maths']", "p.servers", "write math"),
+        ("servers = 'math'", "p.servers", 'write ["one", "two"]'),
+        ("tools = ['wether.*']", "p.tools", "write weather"),
+        ("tools = ['math']", "p.tools", "time.get_*"),
+        ("model = 'gorq/x'", "p.model", "write groq"),
+        ("protocol = 'clien'", "p.protocol", "write cline"),
+        ("options = { seed = 'x' }", "p.options.seed", "a whole number"),
+        ("options = { extra_body = {} }", "p.options.extra_body", "p.extra_body"),
+        ("extra_body = 1", "p.extra_body", "[profiles.p.extra_body]"),
+    ],
+)
+def test_a_mistake_in_a_profile_names_its_key_and_the_remedy(
+    text: str, where: str, remedy: str, tmp_path: Path
+) -> None:
+    (only,) = mistakes(tmp_path, f"[profiles.p]\n{text}")
+    assert f"profiles.{where}" in only.where
+    assert remedy in only.remedy
+
+
+def chosen(settings: Settings) -> tuple[str, str, str]:
+    return settings.profile, str(settings.model), settings.protocol
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "typed", "expected"),
+    [
+        ("", {}, Overrides(profile="p"), ("p", "groq/of-profile", "react")),
+        ("", {}, Overrides(profile="p", model="groq/m", protocol="json"), ("p", "groq/m", "json")),
+        ('model = "groq/c"\nprotocol = "json"', {}, Overrides(profile="p"), ("p", "groq/of-profile", "react")),
+        ('model = "groq/c"\nprotocol = "json"', {}, Overrides(profile="bare"), ("bare", "groq/c", "json")),
+        ('model = "groq/c"\nprofile = "p"', {}, Overrides(), ("p", "groq/of-profile", "react")),
+        ('profile = "bare"', {"model": "groq/s"}, Overrides(), ("bare", "groq/s", "native")),
+        ('profile = "bare"', {"profile": "p"}, Overrides(), ("bare", "None", "native")),
+        ("", {"profile": "p"}, Overrides(), ("p", "groq/of-profile", "react")),
+        ("", {"profile": "p", "model": "groq/s"}, Overrides(), ("p", "groq/s", "react")),
+        ('model = "groq/c"', {"profile": "p"}, Overrides(), ("p", "groq/c", "react")),
+        ("", {"profile": "gone"}, Overrides(), ("", "None", "native")),
+    ],
+)
+def test_what_was_typed_wins_over_the_profile_and_that_over_what_is_below_it(
+    config: str, state: dict[str, str], typed: Overrides, expected: tuple[str, str, str], tmp_path: Path
+) -> None:
+    path = write(tmp_path, config + NAMING)
+    save_state(load(Overrides(config=path, data_dir=tmp_path), {}), dict(state))
+    overrides = Overrides(
+        config=path, data_dir=tmp_path, model=typed.model, protocol=typed.protocol, profile=typed.profile
+    )
+
+    settings = load(overrides, {})
+
+    assert chosen(settings) == expected
+    assert any('no profile "gone"' in notice for notice in settings.notices) == ("gone" in state.values())
+
+
+@pytest.mark.parametrize(("config", "typed"), [('profile = "pp"', None), ("", "pp")])
+def test_a_profile_that_is_not_there_is_a_mistake_where_it_is_named(
+    config: str, typed: str | None, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match='no profile "pp"') as caught:
+        load(Overrides(config=write(tmp_path, config + NAMING), profile=typed), {})
+    assert ("--profile" in caught.value.where) == (typed is not None)
+
+
+def test_the_one_server_that_was_typed_is_offered_whatever_the_profile_chooses(tmp_path: Path) -> None:
+    only = ServerSpec(name="mine")
+    path = write(tmp_path, 'profile = "p"\n[profiles.p]\nservers = ["math"]\ntools = ["math.*"]')
+
+    settings = load(Overrides(config=path, data_dir=tmp_path, only_server=only), {})
+
+    assert settings.profiles["p"].servers is settings.profiles["p"].tools is None
