@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from tui_host.errors import SettingsError
 from tui_host.settings.reader import duration_of, size_of
+from tui_host.tap.words import read_words
 
 EPILOG = """\
 Without a command the app starts; with a URL or after -- with a command, it starts with just that server:
@@ -400,14 +401,17 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         SettingsError: They are not in the grammar.
     """
     server: tuple[str, ...] = ()
+    tap = read_words(words)
+    if tap is not None:
+        folder = None if tap.data_dir is None else Path(tap.data_dir)
+        return Arguments(
+            command="tap", action="stdio", words=(tap.name,), server=tap.command, data_dir=folder, log=tap.log
+        )
     first = _first_word(words)
     if first is not None and words[first] == "--":
         words, server = words[:first], tuple(words[first + 1 :])
         if not server:
             raise SettingsError("no command after --", remedy="tui-host -- COMMAND ARGUMENTS…")
-    elif first is not None and words[first] == "tap" and "--" in words:
-        end = words.index("--")
-        words, server = words[:end], tuple(words[end + 1 :])
     elif first is not None and "://" in words[first]:
         server = (words[first],)
         words = [*words[:first], *words[first + 1 :]]
@@ -419,6 +423,6 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     for name in ("words", "allow", "attach", "columns", "allow_origin"):
         if name in known:
             known[name] = tuple(known[name])
-    if (known.get("command"), known.get("action")) == ("tap", "stdio") and not server:
+    if (known.get("command"), known.get("action")) == ("tap", "stdio"):
         raise SettingsError("no command after --", "tap stdio", "tui-host tap stdio NAME -- COMMAND ARGUMENTS…")
     return Arguments(**known, server=server)

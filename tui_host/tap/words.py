@@ -1,10 +1,12 @@
-"""What was typed for a tap, read without the whole grammar: that takes longer than a relay may to start."""
+"""What was typed for a stdio tap, read without the whole grammar: that takes longer than a relay may to start."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+OPTIONS = ("--data-dir", "--log", "--config")
 
 
 class Stdio:
@@ -27,24 +29,27 @@ class Stdio:
 
 
 def read_words(words: Sequence[str]) -> Stdio | None:
-    """What the words ask for, if they are `tap stdio` in its plain form; None leaves them to `cli.arguments`."""
-    if "--" not in words:
-        return None
-    end = words.index("--")
+    """What the words ask for, if they are a whole and plain `tap stdio`; None leaves them to `cli.arguments`.
+
+    The `--` before the command may be missing: some hosts take it for one of their own.
+    """
     options: dict[str, str] = {}
     plain: list[str] = []
     at = 0
-    while at < end:
-        name, equals, value = words[at].partition("=")
-        if not name.startswith("-"):
-            plain.append(words[at])
-        elif name in {"--data-dir", "--log", "--config"} and (equals or at + 1 < end):
+    while at < len(words):
+        word = words[at]
+        name, equals, value = word.partition("=")
+        if len(plain) == 3 and (word == "--" or not word.startswith("-")):
+            break
+        if not word.startswith("-"):
+            plain.append(word)
+        elif name in OPTIONS and (equals or at + 1 < len(words)):
             at += not equals
             options[name] = value if equals else words[at]
         else:
             return None
         at += 1
-    command = words[end + 1 :]
-    if plain[:2] != ["tap", "stdio"] or len(plain) != 3 or not command or not all((*options.values(), *plain)):
+    command = words[at + (words[at : at + 1] == ["--"]) :]
+    if plain[:2] != ["tap", "stdio"] or not command or not all((*options.values(), *plain)):
         return None
     return Stdio(plain[2], command, data_dir=options.get("--data-dir"), log=options.get("--log"))
