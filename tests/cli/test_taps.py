@@ -1,0 +1,147 @@
+"""`tap llm` and `tap http` as a person starts them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from typing_extensions import override
+
+from tests.cli.program import Programs, Running
+from tui_host.capture.store.store import Store
+
+EVENTS = b"".join(b'data: {"n":%d}\n\n' % number for number in range(50))
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers whatever is asked with events."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(EVENTS)))
+        self.end_headers()
+        self.wfile.write(EVENTS)
+
+    @override
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def upstream() -> Generator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def base_url(running: Running) -> str:
+    running.until(lambda: b"\n" in running.out.data, "the base URL")
+    return running.out.data.decode().rstrip("\n")
+
+
+def ask(url: str, path: str = "/chat/completions") -> bytes:
+    asked = urllib.request.Request(  # noqa: S310 - a URL of this machine
+        url + path, b'{"model":"m"}', {"Content-Type": "application/json", "Authorization": "Bearer sk-0123456789"}
+    )
+    with urllib.request.urlopen(asked, timeout=10) as answered:  # noqa: S310
+        body: bytes = answered.read()
+    return body
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
+)
+def test_a_tap_prints_one_line_records_what_passes_and_ends_with_a_signal(
+    program: Programs, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    with upstream() as origin:
+        words = [
+            "tap",
+            "llm",
+            "--upstream",
+            f"{origin}/v1",
+            "--port",
+            "0",
+            "--data-dir",
+            tmp_path,
+            "--log",
+            tmp_path / "log",
+        ]
+        running = program.start(*words)
+        url = base_url(running)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", url)
+        assert ask(url) == EVENTS
+        running.signal(number)
+        ended = running.wait()
+    assert (ended.code, ended.out.decode(), ended.left) == (code, f"{url}\n", ())
+    assert f"OPENAI_BASE_URL={url}" in ended.err
+    assert "recorded" not in ended.err.replace("what passes is recorded", "")
+    store = Store.open(tmp_path / "tui-host.db")
+    (session,) = store.sessions.list()
+    records = list(store.records(session=session.id))
+    store.close()
+    assert session.source == "tap"
+    assert [record.draft.kind for record in records][:2] == ["request", "response"]
+    assert b"".join(record.draft.data for record in records if record.draft.kind == "chunk") == EVENTS
+    assert "sk-0123456789" not in repr(records)
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line.get("kind", "") for line in lines][:3] == ["", "request", "response"]
+
+
+def test_where_nothing_can_be_recorded_all_passes_and_that_is_told(program: Programs, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with upstream() as origin:
+        running = program.start(
+            "tap", "http", "docs", "--upstream", f"{origin}/mcp", "--port", "0", "--data-dir", tmp_path / "file" / "x"
+        )
+        url = base_url(running)
+        assert url.endswith("/mcp")
+        assert ask(url, "") == EVENTS
+        running.until_shown("nothing is recorded")
+        assert ask(url, "") == EVENTS
+        running.signal(signal.SIGTERM)
+        ended = running.wait()
+    assert ended.code == 143
+    assert ended.err.count("nothing is recorded") == 1
+
+
+def test_when_the_disk_is_full_all_passes_and_that_is_told(program: Programs, tmp_path: Path) -> None:
+    with upstream() as origin:
+        words = ["tap", "llm", "--upstream", f"{origin}/v1", "--port", "0", "--data-dir", tmp_path]
+        running = program.start(*words, file_limit=64 << 10)
+        url = base_url(running)
+        assert ask(url) == EVENTS
+        running.until_shown("nothing is recorded")
+        assert all(ask(url) == EVENTS for _ in range(20))
+        running.signal(signal.SIGTERM)
+        assert running.wait().code == 143
+
+
+def test_a_port_that_is_taken_and_an_upstream_that_is_none_are_told_in_a_line(
+    program: Programs, tmp_path: Path
+) -> None:
+    with upstream() as origin:
+        port = origin.rpartition(":")[2]
+        taken = program.run("tap", "llm", "--upstream", origin, "--port", port, "--data-dir", tmp_path)
+    none = program.run("tap", "llm", "--upstream", "api.example/v1", "--data-dir", tmp_path)
+    assert (taken.code, taken.out) == (1, b"")
+    assert taken.err == (
+        f"tui-host: --port: port {port} is taken (choose another with --port N, or any free one with --port 0)\n"
+    )
+    assert (none.code, none.out, none.err.count("\n")) == (2, b"", 1)
+    assert list(tmp_path.iterdir()) == []
