@@ -6,13 +6,15 @@ import json
 
 import pytest
 
-from tests.chat.bench import Bench, asks, in_turn, says
+from tests.chat.bench import Answers, Bench, asks, in_turn, says
 from tests.chat.conftest import Make
 from tests.llm.peer import peer
 from tests.llm.protocols.answers import PLAIN, call
 from tui_host.capture.link import Relation
 from tui_host.chat.conversation import NoteItem
+from tui_host.chat.policy import Question
 from tui_host.errors import SettingsError
+from tui_host.servers.catalog import READ, Content, Resource, Tool, ToolOutput
 
 CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
 BROKEN = CALL.replace('"b": 5}', '"b": 5,}')
@@ -235,3 +237,34 @@ async def test_a_model_that_goes_round_in_circles_is_told_so_and_then_stopped(be
     assert "3 times in a row" in texts(at, 3)[-1][1]
     assert result.error is not None
     assert "4 times in a row" in result.error.what
+
+
+async def test_a_resource_is_asked_for_decided_and_told_as_a_call_is(bench: Make) -> None:
+    wanted = "<access_mcp_resource>\n<server_name>math</server_name>\n<uri>math://table</uri>\n</access_mcp_resource>"
+    table = Resource(uri="math://table", name="Table", description="a picture")
+    held = Content(kind="resource", media_type="image/png", data="iVBORw0KGgo=", uri="math://table")
+    answers = Answers(Question.approve)
+    async with peer(in_turn(says(wanted), says("done"))) as there:
+        at = bench(url=there.url, approver=answers)
+        at.session.protocol = "cline"
+        at.pool.offered.append(Tool(server="math", name=READ, fingerprint="f", resources=(table,)))
+        at.pool.gives = ToolOutput(content=(held,), raw={"contents": []})
+        result = await at.ask("look at the table")
+
+    (question,) = answers.seen
+    assert (question.request.tool.title, question.request.tool.description) == ("Table", "a picture")
+    assert at.pool.sent == [("math.resources/read", b'{"uri":"math://table"}')]
+    (told,) = (outcome.to_json() for outcome in result.outcomes)
+    assert (told["server"], told["tool"], told["asked"], told["sent"], told["result"]) == (
+        "math",
+        READ,
+        {"uri": "math://table"},
+        {"uri": "math://table"},
+        {"contents": []},
+    )
+    content = json.loads(at.requests()[1])["messages"][-1]["content"]
+    assert (
+        content[0]["text"] == "[access_mcp_resource for 'math'] Result:\n[resource: image/png, 8 bytes, math://table]"
+    )
+    assert content[1]["image_url"]["url"] == "data:image/png;base64,iVBORw0KGgo="
+    assert linked(at, "told") == [b"[resource: image/png, 8 bytes, math://table]"]
