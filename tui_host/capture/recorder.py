@@ -192,6 +192,11 @@ class Recorder:
     # Reading.
 
     @property
+    def held_bytes(self) -> int:
+        """What it holds in memory: the window for views, and all that is not written yet."""
+        return self._bytes
+
+    @property
     def unkept(self) -> int:
         """Records that are visible but only in memory."""
         return self._visible - self._kept + self._refused

@@ -31,6 +31,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     import anyio
 
     from tui_host.tap import http, llm
+    from tui_host.tap.bounded import Bounded
     from tui_host.tap.recording import TapRecording
     from tui_host.tap.serving import Service, serve
     from tui_host.tap.upstream import upstream_of
@@ -40,7 +41,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
     tell = _telling_once()
     recording = TapRecording(name, tell=tell, log=_log(arguments.log))
-    recorder = recording.recorder
+    recorder = Bounded(recording.recorder, tell)
     port = arguments.port
     service = Service(
         upstream=upstream,
@@ -60,6 +61,8 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     gc.enable()
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
     code = anyio.run(serve, service, started, diagnostics.ENDED_BY)
+    if recorder.missed:
+        tell(f"{recorder.missed} bytes of what has passed are not kept")
     if not recording.close(CLOSE_SECONDS):
         tell("not all that has passed is recorded")
     return code
