@@ -48,7 +48,7 @@ class _Reading(PartReader):
             return self.message(node, key, role, [], content)
         pieces = [self._piece(each, f"{key}/{n}", ROLES.get(role, "")) for n, each in enumerate(content.elements)]
         is_plain = len(pieces) == 1 and pieces[0].kind == "text"
-        plain = content.elements[0].get("text") if is_plain else None
+        plain = _said(content.elements[0]) if is_plain else None
         return self.message(node, key, role, [] if is_plain else pieces, plain)
 
     def _result(self, node: Node, key: str) -> Part:
@@ -65,7 +65,7 @@ class _Reading(PartReader):
         if kind in _IMAGES:
             return replace(self.part(node, key, "image"), origin=origin, preview="")
         part = self.part(node, key, "text", kind or "text")
-        text = node.get("text") or node.get("refusal")
+        text = _said(node)
         return replace(part if text is None else self.saying(part, text), origin=origin)
 
     def _thought(self, node: Node) -> str:
@@ -74,6 +74,10 @@ class _Reading(PartReader):
             part for name in ("summary", "content") if (each := node.get(name)) is not None for part in each.elements
         ]
         return next((self.shown(part.get("text")) for part in told if part.get("text") is not None), "")
+
+
+def _said(piece: Node) -> Node | None:
+    return piece.get("text") or piece.get("refusal")
 
 
 outline_of = _Reading.outline
