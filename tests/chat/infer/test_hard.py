@@ -1,0 +1,188 @@
+"""Single things that taps see and that must not be joined wrongly, or must be joined although they look odd."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+import pytest
+
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
+from tests.chat.infer.world import MS, Asked, ServerTap, World, found_in
+
+OPENAI = FORMS["openai"]
+SUM = {"a": 1, "b": 2}
+
+
+class Scene:
+    """A host with one model, and servers of the tests' own."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.model = self.world.model()
+
+    def server(self, name: str, *tools: str) -> ServerTap:
+        """A tap before a server."""
+        tap = self.world.server(name)
+        tap.start(tools)
+        return tap
+
+    def asks(self, text: str, *calls: Call) -> list[Asked]:
+        """A first request and its answer."""
+        return self.again([User(text)], *calls)
+
+    def again(self, entries: Sequence[User | Answer | Results], *calls: Call) -> list[Asked]:
+        """A request and its answer."""
+        self.world.now += 100 * MS
+        exchange = self.model.ask(OPENAI, entries)
+
+        def answered() -> Generator[int]:
+            yield from self.model.answer(OPENAI, exchange, Answer("", calls))
+
+        self.world.run(answered())
+        return [(self.model.id, exchange, number) for number in range(len(calls))]
+
+    def goes_on(self, text: str, calls: Sequence[Call], told: Sequence[tuple[Call, str]]) -> str:
+        """The next request of a conversation."""
+        self.world.now += 100 * MS
+        return self.model.ask(OPENAI, [User(text), Answer("", calls), Results(told)])
+
+    def runs(self, tap: ServerTap, tool: str, text: str | None) -> tuple[str, int]:
+        """A call's frame, and its answer, if one comes; gives the frame."""
+        self.world.now += 50 * MS
+        identity, seq = tap.call(tool, SUM)
+        self.world.now += 50 * MS
+        if text is not None:
+            tap.result(identity, text)
+        return tap.id, seq
+
+    def sent(self) -> dict[Asked, list[tuple[str, object]]]:
+        """Which frames were found to carry which call."""
+        found: dict[Asked, list[tuple[str, object]]] = {}
+        for kind, call, where in sorted(found_in(self.world.story()), key=repr):
+            if kind == "sent":
+                found.setdefault(call, []).append(where)
+        return found
+
+
+def call(name: str, identity: str = "c1") -> Call:
+    """A call of the one set of arguments."""
+    return Call(identity, name, SUM)
+
+
+def test_a_call_that_was_rejected_gets_no_frame_of_another_conversation() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    one, other = call("math__add", "c1"), call("math__add", "c2")
+    scene.asks("the first", one)
+    (carried,) = scene.asks("the second", other)
+    frame = scene.runs(math, "add", "3")
+    scene.goes_on("the first", [one], [(one, "The user denied this operation.")])
+    assert scene.sent() == {carried: [frame]}
+
+
+def test_a_call_that_two_conversations_may_have_asked_for_is_joined_to_neither_before_one_is_told() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    one, other = call("math__add", "c1"), call("math__add", "c2")
+    (first,) = scene.asks("the first", one)
+    scene.asks("the second", other)
+    frame = scene.runs(math, "add", "3")
+    assert scene.sent() == {}
+    scene.goes_on("the first", [one], [(one, "3")])
+    scene.goes_on("the second", [other], [(other, "Error: the user said no")])
+    assert scene.sent() == {first: [frame]}
+
+
+@pytest.mark.parametrize("name", ["{}__now", "mcp__{}__now", "{}.now", "{}-now", "mcp_{}_now", "{}/now"])
+def test_of_two_servers_with_a_tool_of_one_name_the_one_that_is_named_is_called(name: str) -> None:
+    scene = Scene()
+    time, clock = scene.server("time", "now"), scene.server("clock", "now")
+    first, second = scene.asks("what time?", call(name.format("time"), "c1"), call(name.format("clock"), "c2"))
+    frames = [scene.runs(clock, "now", "noon"), scene.runs(time, "now", "noon")]
+    assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
+
+
+def test_a_name_without_a_server_that_two_servers_have_is_doubtful_until_the_results_differ() -> None:
+    scene = Scene()
+    time, clock = scene.server("time", "now"), scene.server("clock", "now")
+    calls = [call("now", "c1"), call("now", "c2")]
+    first, second = scene.asks("what time?", *calls)
+    frames = [scene.runs(clock, "now", "noon"), scene.runs(time, "now", "midnight")]
+    assert scene.sent() == {}
+    scene.goes_on("what time?", calls, [(calls[0], "midnight"), (calls[1], "noon")])
+    assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
+
+
+def test_twins_that_are_told_in_another_order_than_asked_with_the_same_words_are_doubtful() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    calls = [call("math__add", "c1"), call("math__add", "c2")]
+    first, second = scene.asks("twice", *calls)
+    frames = [scene.runs(math, "add", "3"), scene.runs(math, "add", "3")]
+    scene.goes_on("twice", calls, [(calls[1], "3"), (calls[0], "3")])
+    assert scene.sent() == {}
+    scene.goes_on("twice", calls, [(calls[0], "3"), (calls[1], "3")])
+    assert scene.sent() == {}, "the first request that tells them counts"
+    del first, second, frames
+
+
+def test_an_answer_that_the_host_dropped_gets_no_frame() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    dropped, taken = call("math__add", "c1"), call("math__add", "c2")
+    scene.asks("once", dropped)
+    (carried,) = scene.asks("once", taken)
+    frame = scene.runs(math, "add", "3")
+    assert scene.sent() == {}
+    scene.goes_on("once", [taken], [(taken, "3")])
+    assert scene.sent() == {carried: [frame]}
+
+
+def test_a_frame_that_no_answer_asked_for_is_joined_to_nothing() -> None:
+    scene = Scene()
+    math = scene.server("math", "add", "multiply")
+    scene.runs(math, "add", "3")
+    scene.asks("sum", call("math__add"))
+    scene.runs(math, "multiply", "2")
+    assert scene.sent() == {}
+
+
+def test_a_tool_whose_name_ends_as_another_is_told_apart() -> None:
+    scene = Scene()
+    jobs = scene.server("jobs", "status", "get_status")
+    (asked,) = scene.asks("how is it?", call("jobs__get_status"))
+    scene.runs(jobs, "status", "done")
+    frame = scene.runs(jobs, "get_status", "done")
+    assert scene.sent() == {asked: [frame]}
+
+
+def test_a_call_within_a_hubs_call_is_joined_to_its_frame() -> None:
+    scene = Scene()
+    math = scene.server("math", "add_numbers")
+    (asked,) = scene.asks("sum", Call("c1", "mcp__hub__invoke", {"name": "mathAddNumbers", "params": dict(SUM)}))
+    frame = scene.runs(math, "add_numbers", "3")
+    assert scene.sent() == {asked: [frame]}
+
+
+def test_a_call_is_sent_again_by_a_host_whose_server_died() -> None:
+    scene = Scene()
+    before = scene.server("math", "add")
+    (asked,) = scene.asks("sum", call("math__add"))
+    first = scene.runs(before, "add", None)
+    second = scene.runs(scene.server("math", "add"), "add", "3")
+    assert scene.sent() == {asked: [first, second]}
+
+
+def test_turns_and_steps_are_counted_as_a_person_would() -> None:
+    scene = Scene()
+    scene.server("math", "add")
+    one = call("math__add")
+    scene.asks("the first question", one)
+    scene.goes_on("the first question", [one], [(one, "3")])
+    scene.asks("another conversation")
+    story = scene.world.story()
+    assert [(said.turn, said.step, said.text) for said in story.exchanges] == [
+        (1, 1, "the first question"),
+        (1, 2, ""),
+        (2, 1, "another conversation"),
+    ]

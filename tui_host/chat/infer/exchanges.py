@@ -1,0 +1,171 @@
+"""One exchange of a tapped host with its model: what it says so far, each byte read once."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.record import Head, Record
+from tui_host.chat.infer.history import Heard, Piece, heard
+from tui_host.chat.infer.prompted import protocol_of, reader_of
+from tui_host.chat.infer.recognise import host_asking, model_asked
+from tui_host.chat.infer.values import Asked, canonical_text
+from tui_host.llm.dialects import dialect_at
+from tui_host.llm.dialects.dialect import Decoder, Dialect
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import ModelEvent
+from tui_host.llm.protocols.protocol import Reader
+
+MOST = 8 << 20
+"""Bytes of a body that is read; of a larger one it is not told what it says."""
+_ALIKE = 200
+"""Characters of an answer by which it is known again: hosts cut, and take thinking out."""
+
+
+class Asking:
+    """One exchange while it grows.
+
+    Attributes:
+        key: Capture and id.
+        at_ns: When the request was sent.
+        body: The request's body, after content decoding.
+        messages: The conversation that it sends; empty if it cannot be read.
+        protocol: The tool protocol that it speaks.
+        host: Who asks, as far as that can be told.
+        model: Who is asked.
+        status: The response's, 0 before it came.
+        fold: The answer so far.
+        end_ns: When the last of it came.
+        is_over: No more comes.
+    """
+
+    def __init__(self, record: Record, at_ns: int, dialect: Dialect, body: bytes) -> None:
+        self.key = (record.capture, record.draft.exchange or "")
+        self.at_ns = self.end_ns = at_ns
+        self.body = body
+        self.peer = record.draft.peer
+        self.status = 0
+        self.is_over = False
+        self.system_pieces: tuple[Piece, ...] = ()
+        self.messages: tuple[Heard, ...] = ()
+        outline = dialect.outline(body)
+        if outline is not None:
+            self.system_pieces, self.messages = heard(outline)
+        system = "\n\n".join(piece.text for piece in self.system_pieces)
+        head = record.draft.head or Head()
+        self.protocol = protocol_of(system, self.messages)
+        self.host = host_asking(head.headers, system)
+        self.model = model_asked(head.url or "", body)
+        self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
+        self._dialect = dialect
+        self._reader: Reader = reader_of(self.protocol, system)
+        self._decoder: Decoder = dialect.decoder("")
+        self._coding = decoder(None)
+        self._is_begun = False
+        self._ends: list[int] = []
+        self._times: list[int] = []
+        self._size = 0
+
+    def feed(self, record: Record, at_ns: int) -> None:
+        """The next record of the response."""
+        draft = record.draft
+        self.end_ns = at_ns
+        match draft.kind:
+            case "response":
+                head = draft.head or Head()
+                self.status = head.status or 0
+                kind = next((value for name, value in head.headers if name.lower() == "content-type"), "")
+                self._decoder = self._dialect.decoder(kind)
+            case "chunk":
+                self._chunk(draft.data, draft.encoding, at_ns)
+            case "end" | "error":
+                self.is_over = True
+                self._take(self._decoder.finish())
+                for event in self._reader.finish():
+                    self.fold.add(event)
+            case _:
+                pass
+
+    def _chunk(self, data: bytes, encoding: str | None, at_ns: int) -> None:
+        if self.status >= 300 or self._size > MOST:
+            return
+        try:
+            if not self._is_begun:
+                self._coding, self._is_begun = decoder(encoding), True
+            plain = self._coding.feed(data)
+        except CodingError:
+            self._size = MOST + 1
+            return
+        self._size += len(plain)
+        self._ends.append(self._size)
+        self._times.append(at_ns)
+        self._take(self._decoder.feed(plain))
+
+    def _take(self, events: Sequence[ModelEvent]) -> None:
+        for event in events:
+            for read in self._reader.feed(event):
+                self.fold.add(read)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a whole answer came."""
+        return 200 <= self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
+
+    def calls(self) -> list[Asked]:
+        """The calls that it asks for and that are complete."""
+        capture, exchange = self.key
+        return [
+            Asked(
+                key=f"{capture}.{exchange}.{number}",
+                capture=capture,
+                exchange=exchange,
+                number=number,
+                wire_id=folded.call.wire_id,
+                name=folded.call.name,
+                arguments=folded.call.arguments,
+                at_ns=self._time_of(max((end for _, end in folded.spans), default=0)),
+                spans=folded.spans,
+            )
+            for number, folded in enumerate(self.fold.calls)
+            if folded.complete
+        ]
+
+    def is_told_in(self, message: Heard) -> bool:
+        """Whether a message of a later request is this answer."""
+        if message.role != "model" or not self.is_answered:
+            return False
+        asked, told = self.fold.calls, message.of("call")
+        ids, told_ids = {each.call.wire_id for each in asked} - {""}, {piece.wire_id for piece in told} - {""}
+        if ids and told_ids:
+            return bool(ids & told_ids)
+        written = "".join(message.text.split())
+        if told:
+            named = [(each.call.name, canonical_text(each.call.arguments)) for each in asked]
+            return named == [(piece.name, canonical_text(piece.text)) for piece in told]
+        calls = ["".join(each.call.written.split()) for each in asked]
+        if calls:
+            return all(call and call in written for call in calls)
+        own = "".join(self.fold.text.split())
+        return bool(own and written) and (own[:_ALIKE] in written or written[:_ALIKE] in own)
+
+    def _time_of(self, place: int) -> int:
+        if not self._ends:
+            return self.end_ns
+        return self._times[min(bisect_left(self._ends, place), len(self._ends) - 1)]
+
+
+def asking_of(record: Record, at_ns: int) -> Asking | None:
+    """A request for an answer; None if a record is none that can be read."""
+    head = record.draft.head
+    if head is None or head.method != "POST":
+        return None
+    dialect = dialect_at(head.url or "")
+    if dialect is None or len(record.draft.data) > MOST:
+        return None
+    try:
+        coding = decoder(record.draft.encoding)
+        body = coding.feed(record.draft.data) + coding.finish()
+    except CodingError:
+        return None
+    return Asking(record, at_ns, dialect, body)

@@ -1,0 +1,167 @@
+"""Which tool protocol of plain text a tapped host speaks, and where in its messages it tells results.
+
+The forms are those that hosts were seen to send, ours among them. Source: tool-protocols.md, sections 2 to 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_host.chat.infer.history import Heard, Piece
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols import protocol
+from tui_host.llm.protocols.protocol import Reader
+
+_SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("cline", re.compile(r"<use_mcp_tool>")),
+    ("cherry", re.compile(r"<tool_use>")),
+    ("hermes", re.compile(r"<tool_call>")),
+    ("react", re.compile(r"^\W*Action Input\W", re.MULTILINE)),
+    ("json", re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:')),
+    ("function", re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:')),
+)
+"""What in a system prompt teaches a protocol; the first that fits."""
+
+_TOOLS = re.compile(r'^\W*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^\W*(?:- )?([\w.-]+)(?=:\s)', re.MULTILINE)
+"""Names that a prompt lists."""
+_MOST_TOOLS = 2000
+
+_RESULTS: tuple[re.Pattern[str], ...] = (
+    re.compile(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:\s*(?P<told>.*?)"
+               r"(?=\s*\[\w+ for '[^'\n]*'\] Result:|\s*<environment_details>|\s*\Z)", re.DOTALL),
+    re.compile(r"<tool_use_result>\s*<name>(?P<name>.*?)</name>\s*<result>(?P<told>.*?)</result>\s*</tool_use_result>",
+               re.DOTALL),
+    re.compile(r"Here is the result of mcp tool use `(?P<name>[^`\n]*)`:\s*(?P<told>.*?)"
+               r"(?=\s*Here is the result of mcp tool use `|\s*\Z)", re.DOTALL),
+    re.compile(r"<tool_response>\s*(?P<told>.*?)\s*</tool_response>(?P<name>)", re.DOTALL),
+    re.compile(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)",
+               re.DOTALL | re.MULTILINE),
+    re.compile(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)", re.DOTALL | re.MULTILINE),
+    re.compile(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z", re.DOTALL | re.MULTILINE),
+)  # fmt: skip
+_NOT_SAID = re.compile(r"<environment_details>.*?(?:</environment_details>|\Z)|</?(?:task|feedback|answer|user_message)>",
+                       re.DOTALL)  # fmt: skip
+"""What a host puts around, or beside, what a person said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """A result that is told in words.
+
+    Attributes:
+        name: What the host names with it: the tool, or the server; empty for nothing.
+        text: The result itself.
+        start: Its first byte in the body.
+        end: One past its last.
+    """
+
+    name: str
+    text: str
+    start: int
+    end: int
+
+
+def protocol_of(system: str, messages: Sequence[Heard]) -> str:
+    """The tool protocol that a system prompt teaches, `native` if none; some hosts put it before the first message."""
+    text = system + (messages[0].text if messages and len(messages[0].text) > 2000 else "")
+    return next((name for name, sign in _SIGNS if sign.search(text)), "native")
+
+
+def reader_of(name: str, system: str) -> Reader:
+    """What reads the calls out of an answer."""
+    names = (
+        {next(filter(None, found.groups())) for found in _TOOLS.finditer(system)} if name != "native" else set[str]()
+    )
+    tools = [
+        ToolSpec(name=each, description="", schema={}, server="", tool=each) for each in sorted(names)[:_MOST_TOOLS]
+    ]
+    return protocol(name).reader(tools)
+
+
+def envelopes(body: bytes, message: Heard) -> Iterator[Envelope]:
+    """The results that a message tells in words, in order.
+
+    Args:
+        body: The request's body.
+        message: A message of it.
+    """
+    texts = message.of("text")
+    whole = "\n".join(piece.text for piece in texts)
+    for form in _RESULTS:
+        found = list(form.finditer(whole))
+        if not found:
+            continue
+        for match in found:
+            start, end = _place(body, [(piece.text, piece.start, piece.end) for piece in texts], *match.span("told"))
+            yield Envelope(name=match["name"].strip(), text=match["told"].strip(), start=start, end=end)
+        return
+
+
+def said_by_person(message: Heard) -> str:
+    """What a person said in a message, without what a host put around it and without results."""
+    text = "\n".join(piece.text for piece in message.of("text"))
+    for form in _RESULTS:
+        text = form.sub("", text)
+    return _NOT_SAID.sub("", text).strip()
+
+
+_LISTED = re.compile(r"<tools>.*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z)", re.DOTALL | re.MULTILINE)
+_FRAMES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (_LISTED, "lists the tools"),
+    (re.compile(r"<environment_details>.*?</environment_details>", re.DOTALL), "details of the environment"),
+    (re.compile(r"</?(?:task|feedback|user_message)>"), "frames what was said"),
+    (re.compile(r"\[(?:use_mcp_tool|access_mcp_resource) for '[^'\n]*'\] Result:"), "frames a result"),
+    (re.compile(r"</?tool_use_result>|</?tool_response>|^Observation:", re.MULTILINE), "frames a result"),
+)
+"""What hosts put into messages, and what for."""
+
+
+def injected_in(
+    name: str, body: bytes, system: Sequence[Piece], messages: Sequence[Heard]
+) -> Iterator[tuple[int, int, str]]:
+    """What a tool protocol put into a request: its first byte, one past its last, what it is for.
+
+    Args:
+        name: The tool protocol.
+        body: The request's body.
+        system: The pieces of the system prompt.
+        messages: The messages.
+    """
+    if name == "native":
+        return
+    for piece in system:
+        yield piece.start, piece.end, f"teaches the tool protocol {name}"
+    new = [message for message in messages if message.role == "user"]
+    for piece in (*system, *(piece for message in new for piece in message.of("text"))):
+        for form, words in _FRAMES:
+            for match in form.finditer(piece.text):
+                start, end = _offsets(body[piece.start : piece.end], *match.span())
+                yield piece.start + start, piece.start + end, words
+
+
+def _place(body: bytes, texts: Sequence[tuple[str, int, int]], start: int, end: int) -> tuple[int, int]:
+    """The bytes of a range of the joined texts; where it goes over several, from the first of them to the last."""
+    first = last = -1
+    at = 0
+    for text, begin, stop in texts:
+        if at <= end and start <= at + len(text):
+            low, high = max(start - at, 0), min(end - at, len(text))
+            offsets = _offsets(body[begin:stop], low, high)
+            if high > low or (start == end and first < 0):
+                first = begin + offsets[0] if first < 0 else first
+                last = begin + offsets[1]
+        at += len(text) + 1
+    return (first, last) if first >= 0 else (texts[0][1], texts[-1][2])
+
+
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\x00-\x7f]|[\xc0-\xff][\x80-\xbf]+"
+)
+
+
+def _offsets(quoted: bytes, *characters: int) -> tuple[int, ...]:
+    """Where the characters of a JSON string stand in its bytes."""
+    begins = [1, *(match.end() for match in _ESCAPE.finditer(quoted, 1, max(len(quoted) - 1, 1)))]
+    return tuple(begins[min(character, len(begins) - 1)] for character in characters)

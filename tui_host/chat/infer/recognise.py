@@ -1,0 +1,91 @@
+"""Who a tapped host is, and which model it asks, as it says itself: user agent, system prompt, `clientInfo`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from tui_host.llm.jsonspans import spans
+
+HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "Claude Code": (r"claude-cli/|claude-code", r"You are Claude Code\b", r"claude-code"),
+        "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
+        "Cline": (r"^Cline\b", r"^You are Cline\b", r"cline"),
+        "Roo Code": (r"RooCode|roo-?cline", r"^You are Roo\b", r"roo[- ]?code"),
+        "Cherry Studio": (r"CherryStudio", r"", r"cherry[- ]?studio"),
+        "Cursor": (r"Cursor/", r"operat(?:e|ing) in Cursor\b", r"cursor(?:-vscode)?"),
+        "VS Code Copilot": (r"GitHubCopilotChat|vscode/", r"your name is .GitHub Copilot", r"visual studio code.*"),
+        "Gemini CLI": (r"GeminiCLI", r"interactive CLI agent", r"gemini-cli.*"),
+        "Continue": (r"^Continue\b|continue\.dev", r"<important_rules>\s+You are in \w+ mode", r"continue-\w*client"),
+        "Open WebUI": (r"open[- ]?webui", r"", r"open[- ]?webui"),
+        "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
+        "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
+        "Zed": (r"^Zed/", r"", r"zed"),
+        "LM Studio": (r"^LM ?Studio", r"", r"lmstudio.*|lm-studio.*"),
+        "MCP Inspector": (r"", r"", r"(?:mcp-)?inspector.*"),
+        "tui-host": (r"^tui-host/", r"", r"tui-host"),
+    }
+)
+"""What is found in the user agent, in the system prompt, and as the client's whole name; empty for what tells nothing."""
+
+LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
+        "the OpenAI SDK for JavaScript": (r"^(?:OpenAI|[\w-]*ai-sdk/openai)/?(?:JS|[\d.])", r""),
+        "the Anthropic SDK for Python": (r"^(?:Async)?Anthropic/Python", r""),
+        "the Anthropic SDK for JavaScript": (r"^Anthropic/JS", r""),
+        "the Google Gen AI SDK": (r"google-genai-sdk|genai-js", r""),
+        "the Ollama SDK for Python": (r"^ollama-python/", r""),
+        "the Ollama SDK for JavaScript": (r"^ollama-js/", r""),
+        "the MCP SDK for Python": (r"", r"mcp"),
+        "the MCP SDK for TypeScript": (r"", r"mcp-typescript-client|example-client"),
+    }
+)
+"""What a host is made with, where it says no more of itself: found in the user agent, or as the client's whole name."""
+_ANY = re.compile(r"[^\s/();,]{1,40}")
+_LOOKED_AT = 4000
+_IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
+
+
+def host_asking(headers: Iterable[tuple[str, str]], system: str) -> str:
+    """Who asks a model, empty if nothing is said of it; `title` is what hosts tell routers of themselves."""
+    found = {name.lower(): value for name, value in headers}
+    agent = " ".join(filter(None, (found.get("user-agent", ""), found.get("x-client-name", ""))))
+    for name, (sign, prompt, _) in HOSTS.items():
+        if sign and re.search(sign, agent, re.IGNORECASE):
+            return name
+        if prompt and re.search(prompt, system[:_LOOKED_AT]):
+            return name
+    title = found.get("x-title", "").strip()
+    if title:
+        return next((name for name in HOSTS if name.lower() == title.lower()), title[:40])
+    library = next((name for name, (sign, _) in LIBRARIES.items() if sign and re.search(sign, agent)), "")
+    product = _ANY.search(agent)
+    return library or (product[0] if product else "")
+
+
+def host_named(client: str) -> str:
+    """The host that a client's name stands for; else that name."""
+    for name, (_, _, sign) in HOSTS.items():
+        if sign and re.fullmatch(sign, client, re.IGNORECASE):
+            return name
+    library = next((name for name, (_, sign) in LIBRARIES.items() if sign and re.fullmatch(sign, client)), "")
+    return library or client[:40]
+
+
+def is_host(name: str) -> bool:
+    """Whether a name is a host's, and not that of what hosts are made with."""
+    return name in HOSTS
+
+
+def model_asked(url: str, body: bytes) -> str:
+    """The model that a request is for: in its body, or in its path."""
+    in_path = _IN_PATH.search(urlsplit(url).path)
+    if in_path:
+        return in_path[1]
+    root = spans(body)
+    node = root.get("model") if root is not None else None
+    return node.text(body)[:100] if node is not None else ""

@@ -1,0 +1,257 @@
+"""What one host said on all wires that taps recorded of it, on one clock: in turns and steps, with the calls joined across them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tui_host.capture.link import Link, Span
+from tui_host.capture.record import Place, Record
+from tui_host.capture.visible import line
+from tui_host.chat.infer.exchanges import Asking, asking_of
+from tui_host.chat.infer.frames import Frames
+from tui_host.chat.infer.matching import Candidate, match
+from tui_host.chat.infer.names import tools_named
+from tui_host.chat.infer.prompted import injected_in
+from tui_host.chat.infer.recognise import host_named, is_host
+from tui_host.chat.infer.talks import Key, Said, Talks
+from tui_host.chat.infer.values import Asked, Sent, Told, canonical, canonical_text
+from tui_host.errors import JSON
+
+_WORDS = 200
+_LOOKED_BACK = 50
+"""Exchanges among which the one that a frame belongs to is looked for, to put it under its heading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A call with all that is known of it.
+
+    Attributes:
+        asked: The call.
+        server: The server called, as its tap has it; empty if that is not known.
+        tool: The tool's own name, else the name as the model wrote it.
+        sent: The frames that carried it.
+        told: Where the model is told its result.
+    """
+
+    asked: Asked
+    server: str
+    tool: str
+    sent: tuple[Sent, ...] = ()
+    told: tuple[Told, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A link that was found, and where its bytes are."""
+
+    capture: str
+    place: Place
+    link: Link
+
+
+class Story:
+    """Takes in the records of several captures, in the order of time, and finds out what belongs together.
+
+    Args:
+        session: The id that the records are to have as their session's.
+
+    Attributes:
+        talks: The conversations.
+        frames: The servers' side.
+        revision: Grows with everything that may change a link.
+    """
+
+    def __init__(self, session: str = "") -> None:
+        self.talks = Talks()
+        self.frames = Frames()
+        self.revision = 0
+        self._session = session
+        self._offsets: dict[str, int] = {}
+        self._exchanges: dict[Key, Asking] = {}
+        self._places: dict[tuple[str, str, str], Place] = {}
+        self._injected: list[Found] = []
+        self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
+
+    def at_ns(self, record: Record) -> int:
+        """When a record came to be, on the clock that all captures share: the wall clock as it stood when each began."""
+        offset = self._offsets.setdefault(record.capture, record.time_ns - record.mono_ns)
+        return record.mono_ns + offset
+
+    def feed(self, record: Record) -> Record:
+        """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
+        at_ns = self.at_ns(record)
+        draft = record.draft
+        place = Place(session=self._session or None)
+        if draft.wire == "llm" and draft.exchange is not None:
+            place = self._exchange(record, at_ns) or place
+        elif draft.kind == "frame":
+            before = self.frames.revision
+            self.frames.feed(record, at_ns)
+            self.revision += self.frames.revision - before
+            place = self._place_of_frame(record) or place
+        return replace(record, mono_ns=at_ns, draft=replace(draft, place=place))
+
+    def _exchange(self, record: Record, at_ns: int) -> Place | None:
+        key = (record.capture, record.draft.exchange or "")
+        if record.draft.kind == "request":
+            asking = asking_of(record, at_ns)
+            if asking is None or not asking.messages:
+                return None
+            self._exchanges[key] = asking
+            self.talks.add(asking)
+            place = self._place(key)
+            for start, end, words in injected_in(asking.protocol, asking.body, asking.system_pieces, asking.messages):
+                span = Span(exchange=key[1], side="request", start=start, end=end)
+                link = Link(relation="injected", call="", span=span, words=words)
+                self._injected.append(Found(capture=key[0], place=place, link=link))
+        asking = self._exchanges.get(key)
+        if asking is None:
+            return None
+        asking.feed(record, at_ns)
+        self.revision += 1
+        if asking.is_over:
+            self.talks.learn(asking)
+        return self._place(key)
+
+    def _place(self, key: Key) -> Place:
+        said = self.talks.said[key]
+        return Place(session=self._session or None, turn=said.turn, step=said.step)
+
+    def _place_of_frame(self, record: Record) -> Place | None:
+        """Of a call the turn and step that seem to have asked for it; of its answer the same."""
+        sent = self.frames.sent.get(record.key)
+        if sent is not None:
+            place = self._step_of(sent)
+            self._places[sent.capture, sent.connection, _id_of(record)] = place
+            return place
+        return self._places.get((record.capture, record.draft.connection or "", _id_of(record)))
+
+    def _step_of(self, sent: Sent) -> Place:
+        recent = [key for key in list(self.talks.said)[-_LOOKED_BACK:] if self._exchanges[key].fold.calls]
+        for key in reversed(recent):
+            for asked in self._exchanges[key].calls():
+                name, arguments = _meant(asked)
+                if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)]):
+                    return self._place(key)
+        return Place(session=self._session or None)
+
+    # What is found.
+
+    def joined(self) -> Sequence[Joined]:
+        """All calls that were asked for, in order, with the frames and places that are theirs without a doubt."""
+        if self._joined[0] != self.revision:
+            self._joined = self.revision, tuple(self._join())
+        return self._joined[1]
+
+    def _join(self) -> Iterator[Joined]:
+        asked: list[Asked] = []
+        told: dict[str, list[Told]] = {}
+        candidates: list[Candidate] = []
+        for key, said in self.talks.said.items():
+            calls = said.asking.calls()
+            asked += calls
+            for call, place in self.talks.told(key):
+                told.setdefault(call.key, []).append(place)
+            if not self.talks.is_left(key):
+                candidates += self._candidates(key, calls, told)
+        carried = match(candidates, list(self.frames.sent.values()))
+        tools = {each.asked.key: each.tools for each in candidates}
+        for call in asked:
+            sent = carried.get(call.key, ())
+            named = sorted(tools.get(call.key, ()))
+            server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
+            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=tuple(told.get(call.key, ())))
+
+    def _candidates(self, key: Key, calls: Sequence[Asked], told: Mapping[str, Sequence[Told]]) -> Iterator[Candidate]:
+        until = self.talks.until(key)
+        for call in calls:
+            name, arguments = _meant(call)
+            first = next(iter(told.get(call.key, ())), None)
+            yield Candidate(
+                asked=call,
+                arguments=arguments,
+                tools=tools_named(name, self.frames.tools),
+                until_ns=until,
+                told=first.text if first is not None else None,
+                told_place=first.start if first is not None else -1,
+            )
+
+    def links(self) -> Iterator[Found]:
+        """The same as links, and what the host put into its requests.
+
+        What was asked, and what is told by an id, is read; which frame carried it is inferred, and known by value.
+        """
+        yield from self._injected
+        for joined in self.joined():
+            asked = joined.asked
+            place = self._place((asked.capture, asked.exchange))
+            place = replace(place, call=asked.key)
+            bare = Link(relation="asked", call=asked.key, span=Span(), server=joined.server, tool=joined.tool)
+            yield Found(
+                capture=asked.capture,
+                place=place,
+                link=replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS)),
+            )
+            for sent in joined.sent:
+                link = replace(bare, relation="sent", span=Span(seq=sent.seq), known="value")
+                yield Found(capture=sent.capture, place=place, link=link)
+                if sent.answer is not None:
+                    link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known="value")
+                    yield Found(capture=sent.capture, place=place, link=link)
+            for told in joined.told:
+                span = Span(exchange=told.exchange, side="request", start=told.start, end=told.end)
+                known = "id" if told.by_id else "value"
+                link = replace(bare, relation="told", span=span, known=known, words=line(told.text, _WORDS))
+                yield Found(capture=told.capture, place=place, link=link)
+
+    # Who it is.
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The hosts that spoke, as they call themselves; what they are made with only if no host is named."""
+        named = [said.asking.host for said in self.talks.said.values()]
+        named += [host_named(client) for client in self.frames.clients.values()]
+        known = list(dict.fromkeys(filter(None, named)))
+        return [name for name in known if is_host(name)] or known
+
+    @property
+    def models(self) -> Sequence[tuple[str, str]]:
+        """Provider and model of all that were asked."""
+        found = ((said.asking.peer, said.asking.model) for said in self.talks.said.values())
+        return list(dict.fromkeys(found))
+
+    @property
+    def protocols(self) -> Sequence[str]:
+        """The tool protocols that were spoken, the one used most first."""
+        spoken = [said.asking.protocol for said in self.talks.said.values()]
+        return sorted(dict.fromkeys(spoken), key=lambda name: -spoken.count(name))
+
+    @property
+    def exchanges(self) -> Sequence[Said]:
+        """The exchanges, in order."""
+        return list(self.talks.said.values())
+
+
+def _meant(asked: Asked) -> tuple[str, str | None]:
+    """Name and arguments of the call that is meant: a hub's `invoke` holds it."""
+    arguments = canonical_text(asked.arguments)
+    if not asked.name.endswith("invoke") or arguments is None:
+        return asked.name, arguments
+    value: JSON = json.loads(arguments)
+    if isinstance(value, dict) and value.keys() == {"name", "params"} and isinstance(name := value["name"], str):
+        return name, canonical(value["params"])
+    return asked.name, arguments
+
+
+def _span_of(asked: Asked) -> Span:
+    spans = asked.spans or ((0, 0),)
+    return Span(exchange=asked.exchange, start=spans[0][0], end=spans[-1][1], ranges=spans if len(spans) > 1 else ())
+
+
+def _id_of(record: Record) -> str:
+    from tui_host.capture.frames import frame_head
+
+    return frame_head(record.draft.data).id

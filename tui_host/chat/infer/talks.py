@@ -1,0 +1,174 @@
+"""Conversations of a tapped host: which request goes on with which answer, in which turn, and which results it tells."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tui_host.chat.infer.exchanges import Asking
+from tui_host.chat.infer.history import Heard, Piece
+from tui_host.chat.infer.prompted import envelopes, said_by_person
+from tui_host.chat.infer.values import Asked, Told
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Said:
+    """An exchange in its conversation.
+
+    Attributes:
+        asking: What it says.
+        turn: The turn in the story, from 1.
+        step: The step in it, from 1.
+        text: What the person said with it, empty where it goes on with results.
+        parent: The exchange whose answer it goes on from.
+        after: The place of that answer among its messages, -1 if it is not there.
+        children: The exchanges that go on from its answer.
+        again: It sends the same as an exchange before it.
+    """
+
+    asking: Asking
+    turn: int
+    step: int
+    text: str = ""
+    parent: Key | None = None
+    after: int = -1
+    children: list[Key] = field(default_factory=list[Key])
+    again: bool = False
+
+
+class Talks:
+    """Sorts exchanges into conversations as they come.
+
+    Attributes:
+        said: The exchanges, in order.
+        turns: How many turns there are.
+    """
+
+    def __init__(self) -> None:
+        self.said: dict[Key, Said] = {}
+        self.turns = 0
+        self._by_messages: dict[bytes, list[Key]] = {}
+        self._by_wire_id: dict[str, list[Key]] = {}
+
+    def add(self, asking: Asking) -> Said:
+        """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
+        marks = _prefixes(asking.messages)
+        parent, after = self._parent(asking.messages, marks)
+        same = [key for key in self._by_messages.get(marks[-1], ()) if self.said[key].parent == parent]
+        earlier = self.said[same[-1]] if same else None
+        text = "\n\n".join(
+            filter(
+                None, (said_by_person(message) for message in asking.messages[after + 1 :] if message.role == "user")
+            )
+        )
+        if earlier is not None and not earlier.children and (parent is not None or not earlier.asking.is_answered):
+            said = Said(asking, earlier.turn, earlier.step, "", parent, after, again=True)
+        elif parent is not None and not text:
+            said = Said(asking, self.said[parent].turn, self.said[parent].step + 1, "", parent, after)
+        else:
+            self.turns += 1
+            last = [message for message in asking.messages if message.role == "user"][-1:]
+            text = text if parent is not None else "".join(said_by_person(message) for message in last)
+            said = Said(asking, self.turns, 1, text, parent, after)
+        self.said[asking.key] = said
+        self._by_messages.setdefault(marks[-1], []).append(asking.key)
+        if parent is not None:
+            self.said[parent].children.append(asking.key)
+        return said
+
+    def learn(self, asking: Asking) -> None:
+        """An answer has come to its end."""
+        for asked in asking.calls():
+            if asked.wire_id and asking.key not in self._by_wire_id.setdefault(asked.wire_id, []):
+                self._by_wire_id[asked.wire_id].append(asking.key)
+
+    def _parent(self, messages: Sequence[Heard], marks: Sequence[bytes]) -> tuple[Key | None, int]:
+        """The exchange whose answer a request goes on from, and the place of that answer."""
+        for place in reversed(range(1, len(messages))):
+            if messages[place].role == "model":
+                alike = self._by_messages.get(marks[place], ())
+                told = [key for key in alike if self.said[key].asking.is_told_in(messages[place])]
+                if told:
+                    return told[-1], place
+        for place in reversed(range(len(messages))):
+            owners = {owner for piece in messages[place].of("result") for owner in self._owners(piece)}
+            if len(owners) == 1:
+                return owners.pop(), place - 1
+        return None, -1
+
+    def _owners(self, piece: Piece) -> Sequence[Key]:
+        """The exchanges that asked for a call of this id; ids that come twice name none."""
+        found = self._by_wire_id.get(piece.wire_id, ())
+        return found if len(found) == 1 else ()
+
+    def is_left(self, key: Key) -> bool:
+        """Whether an answer was dropped: the same was asked again, and the conversation went on from there."""
+        said = self.said[key]
+        if said.children:
+            return False
+        alike = self._by_messages.get(_prefixes(said.asking.messages)[-1], ())
+        return any(self.said[other].children for other in alike if other != key)
+
+    def until(self, key: Key) -> int | None:
+        """When the conversation went on from an answer; None while it has not."""
+        return min((self.said[child].asking.at_ns for child in self.said[key].children), default=None)
+
+    def told(self, key: Key) -> Iterator[tuple[Asked, Told]]:
+        """Each call of an answer with the places where requests that go on from it tell its result."""
+        said = self.said[key]
+        calls = said.asking.calls()
+        for child in said.children if calls else ():
+            yield from _told_in(self.said[child], calls)
+
+
+def _told_in(said: Said, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]:
+    asking = said.asking
+    by_id = {call.wire_id: call for call in calls if call.wire_id}
+    message = next((each for each in asking.messages[said.after + 1 :] if each.role == "user"), None)
+    if message is None:
+        return
+    results = message.of("result")
+    pieces = [(by_id[piece.wire_id], piece, True) for piece in results if piece.wire_id in by_id]
+    if not pieces and len(by_id) < len(calls) and len(results) == len(calls):
+        pairs = list(zip(calls, results, strict=True))
+        if all(piece.name in {"", call.name} for call, piece in pairs):
+            pieces = [(call, piece, False) for call, piece in pairs]
+    if not results:
+        found = [
+            Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
+            for each in envelopes(asking.body, message)
+        ]
+        if len(found) == len(calls) and all(_may_be(call, piece) for call, piece in zip(calls, found, strict=True)):
+            pieces = [(call, piece, False) for call, piece in zip(calls, found, strict=True)]
+    for call, piece, is_by_id in pieces:
+        capture, exchange = asking.key
+        yield (
+            call,
+            Told(
+                capture=capture,
+                exchange=exchange,
+                start=piece.start,
+                end=piece.end,
+                text=piece.text,
+                at_ns=asking.at_ns,
+                by_id=is_by_id,
+            ),
+        )
+
+
+def _may_be(call: Asked, piece: Piece) -> bool:
+    """Whether what a host names with a result is part of the call's name: the tool, or the server."""
+    return not piece.name or piece.name in call.name
+
+
+def _prefixes(messages: Sequence[Heard]) -> list[bytes]:
+    """A mark for the first so many messages, from none to all."""
+    digest = hashlib.blake2b(digest_size=16)
+    marks = [digest.digest()]
+    for message in messages:
+        digest.update(message.mark)
+        marks.append(digest.digest())
+    return marks

@@ -1,0 +1,147 @@
+"""What is known of calls on either wire before they are joined. Values only; times are nanoseconds on one wall clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.words import mapping
+from tui_host.errors import JSON
+from tui_host.llm.jsonspans import read_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A call that a model asked for.
+
+    Attributes:
+        key: Names it in its story.
+        capture: Where it was asked.
+        exchange: In which exchange.
+        number: Its place among the calls of its answer, from 0.
+        wire_id: The id that the vendor's API gave it, empty if none.
+        name: The name as the model wrote it.
+        arguments: The arguments as the model wrote them.
+        at_ns: When the last byte of it had come.
+        spans: Where it stands in the response's decoded body.
+    """
+
+    key: str
+    capture: str
+    exchange: str
+    number: int
+    wire_id: str
+    name: str
+    arguments: str
+    at_ns: int
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a server answered to a call: a result, or an error.
+
+    Attributes:
+        seq: The frame's record.
+        at_ns: When it came.
+        texts: The ways in which a host may tell it to a model word for word; none where it holds more than text.
+        is_error: It is an error, or a result that has `isError`.
+    """
+
+    seq: int
+    at_ns: int
+    texts: tuple[str, ...]
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A `tools/call` frame.
+
+    Attributes:
+        capture: The tap's capture.
+        seq: The frame's record.
+        connection: The connection in it.
+        server: The server's name, as the tap has it.
+        tool: The tool's own name.
+        arguments: The arguments in the one form that equal arguments have.
+        at_ns: When it was sent.
+        answer: What came back, None if nothing has.
+    """
+
+    capture: str
+    seq: int
+    connection: str
+    server: str
+    tool: str
+    arguments: str
+    at_ns: int
+    answer: Answer | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Names it."""
+        return self.capture, self.seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A result's place in a request.
+
+    Attributes:
+        capture: The request's capture.
+        exchange: The request's exchange.
+        start: Its first byte in the body.
+        end: One past its last.
+        text: What the model is told.
+        at_ns: When the request was sent.
+        by_id: The vendor's id leads to the call; else name, order and text do.
+    """
+
+    capture: str
+    exchange: str
+    start: int
+    end: int
+    text: str
+    at_ns: int
+    by_id: bool
+
+
+def canonical(value: JSON) -> str:
+    """The one text that equal JSON has: keys in order, no white space, `1.0` as `1`; nothing and null are no arguments."""
+    return json.dumps(_plain({} if value is None else value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def canonical_text(arguments: str) -> str | None:
+    """The same of arguments as a model wrote them; None if they are no JSON."""
+    if not arguments.strip():
+        return "{}"
+    try:
+        return canonical(read_json(arguments))
+    except ValueError:
+        return None
+
+
+def result_texts(result: JSON) -> tuple[str, ...]:
+    """The ways in which a host may tell a `CallToolResult` word for word: its texts joined, or itself as JSON."""
+    found = mapping(result)
+    content = found.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [text for block in blocks if isinstance(text := mapping(block).get("text"), str)]
+    if len(texts) != len(blocks) or (not texts and "structuredContent" not in found):
+        return ()
+    ways = [joint.join(texts) for joint in ("\n\n", "\n", "")] if texts else []
+    if found.get("structuredContent") is not None:
+        ways.append(canonical(found["structuredContent"]))
+    return tuple(dict.fromkeys((*ways, canonical(content), canonical(result))))
+
+
+def _plain(value: JSON) -> JSON:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
