@@ -77,11 +77,12 @@ def test_a_locked_keyring_is_told_without_the_key(file: Path) -> None:
 
 
 def test_a_keyring_that_cannot_be_loaded_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyring.core._keyring_backend", None)
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "no.such.Keyring")
+    with monkeypatch.context() as patched:  # undone before `file` puts the keyring from before back
+        patched.setattr("keyring.core._keyring_backend", None)
+        patched.setenv("PYTHON_KEYRING_BACKEND", "no.such.Keyring")
 
-    with pytest.raises(SettingsError, match="cannot be asked"):
-        keyring_name()
+        with pytest.raises(SettingsError, match="cannot be asked"):
+            keyring_name()
 
 
 def test_the_keyring_is_asked_for_nobody_who_names_a_key_or_needs_none(file: Path) -> None:
