@@ -73,6 +73,11 @@ def address() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_vendors_own_client_reads_all_that_the_demo_model_writes(name: str, address: str) -> None:
+    reads_all(name, address)
+
+
+def reads_all(name: str, address: str) -> None:
+    """Let a client have every kind of turn with the demo model at an address, and look at what it made of them."""
     package, models = CLIENTS[name]
     seen = _run(name, package, address)
 

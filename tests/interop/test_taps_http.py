@@ -1,0 +1,63 @@
+"""The vendors' own Python clients through `tap llm`: they read the same, and what passed is recorded to the byte."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.demo.running import model_at
+from tests.interop.rawhttp import exchanges_in
+from tests.interop.relay import Relay
+from tests.interop.test_vendor_clients import CLIENTS, reads_all
+from tui_host.capture.store.store import Store
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@contextmanager
+def tapped(upstream: str, folder: Path) -> Generator[str]:
+    """The tap before an upstream, as a program; its origin."""
+    words = ["tap", "llm", "--upstream", upstream, "--port", "0", "--data-dir", str(folder)]
+    with subprocess.Popen([sys.executable, "-m", "tui_host", *words], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            found = re.match(rb"http://[^/]+", process.stdout.readline().strip())
+            assert found is not None
+            yield found[0].decode()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(5) == 143
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_vendors_own_client_reads_all_through_a_tap_and_all_is_recorded(name: str, tmp_path: Path) -> None:
+    with model_at("--pace", "0") as (_, port), Relay(port) as wire:
+        with tapped(f"http://127.0.0.1:{wire.port}", tmp_path) as origin:
+            reads_all(name, origin)
+        wire.cut()
+        passed = [
+            exchange
+            for connection in wire.connections
+            for exchange in exchanges_in(bytes(connection.sent), bytes(connection.answered))
+        ]
+    store = Store.open(tmp_path / "tui-host.db")
+    (session,) = store.sessions.list()
+    records = [record.draft for record in store.records(session=session.id)]
+    store.close()
+    asked = [draft for draft in records if draft.kind == "request"]
+    bodies = {draft.exchange: b"" for draft in asked}
+    for draft in records:
+        if draft.kind == "chunk":
+            bodies[draft.exchange] += draft.data
+    assert sorted((draft.data, bodies[draft.exchange]) for draft in asked) == sorted(
+        (exchange.request.body, exchange.response.body if exchange.response else b"") for exchange in passed
+    )
+    assert len(asked) >= 7
