@@ -148,7 +148,8 @@ class Ladder:
         if link.relation == "asked":
             asked = f"{self._rows.tools.get(link.call, link.tool)} {link.words}".strip()
             words = (f"{words}, {asked}" if words.startswith("asks ") else f"asks {asked}")[:WORDS]
-        self._rows.change(replace(row, calls=row.calls | {link.call}, words=words))
+        inferred = row.inferred or link.known != "id"
+        self._rows.change(replace(row, calls=row.calls | {link.call}, words=words, inferred=inferred))
 
     def _give_waiting(self, record: Record) -> None:
         """Links that came before the row that they are about."""

@@ -47,6 +47,7 @@ class Row:
             the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
         malformed: Why its bytes are not what they should be, empty if they are.
         redacted: Whether a secret was taken out.
+        inferred: A call that it has to do with was found by what it says alone: in another host nobody tells.
     """
 
     number: int
@@ -78,3 +79,4 @@ class Row:
     words: str = ""
     malformed: str = ""
     redacted: bool = False
+    inferred: bool = False

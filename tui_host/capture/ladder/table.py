@@ -15,7 +15,7 @@ LANES: tuple[Lane, ...] = ("llm", "host", "mcp")
 KINDS: tuple[RowKind, ...] = ("request", "response", "frame", "decision", "line", "fault")
 STATES: tuple[RowState, ...] = ("open", "done", "failed", "cut")
 
-OUTWARD, ANSWER, ERROR, REDACTED = 1, 2, 4, 8
+OUTWARD, ANSWER, ERROR, REDACTED, INFERRED = 1, 2, 4, 8, 16
 
 NUMBERS = ("seq", "last_seq", "time_ns", "mono_ns", "end_mono_ns", "size")
 SMALL = ("turn", "step", "status", "events")
@@ -107,6 +107,7 @@ class RowTable(Sequence[Row]):
 
     def _values(self, row: Row) -> tuple[int, ...]:
         flags = OUTWARD * row.outward | ANSWER * row.answer | ERROR * row.error | REDACTED * row.redacted
+        flags |= INFERRED * row.inferred
         marks = LANES.index(row.lane), KINDS.index(row.kind), STATES.index(row.state), flags
         return (*_numbers(row), *map(self.texts.number, _texts(row)), *marks)
 
@@ -159,6 +160,7 @@ class RowTable(Sequence[Row]):
             words=self.words[number].decode(),
             malformed=malformed,
             redacted=bool(flags & REDACTED),
+            inferred=bool(flags & INFERRED),
         )
 
 

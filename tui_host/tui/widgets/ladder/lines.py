@@ -244,4 +244,6 @@ def _state(row: Row, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.failed} malformed: {line(row.malformed, 120)}", "failed"))
     if row.redacted:
         pieces.append((f" {glyphs.bullets[0] * 3}", "secret"))
+    if row.inferred:
+        pieces.append((f" {glyphs.dot} inferred", "note"))
     return pieces
