@@ -89,18 +89,24 @@ class SseDecoder:
 
     def _split(self, data: bytes) -> list[SseEvent]:
         """Whole blocks of the usual form at one look each; line by line whatever is not."""
-        if self._line or self._start is not None or self._after_cr or b"\r" in data or len(data) > self._limit:
+        if self._after_cr or b"\r" in data or len(data) > self._limit:
             return self._split_lines(data)
-        *blocks, rest = data.split(b"\n\n")
         found: list[SseEvent] = []
+        if self._line or self._start is not None:
+            end = data.find(b"\n\n") + 2
+            if end < 2:
+                return self._split_lines(data)
+            found, data = self._split_lines(data[:end]), data[end:]
+        *blocks, rest = data.split(b"\n\n")
+        start = self._position
         for block in blocks:
-            event = _usual(block, self._position)
+            event = _usual(block, start)
             if event is None:
                 found += self._split_lines(block + b"\n\n")
+                start = self._position
             else:
                 found.append(event)
-                self._position += len(block) + 2
-                self._line_start = self._position
+                self._position = self._line_start = start = start + len(block) + 2
         return found + self._split_lines(rest) if rest else found
 
     def _split_lines(self, data: bytes) -> list[SseEvent]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from tui_host.chat.history import mended
 from tui_host.chat.hub import HUB, Hub
-from tui_host.llm.messages import Ask, Message, Part, ResourceSpec, Text, ToolSpec
+from tui_host.chat.offer import Offer
+from tui_host.llm.messages import Ask, Message, Part, Text, ToolSpec
 from tui_host.llm.names import NameRule, NameTable
 from tui_host.llm.protocols import protocol
 from tui_host.settings.templates import template_of
@@ -71,27 +72,14 @@ def asking(
         profile: The session's, as the turn follows it.
         unsent: The parts of a message that stands in the prompt: the request as it would be, were it sent.
     """
-    with_resources = speaks.reads_resources and session.protocol.partition("+")[0] != HUB
-    tools = [tool for tool in profile.offered(tools) if tool.resources is None or with_resources]
-    table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
-    specs = tuple(
-        ToolSpec(
-            name=table.name(tool.server, tool.name),
-            description=tool.description,
-            schema=tool.schema,
-            server=tool.server,
-            tool=tool.name,
-            resources=_resources(tool),
-        )
-        for tool in tools
-    )
-    hub = Hub(specs) if session.protocol.partition("+")[0] == HUB else None
-    if hub is not None:
-        specs = hub.specs
+    is_hub = session.protocol.partition("+")[0] == HUB
+    with_resources = speaks.reads_resources and not is_hub
+    shown = tuple(tool for tool in profile.offered(tools) if tool.resources is None or with_resources)
+    offer = session.offer = Offer.make(shown, rule, is_hub=is_hub, before=session.offer)
     more = [Message(role="user", parts=tuple(unsent), turn=session.turn + 1)] if unsent else []
     told = [Message(role="system", parts=(Text(text=profile.system),))] if profile.system else []
     history = [*told, *mended([*session.messages, *more])]
-    prepared = speaks.prepare(history, specs)
+    prepared = speaks.prepare(history, offer.specs)
     if prepared.own is not None and profile.profile is not None:
         prepared = replace(prepared, own=replace(prepared.own, words=f"profile {profile.profile.name}"))
     ask = Ask(
@@ -101,13 +89,4 @@ def asking(
         stop_sequences=prepared.stop_sequences,
         options=session.options.over(profile.options),
     )
-    return Asking(ask=ask, prepared=prepared, table=table, tools=specs, history=history, hub=hub)
-
-
-def _resources(tool: Tool) -> tuple[ResourceSpec, ...] | None:
-    if tool.resources is None:
-        return None
-    return tuple(
-        ResourceSpec(uri=each.uri, name=each.name, description=each.description, is_template=each.is_template)
-        for each in tool.resources
-    )
+    return Asking(ask=ask, prepared=prepared, table=offer.table, tools=offer.specs, history=history, hub=offer.hub)

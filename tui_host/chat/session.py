@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 from tui_host.capture.record import Place
 from tui_host.chat.attached import Attached, said
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem
+from tui_host.chat.offer import Offer
 from tui_host.chat.policy import Policy, Question
 from tui_host.chat.stored import Messages
 from tui_host.llm.messages import Message
@@ -74,6 +75,7 @@ class Session:
         questions: Calls that wait for the person.
         offered: Connections whose tools were offered to the model, by a request of this process.
         profile: The name of the profile in use, empty for none.
+        offer: What the last request offered, None before it.
         options: What the person wants of the model in this session, over what profile and provider are configured with.
         redact: Takes secrets out of what is shown.
     """
@@ -95,6 +97,7 @@ class Session:
     activity: Activity = field(default_factory=Activity)
     questions: list[Question] = field(default_factory=list[Question])
     offered: set[str] = field(default_factory=set[str])
+    offer: Offer | None = None
     options: Options = field(default_factory=Options)
     redact: Callable[[str], str] = str
     clock: Callable[[], float] = time.monotonic

@@ -97,8 +97,11 @@ def read_json(data: bytes | str) -> JSON:
     if is_deeper(text):
         raise ValueError(f"nested deeper than {DEPTH} levels")
     try:
-        value: JSON = _QUICK.decode(text)
-    except ValueError:  # a number of too many digits, or no JSON
+        read: tuple[JSON, int] = _QUICK.raw_decode(text)
+    except ValueError:  # white space before it, a number of too many digits, or no JSON
+        read = _TOLERANT.decode(text), len(text)
+    value, end = read
+    if end != len(text):
         value = _TOLERANT.decode(text)
     return value
 

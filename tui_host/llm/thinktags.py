@@ -42,11 +42,10 @@ class ThinkTags:
 
     def feed(self, text: str, start: int, end: int) -> list[ModelEvent]:
         """What a piece of text becomes; `start` and `end` are its bytes in the body."""
+        is_open = self._held or self._ticks or self._line_is_blank
+        if self._state == "text" and text and not (is_open or "<" in text or "`" in text or "\n" in text):
+            return [TextDelta(text=text, start=start, end=end)]  # as nearly all of an answer is
         found: list[ModelEvent] = []
-        if self._state == "text" and not self._held and "<" not in text:  # as nearly all of an answer is
-            self._held_start, self._end = start, end
-            self._say(text, found)
-            return found
         if self._held:
             text, start, self._held = self._held + text, self._held_start, ""
         self._held_start, self._end = start, end
@@ -100,6 +99,9 @@ class ThinkTags:
         return rest
 
     def _text(self, text: str, found: list[ModelEvent]) -> str:
+        if "<" not in text:
+            self._say(text, found)
+            return ""
         before, tag, rest = text.partition(_CLOSE)
         if not tag:
             kept = _beginning_of(_CLOSE, text)

@@ -6,10 +6,10 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall
+from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolSpec
 
 UNREADABLE = "unreadable_arguments"
 """The key under which arguments go back that are no JSON object."""
@@ -17,16 +17,53 @@ UNREADABLE = "unreadable_arguments"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def json_bytes(value: JSON) -> bytes:
+class Ready(str):
+    """The value of a body's member as the JSON text that it becomes."""
+
+    __slots__ = ()
+
+
+class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no room for slots that hold anything
+    """What is offered, and the texts that were made of it: each once, for it never changes.
+
+    Whoever offers the same tools again gives the same object, so nothing is written anew for a step.
+    """
+
+    def __init__(self, tools: Iterable[ToolSpec] = (), /) -> None:
+        """Nothing is written yet."""
+        del tools  # the tuple has them
+        self._texts: dict[object, str] = {}
+
+    def written(self, make: Callable[[ToolSpec], JSON]) -> str:
+        """All of them as a JSON list, each in the form that a dialect makes of it."""
+        if make not in self._texts:
+            self._texts[make] = json_text([make(tool) for tool in self])
+        return self._texts[make]
+
+
+def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> Ready:
+    """The tools of a request as a member of its body."""
+    return Ready((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
+
+
+def json_bytes(body: Mapping[str, JSON]) -> bytes:
     """A request's body: compact, UTF-8, nothing in it that a provider's parser refuses."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except ValueError:  # a server's schema or a configured option holds what JSON cannot say
-        text = json.dumps(_sayable(value), ensure_ascii=False, separators=(",", ":"))
+    members = (
+        f"{json_text(name)}:{value if isinstance(value, Ready) else json_text(value)}" for name, value in body.items()
+    )
+    text = f"{{{','.join(members)}}}"
     try:
         return text.encode()
     except UnicodeEncodeError:  # half of a character, which a model may write; no provider takes it back
         return _SURROGATE.sub("\ufffd", text).encode()
+
+
+def json_text(value: JSON) -> str:
+    """A value as compact JSON; what JSON cannot say is null."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a server's schema or a configured option holds it
+        return json.dumps(_sayable(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def _sayable(value: JSON) -> JSON:

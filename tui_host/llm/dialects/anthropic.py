@@ -22,6 +22,7 @@ from tui_host.llm.writing import (
     json_bytes,
     object_schema,
     system_text,
+    tools_text,
     with_taken_images,
 )
 from tui_host.settings.secrets import Secret
@@ -59,7 +60,7 @@ class Anthropic:
             body["system"] = system
         body |= {name: value for name, value in ask.extra if name not in last}
         if ask.tools:
-            body["tools"] = [_tool(tool) for tool in ask.tools]
+            body["tools"] = tools_text(ask.tools, _tool)
         body["messages"] = _Writer(ask, target.provider).messages()
         body |= {name: value for name, value in ask.extra if name in last}
         return WireRequest(

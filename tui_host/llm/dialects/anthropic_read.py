@@ -57,11 +57,11 @@ class Blocks:
         """One event of the stream; what it is, its data say, for not all services name their events."""
         if self._ended:
             return []
-        if is_done(data):  # no word of this API, but of services that speak several
-            self._done = "[DONE]"
-            return self.end(end)
         value, found = read_object(data, start, end)
         if value is None:
+            if is_done(data):  # no word of this API, but of services that speak several
+                self._done = "[DONE]"
+                return self.end(end)
             self.has_other = True
             return found
         kind = value.get("type")

@@ -17,11 +17,13 @@ from tui_host.llm.names import NameRule
 from tui_host.llm.outline import Outline
 from tui_host.llm.writing import (
     CallIds,
+    Ready,
     arguments_object,
     echo_of,
     json_bytes,
     object_schema,
     system_text,
+    tools_text,
     with_taken_images,
 )
 from tui_host.settings.secrets import Secret
@@ -70,7 +72,7 @@ class Gemini:
             body[_GENERATION] = generation
         body |= {name: value for name, value in given.items() if name not in _LAST}
         if ask.tools:
-            body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in ask.tools]}]
+            body["tools"] = Ready(f'[{{"functionDeclarations":{tools_text(ask.tools, _tool)}}}]')
         body["contents"] = _Writer(ask, target.provider, self.name_rule).contents()
         body |= {name: value for name, value in given.items() if name in _LAST}
         return WireRequest(

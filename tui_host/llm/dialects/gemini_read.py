@@ -107,11 +107,11 @@ class Contents:
         """One event of the stream."""
         if self._ended or self.has_failed:
             return []
-        if is_done(data):  # no word of this API, but of services that speak several
-            self._is_done = True
-            return self.end(end)
         value, found = read_object(data, start, end)
         if value is None:
+            if is_done(data):  # no word of this API, but of services that speak several
+                self._is_done = True
+                return self.end(end)
             self.has_other = True
             return found
         return found + self._chunk(value, data, start, end)

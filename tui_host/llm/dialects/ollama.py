@@ -14,7 +14,15 @@ from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
-from tui_host.llm.writing import CallIds, arguments_object, json_bytes, object_schema, text_of, with_taken_images
+from tui_host.llm.writing import (
+    CallIds,
+    arguments_object,
+    json_bytes,
+    object_schema,
+    text_of,
+    tools_text,
+    with_taken_images,
+)
 from tui_host.settings.secrets import Secret
 
 _LONGEST_ID = 64
@@ -51,7 +59,7 @@ class Ollama:
         body |= _options(ask)
         body |= {name: value for name, value in ask.extra if name not in last}
         if ask.tools:
-            body["tools"] = [_tool(tool) for tool in ask.tools]
+            body["tools"] = tools_text(ask.tools, _tool)
         body["messages"] = _Writer(ask, target.provider).messages()
         body |= {name: value for name, value in ask.extra if name in last}
         return WireRequest(

@@ -16,7 +16,15 @@ from tui_host.llm.framing import BodyDecoder
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
-from tui_host.llm.writing import CallIds, arguments_text, json_bytes, object_schema, text_of, with_taken_images
+from tui_host.llm.writing import (
+    CallIds,
+    arguments_text,
+    json_bytes,
+    object_schema,
+    text_of,
+    tools_text,
+    with_taken_images,
+)
 from tui_host.settings.secrets import Secret
 
 _MOST_STOPS = 4
@@ -50,7 +58,7 @@ class OpenAI:
         body |= _options(ask, target.service)
         body |= {name: value for name, value in ask.extra if name not in {"tools", "messages"}}
         if ask.tools:
-            body["tools"] = [_tool(tool) for tool in ask.tools]
+            body["tools"] = tools_text(ask.tools, _tool)
         body["messages"] = _Writer(ask, target).messages()
         body |= {name: value for name, value in ask.extra if name in {"tools", "messages"}}
         return WireRequest(

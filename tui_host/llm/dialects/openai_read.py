@@ -85,11 +85,11 @@ class Chunks:
         """One event of the stream."""
         if self._ended:
             return []
-        if is_done(data):
-            self._is_done = True
-            return self.end(end)
         value, found = read_object(data, start, end)
         if value is None:
+            if is_done(data):
+                self._is_done = True
+                return self.end(end)
             self.has_other = True
             return found
         self._has_read = True
@@ -100,7 +100,8 @@ class Chunks:
                 delta = choice.get("message")
             if isinstance(delta, dict):
                 self._say(delta, data, start, end, found)
-            self._finished(choice, start, end)
+            if choice.get("finish_reason"):
+                self._finished(choice, start, end)
         if choice is None or self._finish or not _is_bare(value, choice):
             found += self._around(value, choice, start, end)
         return found

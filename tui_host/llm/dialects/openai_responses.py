@@ -24,6 +24,7 @@ from tui_host.llm.writing import (
     object_schema,
     system_text,
     text_of,
+    tools_text,
     with_taken_images,
 )
 from tui_host.settings.secrets import Secret
@@ -55,7 +56,7 @@ class OpenAIResponses:
         body |= _options(ask)
         body |= {name: value for name, value in ask.extra if name not in _LAST}
         if ask.tools:
-            body["tools"] = [_tool(tool) for tool in ask.tools]
+            body["tools"] = tools_text(ask.tools, _tool)
         body["input"] = _Writer(ask, target.provider).items()
         body |= {name: value for name, value in ask.extra if name in _LAST}
         return WireRequest(path=path_of("responses", target), body=json_bytes(body), headers=HEADERS)

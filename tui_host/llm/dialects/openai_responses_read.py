@@ -73,11 +73,11 @@ class Items:
         """One event of the stream; what it is, its data say."""
         if self._ended:
             return []
-        if is_done(data):  # no word of this API, but of services that speak several
-            self._word, self._word_span = "[DONE]", (start, end)
-            return self.end(end)
         value, found = read_object(data, start, end)
         if value is None:
+            if is_done(data):  # no word of this API, but of services that speak several
+                self._word, self._word_span = "[DONE]", (start, end)
+                return self.end(end)
             self.has_other = True
             return found
         kind = value.get("type")

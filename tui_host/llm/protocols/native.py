@@ -26,7 +26,7 @@ class Native:
         if told and told[0].role == "system":
             size = sum(len(part.text) for part in told[0].parts if isinstance(part, Text))
             own = Injected(message=0, start=0, end=size, words="")
-        return Prepared(messages=tuple(told), tools=tuple(tools), own=own)
+        return Prepared(messages=tuple(told), tools=tools if isinstance(tools, tuple) else tuple(tools), own=own)
 
     def reader(self, tools: Sequence[ToolSpec]) -> _Identity:
         """Nothing is to be read out of the text."""
