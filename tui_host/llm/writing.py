@@ -36,9 +36,13 @@ class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no 
 
     def written(self, make: Callable[[ToolSpec], JSON]) -> str:
         """All of them as a JSON list, each in the form that a dialect makes of it."""
-        if make not in self._texts:
-            self._texts[make] = json_text([make(tool) for tool in self])
-        return self._texts[make]
+        return self.text(make, lambda tools: json_text([make(tool) for tool in tools]))
+
+    def text(self, key: object, make: Callable[[Sequence[ToolSpec]], str]) -> str:
+        """All of them in whatever form goes by this key; what makes it looks at them alone."""
+        if key not in self._texts:
+            self._texts[key] = make(self)
+        return self._texts[key]
 
 
 def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> Ready:

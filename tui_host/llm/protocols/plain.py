@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from tui_host.llm.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.native import answered
 from tui_host.llm.protocols.protocol import Injected, Prepared, Reader, Told
+from tui_host.llm.writing import Tools
 from tui_host.settings.templates import INSTRUCTIONS, TOOLS
 
 
@@ -147,7 +148,8 @@ class Plain(ABC):
             before, _, rest = rest.partition(next_one)
             words.add(before, "teaches the tool protocol")
             if next_one == TOOLS:
-                words.add(self.tool_list(tools), "lists the tools")
+                known = tools if isinstance(tools, Tools) else Tools(tools)
+                words.add(known.text(self.name, self.tool_list), "lists the tools")
             else:
                 words.own = (len(words.text), len(words.text) + len(own))
                 words.add(own)
