@@ -17,6 +17,7 @@ from tests.bench import (
     start,
     streaming,
     taps_http,
+    taps_stdio,
     tool_calls,
 )
 from tests.bench.measure import Bench, Table, machine, say
@@ -31,6 +32,7 @@ BENCHES: Mapping[str, Bench] = {
     "reopening": reopening.run,
     "tool-calls": tool_calls.run,
     "taps-http": taps_http.run,
+    "taps-stdio": taps_stdio.run,
     "model-streams": model_streams.run,
     "growth": growth.run,
 }
