@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_host.capture.lines import LINE_KEPT, LINE_LIMIT, Splitter
+from tui_host.capture.recorder import OVERHEAD
 from tui_host.capture.stdio_tap import StdioTap
 from tui_host.tap.passing import ERROR, IN, LOST, OUT
 
 if TYPE_CHECKING:
+    from tui_host.tap.passing import Item
     from tui_host.tap.recording import TapRecording
 
 _UNFINISHED = {
@@ -34,21 +36,24 @@ class Lines:
         self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
         self._last_ns = 0
 
-    def feed(self, kind: bytes, chunk: bytes, at_ns: int) -> None:
-        """The next bytes of one of the pipes."""
-        self._last_ns = at_ns
+    def take(self, item: Item) -> int:
+        """The next thing that the relay tells; gives the bytes that its records take in memory."""
+        kind, mono_ns, data = item
+        lost = _LOST.get(kind)
+        if lost is not None:
+            words = f"{int(data):,} bytes after this came too fast to be recorded"
+            self._keep(lost, self._splitters[lost].rest(), words, mono_ns)
+            return OVERHEAD
+        self._last_ns = mono_ns
         splitter = self._splitters[kind]
-        for line in splitter.feed(chunk):
-            self._keep(kind, line, None, at_ns)
+        lines = splitter.feed(data)
+        for line in lines:
+            self._keep(kind, line, None, mono_ns)
         if splitter.too_long:
             limit = LINE_KEPT if kind == ERROR else LINE_LIMIT
-            self._keep(kind, splitter.rest(), f"cut: over {limit:,} bytes without a line end; it goes on", at_ns)
-
-    def lose(self, lost: bytes, size: int, at_ns: int) -> None:
-        """So many bytes were passed on, but could not be told."""
-        kind = _LOST[lost]
-        rest = self._splitters[kind].rest()
-        self._keep(kind, rest, f"{size:,} bytes after this came too fast to be recorded", at_ns)
+            words = f"cut: over {limit:,} bytes without a line end; it goes on"
+            self._keep(kind, splitter.rest(), words, mono_ns)
+        return len(data) + OVERHEAD * len(lines)
 
     def finish(self) -> None:
         """Nothing follows: what has no line end is a record too."""

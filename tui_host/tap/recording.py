@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tui_host.capture.record import Place, Record
-from tui_host.capture.recorder import Recorder
+from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import BY_VALUE_FROM, Redactor
 from tui_host.capture.store.sessions import SessionInfo, SessionState, session_id
 from tui_host.capture.store.store import Store
@@ -28,6 +28,9 @@ LOOK_SECONDS = 0.05
 REOPEN_SECONDS = 5.0
 TOUCH_SECONDS = 5.0
 """How often at most a list is told that something came."""
+
+MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)
+"""No view follows here, and what a tap takes should not grow."""
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _NOT_OPEN = "the database is not open yet"
@@ -82,7 +85,7 @@ class TapRecording:
     ) -> None:
         now_ns = time.time_ns() if began_ns is None else began_ns
         identity = session_id(now_ns, os.urandom(8))
-        self.recorder = Recorder(None, Redactor(secrets), capture=identity, kind="tap")
+        self.recorder = Recorder(None, Redactor(secrets), capture=identity, kind="tap", memory=MEMORY)
         self.recorder.without = _NOT_OPEN
         self.place = Place(session=identity)
         self._title = title
@@ -160,8 +163,8 @@ class TapRecording:
             self._tell_once(f"nothing is recorded: {error}")
             return
         self._file = found.st_dev, found.st_ino
-        self._store = store
         self.recorder.keep_in(store)
+        self._store = store
         self._save()
 
     def _save(self) -> None:
@@ -194,7 +197,7 @@ class TapRecording:
         for notice in self._notices:
             self._tell_once(notice)
         if self._store is not None:
-            if self.recorder.fault not in {"", self.recorder.without}:
+            if self.recorder.fault:
                 self._tell_once(f"nothing is recorded: {self.recorder.fault}")
             elif self._is_gone(self._store.path):
                 self._tell_once(f"nothing is recorded any more: {self._store.path} is gone")

@@ -7,6 +7,7 @@ server alone. Source: MCP 2025-11-25, Transports, stdio; threats.md, PXY-08 to P
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -14,7 +15,7 @@ import threading
 import time
 
 from tui_host.capture.no_core import leave_no_core
-from tui_host.tap.passing import ERROR, GROUP, IN, OUT, Telling
+from tui_host.tap.passing import BYE, CONSUMED, ERROR, IN, OUT, Telling, open_spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,40 +42,57 @@ TO_SERVER = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT)
 
 def relay(tap: Stdio) -> NoReturn:
     """Start the server, pass everything on until it has ended, and end as it did."""
-    notices, telling = _begin_recording(tap)
-    _Relay(tap, notices, telling).run()
+    _Relay(tap, _begin_recording(tap)).run()
 
 
-def _begin_recording(tap: Stdio) -> tuple[int, int]:
-    """Start the process that records; gives where its notices come from, and where it is told what passes."""
-    records, telling = os.pipe()
-    notices, noticing = os.pipe()
+class _Recording:
+    """The relay's ends of what leads to the process that records, and from it.
+
+    Attributes:
+        records: Where it is told what passes.
+        lifeline: Where it is told the server's group; its end without `BYE` is the relay's.
+        notices: What a person should be told, and what of the spool was read.
+        spool: What finds no room in the pipe; None where there is no place for it.
+    """
+
+    def __init__(self, records: int, lifeline: int, notices: int, spool: int | None) -> None:
+        self.records = records
+        self.lifeline = lifeline
+        self.notices = notices
+        self.spool = spool
+
+
+def _begin_recording(tap: Stdio) -> _Recording:
+    """Start the process that records. It is forked: another interpreter would take the time that the server needs to start."""
+    began_ns = time.time_ns()
+    spool = open_spool()
+    records, records_write = os.pipe()
+    lifeline, lifeline_write = os.pipe()
+    notices_read, notices = os.pipe()
     if os.fork() == 0:
         try:
             os.setsid()
-            _keep_alone(records, noticing)
+            _keep_alone(records, lifeline, notices, spool)
             from tui_host.tap.stdio_recording import record
 
-            record(tap)
+            record(tap, began_ns)
         finally:
             os._exit(0)
-    os.close(records)
-    os.close(noticing)
-    return notices, telling
+    for theirs in (records, lifeline, notices):
+        os.close(theirs)
+    return _Recording(records_write, lifeline_write, notices_read, spool)
 
 
-def _keep_alone(records: int, noticing: int) -> None:
-    """Hold none of the relay's descriptors: whoever waits for the end of one would wait for this process too."""
-    os.dup2(records, 3 if noticing != 3 else 5)
-    if noticing == 3:
-        os.dup2(3, 4)
-        os.dup2(5, 3)
-    else:
-        os.dup2(noticing, 4)
+def _keep_alone(records: int, lifeline: int, notices: int, spool: int | None) -> None:
+    """Hold no other descriptor: whoever waits for the end of one would wait for this process too."""
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nowhere, standard)
-    os.closerange(5, min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
+    kept = (nowhere, nowhere, nowhere, records, lifeline, notices, nowhere if spool is None else spool)
+    high = [
+        fcntl.fcntl(descriptor, fcntl.F_DUPFD, 32) for descriptor in kept
+    ]  # out of the way of the numbers that they get
+    for number, descriptor in enumerate(high):
+        os.dup2(descriptor, number)
+    os.closerange(len(kept), min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
 
 
 class _Pump:
@@ -82,52 +100,38 @@ class _Pump:
 
     Attributes:
         is_broken: Nobody takes what is written.
+        count: Of chunks read and of chunks written; odd while one waits to be taken.
     """
 
     def __init__(self, source: int, target: int, kind: bytes, telling: Telling, ended: Callable[[], None]) -> None:
         self.source, self.target = source, target
         self.is_broken = False
+        self.count = 0
         self._kind = kind
         self._telling = telling
         self._ended = ended
-        self._idle_since: float | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.start, self.join, self.is_alive = self._thread.start, self._thread.join, self._thread.is_alive
 
     def _run(self) -> None:
         source, target, kind = self.source, self.target, self._kind
         passed, go = self._telling.passed, self._telling.go
-        while chunk := self._read(source):
+        while chunk := _read(source):
             passed(kind, chunk)  # before anybody can answer it
+            self.count += 1
             if not _write(target, chunk):
                 self.is_broken = True
                 break
+            self.count += 1
             go()
         go()
         self._ended()
 
-    def is_idle(self, seconds: float) -> bool:
-        """Whether it has waited for so long that something comes."""
-        since = self._idle_since
-        return since is not None and time.monotonic() - since >= seconds
-
-    def _read(self, source: int) -> bytes:
-        self._idle_since = time.monotonic()
-        try:
-            while True:
-                try:
-                    return os.read(source, READ_BYTES)
-                except BlockingIOError:  # whoever shares it has set it so
-                    _wait(source, select.POLLIN)
-        except OSError:  # reset, or a terminal that is gone
-            return b""
-        finally:
-            self._idle_since = None
-
 
 class _Relay:
-    def __init__(self, tap: Stdio, notices: int, telling: int) -> None:
+    def __init__(self, tap: Stdio, recording: _Recording) -> None:
         self._tap = tap
+        self._recording = recording
         self._server: int | None = None
         self._is_over = threading.Event()
         self._is_hurried = False
@@ -141,14 +145,13 @@ class _Relay:
         self._group = self._start(theirs)
         for descriptor in theirs:
             os.close(descriptor)
-        self._telling = Telling(telling, self._tell_of_recording)
-        self._noticing = threading.Thread(target=self._pass_notices, args=(notices,), daemon=True)
+        _write(recording.lifeline, b"%d\n" % self._group)
+        self._telling = Telling(recording.records, recording.spool, self._tell_of_recording)
+        self._noticing = threading.Thread(target=self._pass_notices, daemon=True)
 
     def run(self) -> NoReturn:
         leave_no_core()  # not before: the server has the limits that its host gave it
         telling = self._telling
-        telling.passed(GROUP, b"%d" % self._group)
-        telling.go()
         into = _Pump(0, self._input, OUT, telling, lambda: self._after_input(into))
         out = _Pump(self._output, 1, IN, telling, lambda: self._after_output(out))
         errors = _Pump(self._errors, 2, ERROR, telling, lambda: self._after_errors(errors))
@@ -161,14 +164,25 @@ class _Relay:
         self._server = None
         self._is_over.set()
         for pump in (out, errors):
-            while pump.is_alive() and not pump.is_idle(QUIET_SECONDS) and not self._is_hurried:
-                pump.join(0.1)
+            self._drain(pump)
         self._signal_group(signal.SIGKILL)  # descendants that outlived an orderly end
         os.dup2(self._nowhere, 0)
         os.dup2(self._nowhere, 1)
+        _write(self._recording.lifeline, BYE)
         telling.close(LAST_WORDS)
         self._noticing.join(LAST_WORDS)
         _end_as(status)
+
+    def _drain(self, pump: _Pump) -> None:
+        """Wait until all is delivered. Somebody else may hold the pipe, with nothing to say."""
+        count, since = -1, 0.0
+        while pump.is_alive() and not self._is_hurried:
+            pump.join(0.1)
+            now = time.monotonic()
+            if pump.count != count or count % 2:
+                count, since = pump.count, now
+            elif now - since >= QUIET_SECONDS:
+                return
 
     # The server.
 
@@ -247,9 +261,13 @@ class _Relay:
 
     # What a person should know.
 
-    def _pass_notices(self, notices: int) -> None:
-        while line := os.read(notices, READ_BYTES):
-            _write(2, line)
+    def _pass_notices(self) -> None:
+        with os.fdopen(self._recording.notices, "rb") as notices:
+            for line in notices:
+                if line.startswith(CONSUMED):
+                    self._telling.consumed(int(line[len(CONSUMED) :]))
+                else:
+                    _write(2, line)
 
     def _tell_of_recording(self) -> None:
         self._tell("recording has broken down; everything is passed on, nothing is recorded")
@@ -271,6 +289,17 @@ def _environment() -> Mapping[bytes, bytes]:
     return environment
 
 
+def _read(source: int) -> bytes:
+    """What has come, once something has; empty at the end."""
+    while True:
+        try:
+            return os.read(source, READ_BYTES)
+        except BlockingIOError:  # whoever shares it has set it so
+            _wait(source, select.POLLIN)
+        except OSError:  # reset, or a terminal that is gone
+            return b""
+
+
 def _write(target: int, chunk: bytes) -> bool:
     """Write all of it; False if nobody takes it."""
     try:
@@ -279,6 +308,8 @@ def _write(target: int, chunk: bytes) -> bool:
         written = 0
     except OSError:
         return False
+    if written == len(chunk):
+        return True
     rest = memoryview(chunk)[written:]
     while rest:
         try:

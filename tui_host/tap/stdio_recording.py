@@ -4,105 +4,66 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import threading
 import time
-from collections import deque
 from typing import TYPE_CHECKING
 
-from tui_host.tap.passing import BYE, ERROR, GROUP, IN, LOST, OUT, items
+from tui_host.tap.passing import BYE, CONSUMED, OUT, SPOOLED, TICK, taken_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tui_host.tap.passing import Item
     from tui_host.tap.recording import Log
     from tui_host.tap.words import Stdio
 
-TOLD, NOTICES = 3, 4
-"""Descriptors: where the relay tells what passes, and where a person is told something."""
+RECORDS, LIFELINE, NOTICES, SPOOL = 3, 4, 5, 6
+"""Descriptors; what each is for stands with the relay's ends of them."""
 IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
-AHEAD = 64 << 20
-"""Bytes that are read before they are recorded; the relay keeps what comes then, as long as it can."""
 UNWRITTEN = 16 << 20
 """Bytes that are recorded before the database is waited for: here nobody else waits."""
 CLOSE_SECONDS = 10.0
+START_SECONDS = 1.0
 _READ = 1 << 20
-_ITEM_COST = 200
+_EARLY = 64 << 10
 
 
-class Incoming:
-    """What the relay tells, read at once whatever the database does; and the server's end, where the relay was killed."""
+def record(tap: Stdio, began_ns: int) -> None:
+    """Record to the end of the relay, and then what is left. Nothing is open but the descriptors above, and nowhere.
 
-    def __init__(self) -> None:
-        self._queue: deque[tuple[bytes, int, bytes]] = deque()
-        self._size = 0
-        self._changed = threading.Condition()
-        self._is_over = False
-
-    def read(self) -> None:
-        """Read to the end."""
-        groups: set[int] = set()
-        is_orderly = False
-        buffer = bytearray()
-        try:
-            while chunk := os.read(TOLD, _READ):
-                buffer += chunk
-                for item in items(buffer):
-                    if item[0] == GROUP:
-                        groups.add(int(item[2]))
-                    is_orderly = is_orderly or item[0] == BYE
-                    self._put(item)
-        finally:
-            with self._changed:
-                self._is_over = True
-                self._changed.notify_all()
-            if not is_orderly:
-                from tui_host.capture.guard_process import end_groups
-
-                end_groups(groups)
-
-    def _put(self, item: tuple[bytes, int, bytes]) -> None:
-        with self._changed:
-            while self._size > AHEAD:
-                self._changed.wait()
-            self._queue.append(item)
-            self._size += len(item[2]) + _ITEM_COST
-            self._changed.notify_all()
-
-    def __iter__(self) -> Iterator[tuple[bytes, int, bytes]]:
-        """Each item, as it comes, to the end."""
-        while True:
-            with self._changed:
-                while not self._queue and not self._is_over:
-                    self._changed.wait()
-                if not self._queue:
-                    return
-                item = self._queue.popleft()
-                self._size -= len(item[2]) + _ITEM_COST
-                self._changed.notify_all()
-            yield item
-
-
-def record(tap: Stdio) -> None:
-    """Record to the end of the relay, and then what is left. Nothing but the descriptors `TOLD` and `NOTICES` is open."""
+    Args:
+        tap: What was typed.
+        began_ns: When the tap began, on the wall clock.
+    """
     gc.enable()
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    began_ns = time.time_ns()
-    incoming = Incoming()
-    reading = threading.Thread(target=incoming.read)
-    reading.start()
+    guarding = threading.Thread(target=_guard)
+    guarding.start()
     try:
-        _record(tap, incoming, began_ns)
+        _record(tap, began_ns)
     except Exception as error:  # noqa: BLE001 - the last resort: the relay goes on, and the server is ended all the same
         _tell(tap.name, f"recording has broken down: {error!r}; everything is passed on")
-        for _ in incoming:
-            pass
+        os.close(RECORDS)
     os.close(NOTICES)
-    reading.join()
+    guarding.join()
 
 
-def _record(tap: Stdio, incoming: Incoming, began_ns: int) -> None:
+def _guard() -> None:
+    """End the server, if the relay ends without a word."""
+    told = b""
+    while chunk := os.read(LIFELINE, 64):
+        told += chunk
+    if told and not told.endswith(BYE):
+        from tui_host.capture.guard_process import end_groups
+
+        end_groups({int(told)})
+
+
+def _record(tap: Stdio, began_ns: int) -> None:
+    early = _until_the_server_speaks()
     from pathlib import Path
 
     from tui_host.capture.no_core import leave_no_core
@@ -117,22 +78,62 @@ def _record(tap: Stdio, incoming: Incoming, began_ns: int) -> None:
         log=_log(tap),
         began_ns=began_ns,
     )
+    recording.start(None if tap.data_dir is None else Path(tap.data_dir), os.environ)
     lines = Lines(recording, tap.name)
     recorder = recording.recorder
     unwritten = 0
-    for kind, mono_ns, data in incoming:
-        if kind == GROUP:
-            recording.start(None if tap.data_dir is None else Path(tap.data_dir), os.environ)
-        elif kind in {OUT, IN, ERROR}:
-            lines.feed(kind, data, mono_ns)
-            unwritten += len(data)
-        elif kind in LOST.values():
-            lines.lose(kind, int(data), mono_ns)
+    for item in _items(early):
+        unwritten += lines.take(item)
         if unwritten > UNWRITTEN and not recorder.fault:
             unwritten = 0
             recorder.flush()
     lines.finish()
     recording.close(CLOSE_SECONDS)
+
+
+def _until_the_server_speaks() -> bytearray:
+    """What the relay tells until the server has started, a second at most: until then the processor is the server's."""
+    early = bytearray()
+    told = select.poll()
+    told.register(RECORDS, select.POLLIN)
+    end = time.monotonic() + START_SECONDS
+    while len(early) < _EARLY and all(kind == OUT for kind, _, _ in taken_from(bytearray(early))):
+        if not told.poll(max(0.0, end - time.monotonic()) * 1000):
+            break
+        chunk = os.read(RECORDS, _READ)
+        if not chunk:
+            break
+        early += chunk
+    return early
+
+
+def _items(buffer: bytearray) -> Iterator[Item]:
+    """What the relay tells, to its end; what was read already stands in the buffer."""
+    while True:
+        for item in taken_from(buffer):
+            if item[0] == SPOOLED:
+                start, end = map(int, item[2].split())
+                yield from _spooled(start, end)
+            else:
+                yield item
+        chunk = os.read(RECORDS, _READ)
+        if not chunk:
+            return
+        buffer += chunk
+        if len(chunk) < _READ:
+            time.sleep(TICK)  # a reader who waits would have to be woken for each message that passes
+
+
+def _spooled(start: int, end: int) -> Iterator[Item]:
+    """What stands in a part of the spool."""
+    buffer = bytearray()
+    at = start
+    while at < end:
+        chunk = os.pread(SPOOL, min(_READ, end - at), at)
+        at += len(chunk)
+        buffer += chunk
+        yield from taken_from(buffer)
+    _notice(CONSUMED + b"%d\n" % end)
 
 
 def _log(tap: Stdio) -> Log | None:
@@ -148,7 +149,10 @@ def _log(tap: Stdio) -> Log | None:
 def _tell(name: str, words: str) -> None:
     from tui_host.capture.visible import visible
 
-    line = f"tui-host tap {name}: {visible(words, newlines=False)}\n".encode(errors="backslashreplace")
+    _notice(f"tui-host tap {name}: {visible(words, newlines=False)}\n".encode(errors="backslashreplace"))
+
+
+def _notice(line: bytes) -> None:
     try:
         os.write(NOTICES, line)
     except OSError:
