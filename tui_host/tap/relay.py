@@ -20,6 +20,9 @@ from tui_host.tap.rewriting import Rewriting
 from tui_host.tap.upstream import Upstream
 from tui_host.tap.witness import Held, Observers, Witness
 
+READ_BYTES = 1 << 20
+"""Bytes that are read at once, at most: the more, the less a large body costs."""
+
 
 class Client(Protocol):
     """A client's connection."""
@@ -43,6 +46,7 @@ class Relay:
         tell: Takes a sentence for a person.
         held: How much of requests' bodies is held.
         clients: The connections there are.
+        buffer: What is read from an upstream stands here for a moment; one for all, since it is taken out at once.
     """
 
     upstream: Upstream
@@ -54,6 +58,7 @@ class Relay:
     tell: Callable[[str], None]
     held: Held = field(default_factory=Held)
     clients: set[Client] = field(default_factory=set[Client])
+    buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_BYTES)))
 
     def witness(self, head: RequestHead, origin: str | None = None) -> Witness:
         """For a request that goes to the upstream, or, refused, to an origin that it names itself."""

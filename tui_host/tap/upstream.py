@@ -63,7 +63,7 @@ class Upstream:
         pair = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
         return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
 
-    async def connect(self, protocol: Callable[[], asyncio.Protocol]) -> None:
+    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         """Connect a protocol to it.
 
         Raises:
@@ -82,7 +82,7 @@ class Upstream:
             await self._through(self.proxy, self.trust, protocol)
 
     async def _through(
-        self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Callable[[], asyncio.Protocol]
+        self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
         """By way of a proxy that lets an encrypted connection through. Source: RFC 9110, section 9.3.6."""
         host, port = _address(self.url)

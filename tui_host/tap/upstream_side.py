@@ -61,7 +61,7 @@ class ClientEnd(Protocol):
         ...
 
 
-class UpstreamSide(asyncio.Protocol):
+class UpstreamSide(asyncio.BufferedProtocol):
     """Passes requests on, and reads responses."""
 
     def __init__(self, relay: Relay, client: ClientEnd) -> None:
@@ -109,9 +109,14 @@ class UpstreamSide(asyncio.Protocol):
         self._client.pause(paused=False)
 
     @override
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._relay.buffer
+
+    @override
+    def buffer_updated(self, nbytes: int) -> None:
         if self._abandoned:
             return
+        data = bytes(self._relay.buffer[:nbytes])
         body = self._body
         if body is not None:
             self._pass(body, data)
