@@ -12,6 +12,7 @@ from tests.bench import (
     idle,
     memory,
     model_streams,
+    offering,
     recording,
     reopening,
     start,
@@ -34,6 +35,7 @@ BENCHES: Mapping[str, Bench] = {
     "taps-http": taps_http.run,
     "taps-stdio": taps_stdio.run,
     "model-streams": model_streams.run,
+    "offering": offering.run,
     "growth": growth.run,
 }
 
