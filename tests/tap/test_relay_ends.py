@@ -79,7 +79,8 @@ async def test_a_client_that_goes_while_it_is_still_sending_takes_the_upstreams_
             await until(lambda: bool(up.received) and up.received[0].endswith(b"01234"))
         await until(lambda: up.ended == 1)
         await until(lambda: bool(relay.records()))
-    assert relay.records("request")[0].draft.data == b"01234"
+    asked = relay.records("request")[0].draft
+    assert (asked.data, asked.malformed) == (b"01234", "the body is kept up to 5 of its 10 bytes")
     assert ending(relay).reason == "closed by host"
 
 
@@ -155,7 +156,9 @@ async def test_an_answer_may_come_before_the_request_is_complete() -> None:
         await until_has(client, b"too large")
         await client.send(b"rest")
         await rest_of(client)
-    assert [record.draft.kind for record in relay.records()] == ["request", "response", "chunk", "end"]
+    drafts = [record.draft for record in relay.records()]
+    assert [draft.kind for draft in drafts] == ["request", "response", "chunk", "end"]
+    assert (drafts[0].data, drafts[0].malformed) == (b"the ", "the body is kept up to 4 of its 8 bytes")
 
 
 @pytest.mark.parametrize(

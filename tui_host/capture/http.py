@@ -35,6 +35,7 @@ class Observer:
         peer: The provider's or server's name.
         connection: The connection's id, of an MCP server.
         limit: Bytes of a body that are kept.
+        answer_limit: The same of a response's body, if it is another.
     """
 
     def __init__(
@@ -45,30 +46,35 @@ class Observer:
         peer: str,
         connection: str | None = None,
         limit: int = BODY_LIMIT,
+        answer_limit: int | None = None,
     ) -> None:
         self._recorder = recorder
         self._limit = limit
+        self._answer_limit = limit if answer_limit is None else answer_limit
         self._draft = Draft(wire=wire, kind="request", peer=peer, connection=connection)
         self._correlator = Correlator()
 
-    def begin(self, method: str, url: str, headers: Headers, body: bytes, place: Place) -> ObservedExchange:
-        """Record a request that is about to be sent, with its whole body, as belonging to a place."""
+    def begin(
+        self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0
+    ) -> ObservedExchange:
+        """Record a request that is about to be sent, with its body, as belonging to a place; `missed` is how much longer the body was."""
         exchange = self._recorder.new_exchange()
         draft = replace(self._draft, exchange=exchange, place=place, direction="out")
-        cut = len(body) > self._limit
+        size = len(body) + missed
+        kept = body[: self._limit]
         self._recorder.append(
             replace(
                 draft,
                 head=Head(method=method, url=url, headers=tuple(headers)),
-                data=body[: self._limit],
+                data=kept,
                 encoding=_encoding(headers),
-                malformed=f"the body is kept up to {self._limit} of its {len(body)} bytes" if cut else None,
+                malformed=f"the body is kept up to {len(kept)} of its {size} bytes" if len(kept) < size else None,
             )
         )
         frames = HttpFrames(self._recorder, self._correlator, draft) if draft.wire == "mcp" else None
         if frames is not None and method == "POST":
             frames.sent(body)
-        return ObservedExchange(self._recorder, replace(draft, direction="in"), self._limit, frames)
+        return ObservedExchange(self._recorder, replace(draft, direction="in"), self._answer_limit, frames)
 
 
 class ObservedExchange:

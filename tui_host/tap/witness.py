@@ -78,7 +78,7 @@ class Witness:
         """Bytes of the request's body have gone on."""
         if self._exchange is not None:
             return
-        room = max(min(BODY_LIMIT + 1 - len(self._body), REQUESTS_LIMIT - self._held.size), 0)
+        room = max(min(BODY_LIMIT - len(self._body), REQUESTS_LIMIT - self._held.size), 0)
         kept = data[:room]
         self._body += kept
         self._held.size += len(kept)
@@ -135,11 +135,14 @@ class Witness:
         head, body = self._head, bytes(self._body)
         self._held.size -= len(self._body)
         self._body = bytearray()
-        if self._missed:
-            self._fault(f"{self._missed} bytes of a request to {self._url} were not kept")
         self._observer = self._observers.of(head, body)
         method = head.method.decode("ascii", "replace")
-        self._exchange = self._observer.begin(method, self._url, pairs(head.fields), body, self._place)
+        announced = head.value(b"content-length")
+        if announced.isdigit():  # its client may have gone, or been answered, before it was complete
+            self._missed = max(self._missed, int(announced) - len(body))
+        self._exchange = self._observer.begin(
+            method, self._url, pairs(head.fields), body, self._place, missed=self._missed
+        )
 
     def _safely(self, work: Callable[[], object]) -> None:
         try:
