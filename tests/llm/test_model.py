@@ -191,6 +191,18 @@ async def test_nobody_there_is_told_in_words() -> None:
     assert kinds(list(kept.since(0))) == ["request", "error"]
 
 
+async def test_a_date_to_wait_for_is_counted_from_the_hosts_clock_where_the_response_tells_no_time() -> None:
+    client = ModelClient(recorder(), {}, now=lambda: 1_792_567_680.0)  # 2026-10-21 07:28:00 UTC
+    busy = head("429 Busy", more="retry-after: Wed, 21 Oct 2026 07:28:30 GMT\r\n")
+
+    async with peer(saying(busy, b"later")) as there:
+        with pytest.raises(ModelError) as caught:
+            await told(client.stream(provider_at(there.url), ASK, place=PLACE))
+
+    assert caught.value.retry_after == 30.0
+    await client.aclose()
+
+
 async def wait_for_the_end(there: Peer) -> None:
     with anyio.fail_after(20):
         await there.closed.wait()

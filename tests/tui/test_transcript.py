@@ -24,7 +24,7 @@ from tui_host.tui.widgets.transcript.column import Column
 from tui_host.tui.widgets.transcript.empty import Empty
 from tui_host.tui.widgets.transcript.items import Look
 from tui_host.tui.widgets.transcript.view import Transcript
-from tui_host.tui.widgets.transcript.words import call_rows
+from tui_host.tui.widgets.transcript.words import call_rows, summary_rows
 
 MULTIPLY = CallItem(
     turn=1,
@@ -107,7 +107,7 @@ async def test_a_turn_looks_as_designed() -> None:
             "",
             " 6 × 5 = 30",
             "",
-            " 612 in (64 cached) · 85 out · 1 call · 3.6 s",
+            " 612 in · 85 out · 1 call · 3.6 s · 64 cached",
         ]
 
 
@@ -137,6 +137,20 @@ def test_a_narrow_line_cuts_the_arguments_before_the_state() -> None:
         first = "".join(segment.text for segment in call_rows(waiting, width, Inks())[0])
         assert first.endswith("waiting for you")
         assert cell_len(first) <= width
+
+
+def test_figures_that_have_no_room_are_left_out_from_the_end() -> None:
+    figures = SummaryItem(
+        turn=1, steps=2, calls=1, seconds=65, tokens_in=12_835, tokens_out=142, tokens_cached=1_664, tokens_thinking=100
+    )
+    whole = " 12,835 in · 142 out · 1 call · 1 min 5 s · 1,664 cached · 100 thinking"
+    for width in (20, 46, 60, 80):
+        (row,) = summary_rows(figures, width, Inks())
+        text = "".join(segment.text for segment in row)
+        assert cell_len(text) <= width
+        assert whole.startswith(text)
+        assert whole[len(text) :][:3] in {"", " · "}, "no figure is cut"
+    assert "1 min 5 s" in "".join(segment.text for segment in summary_rows(figures, 46, Inks())[0])
 
 
 async def test_enter_opens_a_call_to_its_arguments_and_result_and_closes_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
 from typing import Final
 
 import httpx
@@ -31,13 +32,23 @@ async def read_body(response: httpx.Response, limit: int) -> bytes:
     return bytes(found[:limit])
 
 
-async def refusal_of(provider: Provider, outgoing: Outgoing, response: httpx.Response) -> ModelError:
-    """What a response that is no success says."""
+async def refusal_of(provider: Provider, outgoing: Outgoing, response: httpx.Response, *, now: float) -> ModelError:
+    """What a response that is no success says.
+
+    Args:
+        provider: Who was asked.
+        outgoing: What it was asked.
+        response: Its head; the body is read here.
+        now: Seconds since 1970: what a date in the head is counted from where it does not say its own.
+    """
     try:
         body = await read_body(response, _REFUSAL_LIMIT)
     except (httpx.HTTPError, codings.CodingError):
         body = b""  # the status says enough, and the tap has recorded the rest
-    error = dialect(provider.dialect).error(response.status_code, header_pairs(response.headers.raw), body)
+    headers = header_pairs(response.headers.raw)
+    if "date" not in response.headers:
+        headers = (*headers, ("date", formatdate(now, usegmt=True)))
+    error = dialect(provider.dialect).error(response.status_code, headers, body)
     error.what = redacted(error.what, outgoing)
     error.where = where(provider, outgoing)
     error.exchange = exchange_of(response)

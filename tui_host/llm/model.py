@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
@@ -51,13 +52,17 @@ class ModelClient:
     Nothing is tried again and no redirect is followed by itself: what goes out is what was asked for, once.
     """
 
-    def __init__(self, recorder: Recording, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, recorder: Recording, environment: Mapping[str, str], *, now: Callable[[], float] = time.time
+    ) -> None:
         """Open nothing yet.
 
         Args:
             recorder: Keeps the records.
             environment: The snapshot in the settings: references and proxies are resolved in it, at use.
+            now: Seconds since 1970.
         """
+        self.now = now
         self._recorder = recorder
         self._environment = environment
         self._clients: dict[_Way, httpx.AsyncClient] = {}
@@ -85,7 +90,7 @@ class ModelClient:
                 response = await self.send(provider, outgoing, NOWHERE)
                 try:
                     if not response.is_success:
-                        raise await refusal_of(provider, outgoing, response)
+                        raise await refusal_of(provider, outgoing, response, now=self.now())
                     return dialect(provider.dialect).models(await read_body(response, _LIST_LIMIT))
                 finally:
                     await _close(response)
@@ -293,7 +298,7 @@ class Stream:
         self.status = response.status_code
         if not response.is_success:
             try:
-                refusal = await refusal_of(provider, outgoing, response)
+                refusal = await refusal_of(provider, outgoing, response, now=self._client.now())
             finally:
                 await _close(response)
             raise refusal

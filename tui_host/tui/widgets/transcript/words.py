@@ -151,21 +151,21 @@ def note_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
 
 
 def summary_rows(item: SummaryItem, width: int, inks: Inks) -> list[Row]:
-    """A turn's figures: «612 in (64 cached) · 85 out · 2 calls · 3.6 s»."""
-    facts: list[str] = []
-    if item.tokens_in is not None:
-        facts.append(f"{item.tokens_in:,} in{_of_them(item.tokens_cached, 'cached')}")
-    if item.tokens_out is not None:
-        facts.append(f"{item.tokens_out:,} out{_of_them(item.tokens_thinking, 'thinking')}")
-    if item.calls:
-        facts.append(f"{item.calls} call{'s' if item.calls != 1 else ''}")
-    facts.append(duration(item.seconds))
-    words = f" {inks.glyphs.dot} ".join(facts)
-    return [[Segment(clip(f" {words}", width, inks.glyphs.more), inks["dim"])]]
+    """A turn's figures: «612 in · 85 out · 2 calls · 3.6 s · 64 cached». What matters most stands first; what has no room is left out."""
+    calls = f"{item.calls} call{'s' if item.calls != 1 else ''}" if item.calls else ""
+    counted = [_tokens(item.tokens_in, "in"), _tokens(item.tokens_out, "out"), calls, duration(item.seconds)]
+    part_of_them = [_tokens(item.tokens_cached or None, "cached"), _tokens(item.tokens_thinking or None, "thinking")]
+    words = ""
+    for fact in filter(None, (*counted, *part_of_them)):
+        longer = f"{words} {inks.glyphs.dot} {fact}" if words else f" {fact}"
+        if words and cell_len(longer) > width:
+            break
+        words = longer
+    return [[Segment(clip(words, width, inks.glyphs.more), inks["dim"])]]
 
 
-def _of_them(tokens: int | None, what: str) -> str:
-    return f" ({tokens:,} {what})" if tokens else ""
+def _tokens(count: int | None, what: str) -> str:
+    return "" if count is None else f"{count:,} {what}"
 
 
 def duration(seconds: float) -> str:
