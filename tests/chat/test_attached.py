@@ -40,6 +40,14 @@ def test_a_file_is_what_its_bytes_say_whatever_its_name(tmp_path: Path, data: by
     assert said("look", [found]) == (Text(text="look"), found.part)
 
 
+def test_a_text_that_holds_the_end_of_a_file_is_framed_by_what_does_not_stand_in_it(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text("<file>\n</file>\n<file-2>\n</file-2>\n")
+    found = read_attached(str(tmp_path / "a.xml"))
+    text = "<file>\n</file>\n<file-2>\n</file-2>"
+
+    assert found.part == Text(text=f'\n\n<file-3 name="a.xml">\n{text}\n</file-3>')
+
+
 @pytest.mark.parametrize(
     ("made", "words"),
     [

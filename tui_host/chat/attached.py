@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from tui_host.capture.visible import line
@@ -78,9 +79,14 @@ def read_attached(path: str) -> Attached:
     if "\0" in text:
         what = f"{name} is neither an image that models take (PNG, JPEG, GIF, WebP) nor a text in UTF-8"
         raise TuiHostError(what, remedy="convert it")
-    return Attached(
-        name=name, kind=kind, size=len(data), part=Text(text=f'\n\n<file name="{name}">\n{text.rstrip()}\n</file>')
-    )
+    return Attached(name=name, kind=kind, size=len(data), part=Text(text=_framed(name, text.rstrip())))
+
+
+def _framed(name: str, text: str) -> str:
+    """A file's text between tags, of which the closing one stands nowhere in it."""
+    tags = chain(("file",), (f"file-{number}" for number in count(2)))
+    tag = next(tag for tag in tags if f"</{tag}>" not in text)
+    return f'\n\n<{tag} name="{name}">\n{text}\n</{tag}>'
 
 
 def _size(size: int) -> str:

@@ -31,7 +31,7 @@ _STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNOR
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
 """What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
-_FILE = re.compile(r'\n\n<file name="[^"\n]*">\n.*?\n</file>', re.DOTALL)
+_FILE = re.compile(r'\n\n<(file(?:-\d+)?) name="[^"\n]*">\n.*?\n</\1>', re.DOTALL)
 _MARK = re.compile(r"\[[^\[\]\n]+: (?:image/\w+|text), [\d.]+ k?M?B(?:, \d+)?\]")
 """A file that came with the question, and the mark that stands in it for one: no rule is meant for what they say."""
 _CORRECTED = re.compile(r"\bnothing (?:\w+ ){0,3}was run\b|没有运行|未运行", re.IGNORECASE)
