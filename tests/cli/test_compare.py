@@ -12,7 +12,10 @@ from tests.cli.desk import desk, loud
 from tests.cli.program import Ended, Programs
 from tests.cli.provider import asks, hangs, text
 from tests.llm.peer import head
+from tui_host.chat.compare import Column
+from tui_host.cli.compare import doubts_about
 from tui_host.errors import JSON
+from tui_host.settings.schema import ModelRef
 
 MATH = '[servers.math]\nbundled = "math"\n'
 
@@ -34,6 +37,11 @@ def test_each_column_is_a_session_whose_bytes_are_those_that_went_over_the_wire(
         listed = place.listed()
         first, second = [column["runs"][0] for column in columns_of(ended)]
         bodies = place.provider.bodies
+        table = place.run("sessions", "list").text
+    assert [("mine/a:b  native" in row, "mine/a:b  cline" in row) for row in table.splitlines()[1:]] == [
+        (False, True),
+        (True, False),
+    ]
     assert (ended.code, ended.told) == (0, "tui-host: 1 of 2: mine/a:b:native\ntui-host: 2 of 2: mine/a:b:cline\n")
     assert [(run["answer"], run["stop"], run["requests"], run["steps"]) for run in (first, second)] == [
         ("one", "done", 1, 1),
@@ -84,6 +92,20 @@ def test_a_table_tells_the_call_that_was_refused_the_column_that_failed_and_the_
     assert "no ␛[2J key" in ended.text
     assert "\x1b" not in ended.text
     assert "a call was refused, as nobody can be asked here (--allow 'loud.shout' allows it)" in ended.told
+
+
+def test_a_model_whose_name_ends_almost_like_a_tool_protocol_is_asked_and_doubted() -> None:
+    def doubts(*models: str) -> list[str]:
+        refs = (ModelRef(provider="mine", model=model) for model in models)
+        return list(doubts_about([Column(model=ref, protocol="native") for ref in refs]))
+
+    assert doubts("m", "cline", "qwen3:8b", "hermes3:latest", "m:free") == []
+    (one,) = doubts("x:clin")
+    assert one == (
+        "--with mine/x:clin: is the tool protocol cline meant? "
+        'There is none named "clin", so it is taken for a part of the model\'s name'
+    )
+    assert "hub+json meant" in next(iter(doubts("a:b:hub+jsn")))
 
 
 def test_a_signal_ends_it_and_what_was_done_so_far_is_told(program: Programs, tmp_path: Path) -> None:

@@ -59,14 +59,25 @@ def test_list_has_the_newest_first(kept: Kept) -> None:
     listed = kept.place.listed()
     assert [session["id"] for session in listed] == [kept.talked, kept.called]
     assert [session["turns"] for session in listed] == [2, 1]
-    assert list(listed[0]) == ["id", "title", "created", "updated", "turns", "source", "live"]
+    assert list(listed[0]) == [
+        "id",
+        "title",
+        "created",
+        "updated",
+        "turns",
+        "source",
+        "live",
+        "model",
+        "protocol",
+        "profile",
+    ]
     for session in listed:
         assert (session["source"], session["live"]) == ("ask", False)
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", str(session["updated"]))
         assert str(session["created"]) < str(session["updated"])
     rows = kept.place.run("sessions", "list").text.splitlines()
     assert [row.split()[0] for row in rows] == ["ID", kept.talked, kept.called]
-    assert rows[2].endswith("mine/m  call it")
+    assert rows[2].endswith("mine/m  native    call it")
 
 
 def test_export_begins_with_the_session_and_the_start_of_the_connections_that_it_used(kept: Kept) -> None:

@@ -282,7 +282,7 @@ def _run_to_json(run: Run) -> dict[str, JSON]:
             "injected_for": dict(figures.injected),
             "cut": figures.cut,
         },
-        "usage": {"input": result.tokens("input_total"), "output": result.tokens("output_total")},
+        "usage": result.usage_json(),
         "seconds": {"all": figures.seconds, "model": figures.model_seconds},
         "calls": list(_calls_to_json(run)),
         "notes": [{"what": note.what, "remedy": note.remedy} for note in run.notes],

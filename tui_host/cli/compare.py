@@ -5,7 +5,7 @@ once would share servers and processors. All have the same host, servers and rul
 allows is refused, and the option that allows it is told.
 
 `--json` prints `{"question", "repeat", "columns": [{"model", "protocol", "runs": [{"session", "answer", "stop", "requests",
-"steps", "bytes": {"sent", "received", "tools", "injected", "injected_for", "cut"}, "usage": {"input", "output"}, "seconds":
+"steps", "bytes": {"sent", "received", "tools", "injected", "injected_for", "cut"}, "usage", "seconds":
 {"all", "model"}, "calls", "notes", "error"}], "tools": [{"server", "tool", "runs", "calls"}], "varying": [{"server", "tool",
 "call", "argument", "values": [{"json", "runs"}]}], "schema_errors", "answers": [{"answer", "runs"}]}], "error"}`. An entry of
 `calls` is one of `ask`, with its `schema_errors`, null where they are not known. `json` is an argument's value as JSON text, null
@@ -29,7 +29,7 @@ from tui_host.cli.running import Interruption, running
 from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.host.measuring import Measuring
-from tui_host.settings.report import Report, nearest, shown
+from tui_host.settings.report import Report, closest, nearest, shown
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def compare(arguments: Arguments, settings: Settings) -> int:
     comparing = _Comparing(arguments, settings)
     try:
         columns = columns_of(arguments.columns, settings)
+        for doubt in doubts_about(columns):
+            diagnostics.tell(doubt)
         return anyio.run(comparing.run, columns, asking.question(arguments.words[0], "compare"))
     except SettingsError:
         raise
@@ -83,6 +85,18 @@ def columns_of(words: Sequence[str], settings: Settings) -> list[Column]:
         columns.append(column)
     report.raise_if_any()
     return columns
+
+
+def doubts_about(columns: Sequence[Column]) -> Iterator[str]:
+    """What is taken as it stands and may be meant otherwise: a model whose name ends almost as if a tool protocol were meant."""
+    for column in columns:
+        _, _, tail = column.model.model.rpartition(":")
+        close = closest(tail, PROTOCOLS) if tail != column.model.model else None
+        if close is not None:
+            yield (
+                f"--with {shown(str(column.model))}: is the tool protocol {close} meant? "
+                f'There is none named "{shown(tail)}", so it is taken for a part of the model\'s name'
+            )
 
 
 def _column(word: str, settings: Settings) -> Column:

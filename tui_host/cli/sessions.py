@@ -73,6 +73,9 @@ def _info(info: SessionInfo) -> dict[str, JSON]:
         "turns": info.turns,
         "source": info.source,
         "live": info.live,
+        "model": info.model,
+        "protocol": info.protocol,
+        "profile": info.profile,
     }
 
 
@@ -84,9 +87,10 @@ def _list(store: Store | None, *, as_json: bool) -> None:
         diagnostics.tell("no session has been recorded here yet")
     else:
         rows = [
-            (info.id, _local(info.updated_ns), str(info.turns), info.source, info.model, info.title) for info in listed
+            (info.id, _local(info.updated_ns), str(info.turns), info.source, info.model, info.protocol, info.title)
+            for info in listed
         ]
-        output.table([("ID", "UPDATED", "TURNS", "SOURCE", "MODEL", "TITLE"), *rows])
+        output.table([("ID", "UPDATED", "TURNS", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
 
 
 def _local(time_ns: int) -> str:

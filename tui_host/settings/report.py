@@ -66,13 +66,19 @@ def found(value: object, *, hidden: bool = False) -> str:
     return f"found {as_text} ({kind(value)})"
 
 
-def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
-    """The remedy for a name that is not known: the closest one that is, else `otherwise`, or all of them."""
+def closest(name: str, known: Sequence[str]) -> str | None:
+    """The name that is likely meant; None if there is none so close."""
     import difflib
 
     close = difflib.get_close_matches(name, known, 1, 0.75)  # below that it is a guess
-    if close:
-        return f"write {shown(close[0])}, if that was meant"
+    return close[0] if close else None
+
+
+def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
+    """The remedy for a name that is not known: the closest one that is, else `otherwise`, or all of them."""
+    close = closest(name, known)
+    if close is not None:
+        return f"write {shown(close)}, if that was meant"
     if otherwise:
         return otherwise
     return f"known here: {', '.join(map(shown, known))}" if known else "remove it"
