@@ -95,6 +95,7 @@ def test_a_value_of_a_wrong_type_is_shown(tmp_path: Path) -> None:
         (b"a = " + b"[" * 20000, "", "arrays nested too deeply"),
         (b"#" * 1_000_001, "", "more than 1,000,000 bytes"),
     ],
+    ids=["two equals", "a key twice", "an open string", "not UTF-8", "a long number", "deep arrays", "a long file"],
 )
 def test_a_file_that_is_no_toml_is_one_mistake_with_its_line(
     data: bytes, where: str, what: str, tmp_path: Path
