@@ -77,6 +77,19 @@ class Broken:
         raise RuntimeError("broken")
 
 
+def test_what_was_recorded_before_there_was_a_store_is_kept_once_there_is_one(store: Store) -> None:
+    recorder = Recorder(None, Redactor([("API_KEY", KEY)]), capture="c1", clock=FixedClock())
+    recorder.without = "not open yet"
+    recorder.append(frame(KEY.encode()))
+    assert (recorder.fault, recorder.unkept) == ("not open yet", 1)
+    recorder.keep_in(store)
+    recorder.append(frame(b"later"))
+    assert recorder.flush()
+    assert (recorder.fault, recorder.unkept) == ("", 0)
+    kept = [record.draft.data for record in store.records(capture="c1")]
+    assert kept == [frame("⟨secret:API_KEY⟩".encode()).data, frame(b"later").data]
+
+
 def test_what_is_recorded_a_moment_later_bears_the_time_at_which_it_happened(recorder: Recorder) -> None:
     at = recorder.now()
     recorder.append(frame())

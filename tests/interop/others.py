@@ -24,6 +24,7 @@ NPM = {
     "@modelcontextprotocol/server-everything": "2026.8.31",
     "@modelcontextprotocol/server-filesystem": "2026.8.31",
     "@modelcontextprotocol/server-memory": "2026.8.31",
+    "@modelcontextprotocol/inspector": "2.12.0",
     "@copilotkit/aimock": "1.43.0",
 }
 TIME = "mcp-server-time@2026.10.19"
@@ -35,6 +36,7 @@ EVERYTHING = "@modelcontextprotocol/server-everything"
 FASTMCP = "fastmcp==2.14.7"
 FILESYSTEM = "@modelcontextprotocol/server-filesystem"
 MEMORY = "@modelcontextprotocol/server-memory"
+INSPECTOR = "@modelcontextprotocol/inspector"
 AIMOCK = "@copilotkit/aimock"
 
 HOME = os.environ.get("HOME", "/")

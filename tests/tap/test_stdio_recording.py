@@ -21,6 +21,7 @@ from tests.tap.stdio_taps import (
     line_of,
     pull,
     push,
+    recorded,
     records,
     said,
     sessions,
@@ -36,6 +37,14 @@ PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
 
 def pings(count: int) -> bytes:
     return b"".join(PING % number for number in range(count))
+
+
+def recorder_of(tap: int) -> int:
+    """The process that records beside a tap: of its children the one with a session of its own."""
+    children = Path(f"/proc/{tap}/task/{tap}/children")
+    if not children.exists():
+        pytest.skip("only Linux tells of a process's children")
+    return next(child for child in map(int, children.read_text().split()) if os.getsid(child) == child)
 
 
 def test_a_tap_is_a_live_session_of_its_own_while_it_runs(tmp_path: Path) -> None:
@@ -158,6 +167,7 @@ def test_of_many_taps_at_once_one_that_is_killed_takes_no_record_of_the_others(t
         push(process, pings(200))
     for process in taps:
         assert pull(process, len(pings(200))) == pings(200)
+    until(lambda: [len(records(tmp_path, info.id)) for info in sessions(tmp_path)] == [400] * 4)
     taps[0].send_signal(signal.SIGKILL)
     for process in taps[1:]:
         write(process, [pings(300)]).join()
@@ -168,7 +178,36 @@ def test_of_many_taps_at_once_one_that_is_killed_takes_no_record_of_the_others(t
     for number in (1, 2, 3):
         found = records(tmp_path, by_name[f"server-{number}"])
         assert data(found, "in") == data(found, "out") == pings(200) + pings(300)
-    until(lambda: data(records(tmp_path, by_name["server-0"]), "in") == pings(200))  # of the killed one: all it passed
+    assert data(records(tmp_path, by_name["server-0"]), "in") == pings(200)
+
+
+def test_a_recorder_that_stands_still_holds_nothing_up_and_gets_all_of_it_later(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *ECHO))
+    push(process, PING % 0)
+    assert pull(process, len(PING % 0)) == PING % 0
+    until(lambda: len(records(tmp_path)) == 2 if sessions(tmp_path) else False)
+    recorder = recorder_of(process.pid)
+    os.kill(recorder, signal.SIGSTOP)
+    whole = (os.urandom(50_000).hex().encode() + b"\n") * 150  # fifteen megabytes: more than pipe and memory hold
+    writing = write(process, [whole])
+    assert pull(process, len(whole)) == whole
+    writing.join()
+    os.kill(recorder, signal.SIGCONT)
+    assert said(process) == b""
+    process.wait()
+    found = recorded(tmp_path)
+    assert data(found, "in") == data(found, "out") == PING % 0 + whole
+
+
+def test_a_recorder_that_is_killed_takes_nothing_with_it_and_that_is_told(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *ECHO))
+    push(process, PING % 0)
+    assert pull(process, len(PING % 0)) == PING % 0
+    os.kill(recorder_of(process.pid), signal.SIGKILL)
+    write(process, [pings(300)]).join()
+    assert said(process) == pings(300)
+    assert told(process).count("recording has broken down") == 1
+    assert process.wait() == 0
 
 
 FULL = """

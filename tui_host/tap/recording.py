@@ -23,8 +23,8 @@ from tui_host.errors import TuiHostError
 from tui_host.settings.paths import data_dir
 
 DATABASE = "tui-host.db"
-LOOK_SECONDS = 0.05
-"""How often it is looked for what is new: to write it to a log, and to tell of what is wrong."""
+LOOK_SECONDS, LOG_SECONDS = 0.5, 0.05
+"""How often it is looked for what is wrong, and for what is new where there is a log to write."""
 REOPEN_SECONDS = 5.0
 TOUCH_SECONDS = 5.0
 """How often at most a list is told that something came."""
@@ -150,7 +150,7 @@ class TapRecording:
                 self._save()
             if is_last:
                 return
-            self._is_ending.wait(LOOK_SECONDS)
+            self._is_ending.wait(LOOK_SECONDS if self._log is None else LOG_SECONDS)
 
     def _open(self, typed: Path | None, environment: Mapping[str, str]) -> None:
         """Find the database and open it; where it cannot be, that is told, and tried again later."""

@@ -171,6 +171,8 @@ class _Relay:
         _write(self._recording.lifeline, BYE)
         telling.close(LAST_WORDS)
         self._noticing.join(LAST_WORDS)
+        if self._noticing.is_alive():
+            self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
         _end_as(status)
 
     def _drain(self, pump: _Pump) -> None:
