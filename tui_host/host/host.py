@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.redact import Redactor
+    from tui_host.capture.store.sessions import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.chat.attached import Attached
     from tui_host.chat.policy import Approver, Policy
@@ -325,11 +326,19 @@ class Host:
         if name in self.sessions:
             return self.sessions[name]  # it may be so new that it is not on the disk yet
         info = self.store.find_session(name)
+        if info.source == "tap":
+            raise TuiHostError("another host said this; a tap recorded it", info.id, "look at it in the app: f5")
         if info.id not in self.sessions:
             session = stored_session(self.store, info, self._policy(), self.redacted)
             self.sessions[session.id] = session
             self._keep(session)
         return self.sessions[info.id]
+
+    def tapped_session(self, info: SessionInfo) -> Session:
+        """What a tap recorded, to be looked at."""
+        from tui_host.host.keeping import tapped_session
+
+        return tapped_session(info, self._policy(), self.redacted)
 
     def _policy(self) -> Policy:
         from tui_host.chat.policy import Policy

@@ -70,6 +70,21 @@ def _options(text: str) -> Options:
     return options_of(value) if isinstance(value, Mapping) else Options()
 
 
+def tapped_session(info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
+    """What a tap recorded, as a session to look at: it is the tap's, so nothing of it is kept from here."""
+    return Session(
+        id=info.id,
+        source="tap",
+        created_ns=info.created_ns,
+        model=ModelRef(provider="tap", model=info.title),
+        protocol="",
+        policy=policy,
+        redact=redact,
+        title=info.title,
+        turn=1,
+    )
+
+
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
     """A session of earlier, owned by this process from now on. Blocks on the disk.
 

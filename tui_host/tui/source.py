@@ -33,7 +33,12 @@ class SessionSource:
         ladder: The rows folded so far.
         live: More may come.
         is_settled: The last look folded all that there was.
+        is_stale: Something that was shown is not so: another source of the same session shows what is.
+        empty: What stands in the chat while nothing was said; None for what can be tried.
     """
+
+    is_stale: bool = False
+    empty: str | None = None
 
     def __init__(self, host: Host, session: Session) -> None:
         self.ladder = Ladder()
@@ -50,6 +55,12 @@ class SessionSource:
         store = self._host.store
         if store is not None and self._host.recorder is not None and self._session.turn:
             yield from (record for record, _ in store.session_records(self._session.id))
+
+    @property
+    def news(self) -> object:
+        """Changes whenever a look may find something; costs next to nothing."""
+        recorder = self._host.recorder
+        return None if recorder is None else recorder.revision
 
     def look(self) -> None:
         """Fold what is new, as much of it as there is time for."""

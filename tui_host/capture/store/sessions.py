@@ -202,6 +202,11 @@ class Sessions:
         rows = self._store.read(f"{_INFO} WHERE listed ORDER BY updated DESC, id DESC")
         return [self._info(row) for row in rows]
 
+    def taps(self, since_ns: int) -> Sequence[SessionInfo]:
+        """The sessions of taps that may have been recording after a time."""
+        rows = self._store.read(f"{_INFO} WHERE source = 'tap' AND (updated >= ? OR owner IS NOT NULL)", since_ns)
+        return [self._info(row) for row in rows]
+
     def get(self, session: str) -> SessionInfo | None:
         """One session by its whole id, with or without a turn."""
         rows = self._store.read(f"{_INFO} WHERE id = ?", session)

@@ -67,6 +67,7 @@ class Store:
         self._writer = writer
         self._lock_held = lock
         self._readers: list[sqlite3.Connection] = []
+        self._watching: sqlite3.Connection | None = None
         self._lock = threading.Lock()
         self._closed = False
 
@@ -131,6 +132,8 @@ class Store:
             for reader in self._readers:
                 reader.close()
             self._readers.clear()
+            if self._watching is not None:
+                self._watching.close()
             if self._lock_held is not None:
                 self._lock_held.release()
                 self._lock_held = None
@@ -191,6 +194,23 @@ class Store:
         """
         with self._reader() as reader:
             return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
+
+    def data_version(self) -> int:
+        """Another number whenever anything was written since the last call, by whatever process. Costs next to nothing.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        with self._lock:
+            if self._closed:
+                raise StoreError("the database is closed", str(self.path))
+            if self._watching is None:  # the number is one connection's own
+                self._watching = connect_to_read(self.path)
+            try:
+                version: tuple[int] = self._watching.execute("PRAGMA data_version").fetchone()
+            except sqlite3.Error as error:
+                raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
+        return version[0]
 
     def records(
         self,

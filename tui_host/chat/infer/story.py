@@ -80,6 +80,10 @@ class Story:
         offset = self._offsets.setdefault(record.capture, record.time_ns - record.mono_ns)
         return record.mono_ns + offset
 
+    def on_clock(self, record: Record) -> Record:
+        """The record with its time on the shared clock."""
+        return replace(record, mono_ns=self.at_ns(record))
+
     def feed(self, record: Record) -> Record:
         """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
         at_ns = self.at_ns(record)

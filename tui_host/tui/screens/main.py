@@ -17,7 +17,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.keys import ACTIONS
 from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.masks import mask_of
-from tui_host.tui.offers import offers
+from tui_host.tui.offers import Offers, offers
 from tui_host.tui.screens.asking import AskingScreen
 from tui_host.tui.widgets import status
 from tui_host.tui.widgets.covered import Covered, CoveredContainer, CoveredVertical
@@ -92,7 +92,7 @@ class MainScreen(Covered, AskingScreen):
     def __init__(self, host: Host, begin: Callable[[], Session], glyphs: Glyphs) -> None:
         prompt = Prompt(
             commands=[(action.name, action.help) for action in ACTIONS],
-            may_send=lambda: not self._session.busy,
+            may_send=lambda: not self._session.busy and self._session.source != "tap",
             glyphs=glyphs,
             id="prompt",
         )
@@ -106,6 +106,7 @@ class MainScreen(Covered, AskingScreen):
         self._has_first = True
         self._offers = offers(host.settings)
         self._source: SessionSource | None = None
+        self._empty: str | None = None
         self._draft_is_new = False
         self._draft_kept_at = 0.0
         self._seen: tuple[object, ...] = ()
@@ -206,13 +207,13 @@ class MainScreen(Covered, AskingScreen):
         if transcript is None or inspector is None or not self.is_mounted:
             return
         self._seen = self._present()
-        if self._source is None and self._host.recorder is not None:
-            from tui_host.tui.source import SessionSource
-
-            self._source = SessionSource(self._host, self._session)
+        if (self._source is None or self._source.is_stale) and self._host.recorder is not None:
+            self._source = self._source_of(self._session)
+            transcript.show(self._session.conversation)
             inspector.show(self._source)
         if self._source is not None:
             self._source.look()
+            self._say_what_is_empty(transcript)
         inspector.sync()
         transcript.sync()
         self._prompt.quick = transcript.quick
@@ -226,6 +227,22 @@ class MainScreen(Covered, AskingScreen):
         if self._is_settled and self._has_first:
             self._has_first = False
             self.call_after_refresh(self.query("FirstChat, FirstInspector").remove)
+
+    def _say_what_is_empty(self, transcript: Transcript) -> None:
+        """In a chat without a message: what can be tried, or what a tapped host would have to do."""
+        from tui_host.tui.widgets.transcript.empty import Empty
+
+        words = None if self._source is None else self._source.empty
+        if words != self._empty:
+            self._empty = words
+            offered = self._offers if words is None else Offers((), (words,))
+            transcript.set_empty(Empty(questions=offered.questions, lines=offered.lines))
+
+    def _source_of(self, session: Session) -> SessionSource:
+        from tui_host.tui.source import SessionSource
+        from tui_host.tui.tapped import TapSource
+
+        return TapSource(self._host, session) if session.source == "tap" else SessionSource(self._host, session)
 
     @property
     def has_news(self) -> bool:
@@ -241,12 +258,11 @@ class MainScreen(Covered, AskingScreen):
 
     def _present(self) -> tuple[object, ...]:
         """What a look depends on, as revisions and other values that are quickly compared."""
-        recorder = self._host.recorder
         return (
             status.told_in_header(self._host, self._session),
             self._session.conversation.revision,
             len(self._session.open_questions()),
-            None if recorder is None else recorder.revision,
+            self._host.recorder is not None if self._source is None else self._source.news,
             self.size,
             self.arrangement,
             loaded(),
@@ -284,7 +300,7 @@ class MainScreen(Covered, AskingScreen):
         from tui_host.tui.widgets.transcript.empty import Empty
 
         offered = self._offers = offers(self._host.settings, local)
-        if self._transcript is not None:
+        if self._transcript is not None and self._empty is None:
             self._transcript.set_empty(Empty(questions=offered.questions, lines=offered.lines))
 
     # The draft.
@@ -335,6 +351,9 @@ class MainScreen(Covered, AskingScreen):
 
     def on_prompt_held(self) -> None:
         """Nothing is sent into a turn that is at work; what was written stays."""
+        if self._session.source == "tap":
+            self.notify("Another host talks here; ctrl+n begins a session of your own.", markup=False, timeout=6)
+            return
         self.notify("A turn is at work. It can be sent when that has ended; escape stops it.", markup=False, timeout=4)
 
     def on_transcript_picked(self, event: Transcript.Picked) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from textual.message import Message
 
 from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
+from tui_host.chat.infer.about import FIRST, About, about
+from tui_host.chat.infer.stories import together
 from tui_host.errors import TuiHostError
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import ChoiceScreen
@@ -34,10 +37,70 @@ class Showing(Protocol):
         ...
 
 
-def _found(store: Store, words: str) -> list[Found]:
-    if words:
-        return list(search(store.sessions, words))
-    return [Found(session=info) for info in store.sessions.list()]
+DESCRIBED = 30
+"""Taps, of the latest, that are looked into for what they are."""
+LOOK_AGAIN_SECONDS = 1.0
+"""How often what other processes do is listed anew, while the list is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A line of the list.
+
+    Attributes:
+        found: The session; of a story that several taps tell, the first of them.
+        taps: The taps' sessions; none for other sessions.
+        about: What each tap is, as far as it was looked into.
+    """
+
+    found: Found
+    taps: Sequence[SessionInfo] = ()
+    about: Sequence[About] = ()
+
+    @property
+    def id(self) -> str:
+        """Names the line."""
+        return self.found.session.id
+
+    @property
+    def shown(self) -> tuple[object, ...]:
+        """What of it is worth a new look at the list."""
+        return self.id, self.title, [(tap.id, tap.live) for tap in self.taps]
+
+    @property
+    def updated_ns(self) -> int:
+        """When something last happened."""
+        return max((tap.updated_ns for tap in self.taps), default=self.found.session.updated_ns)
+
+    @property
+    def title(self) -> str:
+        """The session's; of taps whose they are, and what they stand before."""
+        if not self.taps:
+            return self.found.session.title
+        hosts = dict.fromkeys(host for each in self.about for host in each.hosts)
+        kinds = [each.kind for each in self.about] + [""] * (len(self.taps) - len(self.about))
+        names = [" ".join(filter(None, ("tap", kind, tap.title))) for kind, tap in zip(kinds, self.taps, strict=True)]
+        return ": ".join(filter(None, (" and ".join(hosts), ", ".join(dict.fromkeys(names)))))
+
+
+def _listed(store: Store, words: str, known: dict[str, About]) -> list[Listed]:
+    """What is listed. Blocks.
+
+    Args:
+        store: Where.
+        words: What is searched for, empty for all.
+        known: What is known of taps, added to.
+    """
+    found = list(search(store.sessions, words) if words else (Found(session=info) for info in store.sessions.list()))
+    by_id = {each.session.id: each for each in found}
+    taps = [each.session for each in found if each.session.source == "tap"]
+    for tap in taps[:DESCRIBED]:
+        if not known.get(tap.id, About()).hosts:  # it may say who it is later
+            known[tap.id] = about(store.records(capture=tap.id, limit=FIRST))
+    stories = together(taps, time.time_ns())
+    lines = [Listed(each) for each in found if each.session.source != "tap"]
+    lines += [Listed(by_id[story[0].id], story, [known.get(tap.id, About()) for tap in story]) for story in stories]
+    return sorted(lines, key=lambda line: line.updated_ns, reverse=True)
 
 
 class SessionsScreen(ChoiceScreen):
@@ -57,7 +120,10 @@ class SessionsScreen(ChoiceScreen):
     def __init__(self, host: Host) -> None:
         super().__init__()
         self._host = host
-        self._listed: Sequence[Found] = ()
+        self._listed: Sequence[Listed] = ()
+        self._about: dict[str, About] = {}
+        self._version = 0
+        self._listed_at = 0.0
         self._asked = 0
         self._is_behind = False
         self._states: list[tuple[str, bool, int]] = []
@@ -71,25 +137,40 @@ class SessionsScreen(ChoiceScreen):
         if self._is_behind and self._host.recorder is not None:
             self._is_behind = False
             self.call_later(self._search)
+        elif self._has_more_been_done():
+            self.call_later(self._search, again=True)
         elif self._listed and self._present_states() != self._states:
             self._show()
+
+    def _has_more_been_done(self) -> bool:
+        """Whether something was written since the list was made: taps are processes of their own."""
+        store = self._host.store
+        if store is None or time.monotonic() - self._listed_at < LOOK_AGAIN_SECONDS:
+            return False
+        self._listed_at = time.monotonic()
+        version, self._version = self._version, store.data_version()
+        return version != self._version
 
     async def on_input_changed(self) -> None:
         """Search for what is typed."""
         await self._search()
 
-    async def _search(self) -> None:
+    async def _search(self, *, again: bool = False) -> None:
         words, store = self.typed, self._host.store
         self._asked += 1
-        asked = self._asked
+        asked, current = self._asked, ""
         if store is not None:
             try:
-                listed = await asyncio.to_thread(_found, store, words)
+                listed = await asyncio.to_thread(_listed, store, words, self._about)
             except TuiHostError as error:
                 self.notify(line(str(error), 300), severity="error", markup=False)
                 return
             if asked != self._asked:
                 return  # more was typed meanwhile
+            if again and [each.shown for each in listed] == [each.shown for each in self._listed]:
+                return
+            at = self.choices.cursor if again else 0
+            current = self._listed[at].id if at is not None and at < len(self._listed) else ""
             self._listed = listed
         self._is_behind = self._host.recorder is None
         if self._is_behind:
@@ -100,28 +181,37 @@ class SessionsScreen(ChoiceScreen):
             empty = "No session has all of these words in its title or messages. Fewer words find more."
         else:
             empty = "No session yet. Escape goes back to the prompt: ask something, and it is kept from its first word."
-        self._show(empty=empty, current=0)
+        at = next((number for number, each in enumerate(self._listed) if again and each.id == current), 0)
+        self._show(empty=empty, current=at)
         count = len(self._listed)
         self.say(f"Sessions   {count:,}{' found' if words else ''}" if count else self.HEADING)
 
     def _show(self, *, empty: str = "", current: int | None = None) -> None:
         self._states = self._present_states()
-        self.choices.show([self._choice(found) for found in self._listed], empty=empty, current=current)
+        self.choices.show([self._choice(each) for each in self._listed], empty=empty, current=current)
 
     def _present_states(self) -> list[tuple[str, bool, int]]:
         """What can change of the sessions of this process while they are listed."""
         return [(each.id, each.busy, len(each.open_questions())) for each in self._host.sessions.values()]
 
-    def _choice(self, found: Found) -> Choice:
-        info = found.session
+    def _choice(self, listed: Listed) -> Choice:
+        info = listed.found.session
         here = self._host.sessions.get(info.id)
-        moment = time.localtime(info.updated_ns / 1_000_000_000)
-        turns = f"{info.turns:,} turn{'s' if info.turns != 1 else ' '}"
+        moment = time.localtime(listed.updated_ns / 1_000_000_000)
+        count, what = (len(listed.taps), "tap") if listed.taps else (info.turns, "turn")
+        models = [model for each in listed.about for model in each.models]
+        live = "live" if any(tap.live for tap in listed.taps) else ""
         return Choice(
-            words=mask_of(self._host, self.glyphs).marks(info.title) or "untitled",
+            words=mask_of(self._host, self.glyphs).marks(line(listed.title, 200)) or "untitled",
             before=f"{time.strftime('%Y-%m-%d %H:%M', moment)}  ",
-            note=found.excerpt,
-            right=(self._state(info, here), turns, line(info.model, 30), info.source),
+            note=listed.found.excerpt,
+            right=(
+                live if listed.taps else self._state(info, here),
+                f"{count:,} {what}{'s' if count != 1 else ' '}",
+                line(models[-1] if models else info.model, 30),
+                info.protocol,
+                info.source,
+            ),
         )
 
     def _state(self, info: SessionInfo, here: Session | None) -> str:
@@ -145,8 +235,13 @@ class SessionsScreen(ChoiceScreen):
     async def _open(self, number: int | None) -> None:
         if number is None or not 0 <= number < len(self._listed):
             return
+        info = self._listed[number].found.session
+        if info.source == "tap":
+            self.post_message(self.Chosen(self._host.tapped_session(info)))
+            self.dismiss()
+            return
         try:
-            session = await asyncio.to_thread(self._host.open_session, self._listed[number].session.id)
+            session = await asyncio.to_thread(self._host.open_session, info.id)
         except TuiHostError as error:
             self.notify(line(str(error), 300), severity="error", markup=False)
             return

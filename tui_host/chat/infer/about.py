@@ -1,0 +1,38 @@
+"""What a tap is, as its first records tell: before what it stands, which host it belongs to, which model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.record import Record
+from tui_host.chat.infer.story import Story
+
+FIRST = 40
+"""Records that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a tap is.
+
+    Attributes:
+        kind: `llm`, `stdio` or `http`; empty where nothing has passed yet.
+        hosts: Whose it is, as the host says itself.
+        models: The models that are asked.
+    """
+
+    kind: str = ""
+    hosts: Sequence[str] = ()
+    models: Sequence[str] = ()
+
+
+def about(first: Iterable[Record]) -> About:
+    """What the first records of a tap tell."""
+    story = Story()
+    kind = ""
+    for record in first:
+        story.feed(record)
+        draft = record.draft
+        kind = kind or ("llm" if draft.wire == "llm" else "http" if draft.exchange is not None else "stdio")
+    return About(kind=kind, hosts=story.hosts, models=[model for _, model in story.models if model])

@@ -1,0 +1,106 @@
+"""What a tapped conversation said, as the items of a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tui_host.chat.conversation import (
+    AnswerItem,
+    AnswerState,
+    CallItem,
+    CallState,
+    Conversation,
+    Item,
+    NoteItem,
+    UserItem,
+)
+from tui_host.chat.infer.story import Joined, Story
+from tui_host.chat.infer.talks import Said
+
+_BY_HOST = "decided in its own host"
+
+
+class Telling:
+    """Keeps a conversation up with a story.
+
+    Args:
+        story: What is told.
+        conversation: Where.
+    """
+
+    def __init__(self, story: Story, conversation: Conversation) -> None:
+        self._story = story
+        self._conversation = conversation
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._revision = -1
+
+    def tell(self) -> None:
+        """Put in what is new since."""
+        if self._story.revision == self._revision:
+            return
+        self._revision = self._story.revision
+        joined: dict[tuple[str, str], list[Joined]] = {}
+        for each in self._story.joined():
+            joined.setdefault((each.asked.capture, each.asked.exchange), []).append(each)
+        for said in self._story.exchanges:
+            for key, item in _items(said, joined.get(said.asking.key, [])):
+                self._put((*said.asking.key, *key), item)
+
+    def _put(self, key: tuple[str, ...], item: Item) -> None:
+        number = self._numbers.get(key)
+        if number is None:
+            self._numbers[key] = self._conversation.add(item)
+        elif self._conversation[number] != item:
+            self._conversation.put(number, item)
+
+
+def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], Item]]:
+    asking, fold = said.asking, said.asking.fold
+    if said.text:
+        yield ("user",), UserItem(turn=said.turn, text=said.text)
+    state: AnswerState = "done" if asking.is_answered else "cut" if asking.is_over else "streaming"
+    if fold.text or fold.thinking:
+        yield (
+            ("answer",),
+            AnswerItem(
+                turn=said.turn,
+                step=said.step,
+                text=fold.text,
+                thinking=fold.thinking,
+                state=state,
+                seconds=(asking.end_ns - asking.at_ns) / 1e9 if asking.is_over else 0.0,
+            ),
+        )
+    for joined in calls:
+        yield ("call", joined.asked.key), _call(said, joined)
+    if asking.is_over and not asking.is_answered:
+        what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else "the answer broke off"
+        yield ("note",), NoteItem(turn=said.turn, kind="note", what=what)
+
+
+def _call(said: Said, joined: Joined) -> CallItem:
+    last = joined.sent[-1] if joined.sent else None
+    answer = last.answer if last is not None else None
+    told = joined.told[0].text if joined.told else None
+    result = told if told is not None else next(iter(answer.texts), "") if answer is not None else ""
+    state: CallState = "asked"
+    if answer is not None:
+        state = "failed" if answer.is_error else "done"
+    elif told is not None:
+        state = "done"
+    elif last is not None:
+        state = "running"
+    words = _BY_HOST if last is not None else "its frame is not known" if told is not None else ""
+    return CallItem(
+        turn=said.turn,
+        step=said.step,
+        call=joined.asked.key,
+        server=joined.server,
+        tool=joined.tool,
+        asked=joined.asked.arguments,
+        sent=joined.asked.arguments if last is not None else "",
+        state=state,
+        words=words,
+        result=result,
+        milliseconds=(answer.at_ns - last.at_ns) / 1e6 if last is not None and answer is not None else 0.0,
+    )
