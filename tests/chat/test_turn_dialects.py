@@ -22,6 +22,7 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects import dialect
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask, Thinking
+from tui_host.settings.options import Options
 from tui_host.settings.schema import ModelRef, Provider, Template
 
 each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
@@ -34,7 +35,9 @@ def heard(recorded: Recorded, body: bytes) -> list[bytes]:
     return [head(kind=kind), called[:50], called[50:]]
 
 
-async def asked(recorded: Recorded, tmp_path: Path, *answers: bytes) -> tuple[Bench, Sequence[bytes], str | None]:
+async def asked(
+    recorded: Recorded, tmp_path: Path, *answers: bytes, options: Options | None = None
+) -> tuple[Bench, Sequence[bytes], str | None]:
     async with peer(in_turn(*(heard(recorded, body) for body in answers))) as there:
         provider = Provider(name="p", dialect=recorded.dialect, base_url=Template(text=there.url, literal=True))
 
@@ -44,6 +47,7 @@ async def asked(recorded: Recorded, tmp_path: Path, *answers: bytes) -> tuple[Be
         at = made(there.url, tmp_path, policy=Policy((), allow_all=True))
         at.services.provider = found
         at.session.model = ModelRef(provider="p", model="m")
+        at.session.options = options or Options()
         at.pool.offered[0] = type(at.pool.offered[0])(
             server="math", name="add", schema={"type": "object"}, fingerprint="add", description="Adds."
         )
@@ -129,3 +133,22 @@ async def test_what_was_reported_of_tokens_and_time_is_told_to_people_and_machin
     for key, name in {"cached": "input_cached", "cache_written": "cache_written", "writing": "writing"}.items():
         reported = getattr(used, name)
         assert told.get(key) == (None if reported is None else round(2 * reported, 9))
+
+
+@pytest.mark.parametrize(
+    ("name", "room", "count"),
+    [("ollama", 126, 1), ("ollama", 200, 0), ("ollama", 100, 0), ("ollama", 0, 0), ("openai", 126, 0)],
+    ids=["filled", "room left", "larger than said", "not said", "a dialect that refuses"],
+)
+async def test_a_prompt_that_fills_what_its_server_reads_is_doubted_once(
+    name: str, room: int, count: int, tmp_path: Path
+) -> None:
+    recorded = EVERY[name]
+    options = Options(others={"num_ctx": room} if room else {})
+    at, _, _ = await asked(recorded, tmp_path, recorded.thinking.body, recorded.usage.body, options=options)
+
+    notes = [(note.what, note.remedy) for note in at.items(NoteItem)]
+    assert len(notes) == count
+    for what, remedy in notes:
+        assert what == "the prompt filled 120 of 126 tokens: the server may have cut it without a word"
+        assert "options.num_ctx" in remedy

@@ -224,3 +224,11 @@ def test_tools_are_the_servers_own_schemas() -> None:
         "type": "function",
         "function": {"name": "get_weather", "description": "Weather of a city. 天气", "parameters": TOOLS[0].schema},
     }
+
+
+def test_the_window_is_what_is_said_of_it_or_what_small_servers_take() -> None:
+    for said, tokens in ({}, 4096), ({"num_ctx": 16384}, 16384):
+        ask = Ask(model="m", messages=(), options=Options(others=said))
+        window = Ollama().write(ask, TARGET).window
+        assert window is not None
+        assert window.tokens == tokens

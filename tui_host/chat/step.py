@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
+    from tui_host.llm.dialects.dialect import Window
     from tui_host.llm.messages import ToolResult
     from tui_host.llm.model import Stream
     from tui_host.llm.names import NameTable
@@ -35,11 +36,13 @@ class Answered:
     Attributes:
         fold: All that was read out of the response.
         exchange: The exchange's id in the capture, empty if nothing was sent.
+        window: Where the server may have cut the prompt unsaid, None where it does not.
         error: Why it failed or broke off, None if it did not.
     """
 
     fold: Fold
     exchange: str = ""
+    window: Window | None = None
     error: ModelError | None = None
 
     @property
@@ -119,7 +122,7 @@ class Step:
             async with self._services.client.stream(provider, ask, place=place, reader=reader) as stream:
 
                 def began(exchange: str) -> None:
-                    answered.exchange = exchange
+                    answered.exchange, answered.window = exchange, stream.window
                     self._links.offer(exchange, self._newly_offered())
                     self._links.prepared(exchange, stream.request, dialect(provider.dialect), prepared, told)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tui_host.chat.asking import Asking
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
+    from tui_host.chat.step import Answered
     from tui_host.llm.fold import Fold
     from tui_host.llm.messages import ToolSpec
     from tui_host.llm.protocols.protocol import ToolProtocol
@@ -97,6 +98,7 @@ class Turn:
         self._scope = anyio.CancelScope()
         self._step: Step | None = None  # while its answer is not in the history
         self._calls: Calls | None = None  # while their results are not in the history
+        self._is_filled = False  # the model's window, as was told
         self._began = services.clock()
         self.result = TurnResult(turn=session.turn)
 
@@ -242,6 +244,7 @@ class Turn:
             self._note(wording.cut_behind_call_of(count))
         if answered.fold.has_calls_left_out:
             self._note(wording.left_out_of(len(answered.fold.calls)))
+        self._doubt_window(answered)
         if answered.fold.calls or answered.fold.malformed:
             return False
         if answered.fold.stop == "paused":
@@ -260,6 +263,16 @@ class Turn:
         elif not answered.fold.text.strip():
             self._note("the answer is empty", again=True)
         return True
+
+    def _doubt_window(self, answered: Answered) -> None:
+        """Tell once that the prompt may have been cut by the server without a word."""
+        window, tokens = answered.window, answered.fold.usage.input_total
+        if window is not None and window.is_filled(tokens) and not self._is_filled:
+            self._is_filled = True
+            self._note(
+                f"the prompt filled {tokens:,} of {window.tokens:,} tokens: the server may have cut it without a word",
+                remedy=window.remedy,
+            )
 
     def _cut(self, step: Step) -> None:
         """The exchange failed or broke off. What came stays on screen and in the history; calls in it are not run."""

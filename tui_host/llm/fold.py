@@ -179,9 +179,17 @@ class Fold:
         block.has_ended, block.echo, block.written = True, event.echo, event.written
 
     def _text_was_thinking(self) -> None:
-        for block in self._blocks:
+        """All words so far, and what a tool protocol took for a call in them."""
+        for number, block in enumerate(self._blocks):
             if isinstance(block, _Words):
                 block.is_thinking = True
+            elif block.written:
+                self._blocks[number] = _Words(is_thinking=True, pieces=[block.written])
+                del self._calls[block.index]
+        self._blocks += [_Words(is_thinking=True, pieces=[cut.text]) for cut in self.cut_off]
+        self.cut_off.clear()
+        self.malformed.clear()
+        self.question = None
 
     def _echo(self, echo: JSON) -> None:
         for block in reversed(self._blocks):

@@ -24,6 +24,7 @@ from tui_host.capture.recording import Recording
 from tui_host.capture.redact import Shift
 from tui_host.errors import ModelError
 from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.dialect import Window
 from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, read_body, redacted, refusal_of, where
 from tui_host.llm.faults import failure
 from tui_host.llm.incoming import Incoming
@@ -210,6 +211,7 @@ class Stream:
         status: The response's status, None before it came.
         size: Bytes of the body so far, after content decoding.
         request: The request's body as it is sent, empty before.
+        window: Where the provider may cut the prompt unsaid, None where it does not.
         began: Called with the exchange's id once the request is recorded, before it is sent.
     """
 
@@ -219,6 +221,7 @@ class Stream:
         self.status: int | None = None
         self.size = 0
         self.request = b""
+        self.window: Window | None = None
         self.began: Callable[[str], None] = _unheard
         self._client = client
         self._provider = provider
@@ -292,7 +295,7 @@ class Stream:
     async def _begin(self) -> tuple[Outgoing, httpx.Response]:
         provider = self._provider
         outgoing = model_request(provider, self._ask, self._client.environment)
-        self.request = outgoing.body
+        self.request, self.window = outgoing.body, outgoing.window
         response = await self._client.send(provider, outgoing, self._place, began=self._has_begun)
         self._response = response
         self.status = response.status_code

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from tui_host.errors import ModelError, SettingsError
 from tui_host.llm.dialects import dialect
-from tui_host.llm.dialects.dialect import Target
+from tui_host.llm.dialects.dialect import Target, Window
 from tui_host.llm.messages import Ask
 from tui_host.settings.presets import PRESETS, service_at
 from tui_host.settings.schema import Provider
@@ -29,6 +29,7 @@ class Outgoing:
         headers: All of them but what HTTP itself adds (`Host`, `Content-Length`), with the credential.
         body: The exact bytes.
         secret: The credential in it, None if there is none.
+        window: Where the server may cut the prompt unsaid, None where it does not.
     """
 
     method: str
@@ -36,6 +37,7 @@ class Outgoing:
     headers: tuple[tuple[str, str], ...]
     body: bytes = b""
     secret: Secret | None = None
+    window: Window | None = None
 
     @override
     def __repr__(self) -> str:
@@ -89,6 +91,7 @@ def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) 
         headers=_merged(request.headers, headers),
         body=request.body,
         secret=secret,
+        window=request.window,
     )
 
 

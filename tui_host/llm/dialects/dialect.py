@@ -12,6 +12,26 @@ from tui_host.llm.names import NameRule
 from tui_host.llm.outline import Outline
 from tui_host.settings.secrets import Secret
 
+NEAR = 0.95
+"""The share of its window from which a prompt may have been cut: what goes are whole messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """How much a server reads at most, where it may cut what is longer without a word.
+
+    Attributes:
+        tokens: Prompt and answer together.
+        remedy: What gives it more.
+    """
+
+    tokens: int
+    remedy: str
+
+    def is_filled(self, tokens: int | None) -> bool:
+        """Whether a prompt of which the server has read so many tokens may have been longer; more shows a larger window."""
+        return tokens is not None and NEAR * self.tokens <= tokens <= self.tokens
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireRequest:
@@ -21,11 +41,13 @@ class WireRequest:
         path: What follows the provider's base URL, without a leading slash; may bring a query.
         body: The exact bytes.
         headers: Names and values, without the credential.
+        window: Where the server may cut the prompt unsaid; None where it refuses what is too long.
     """
 
     path: str
     body: bytes
     headers: tuple[tuple[str, str], ...]
+    window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON, ModelError
-from tui_host.llm.dialects.dialect import Target, WireRequest
+from tui_host.llm.dialects.dialect import Target, Window, WireRequest
 from tui_host.llm.dialects.listed import names_in
 from tui_host.llm.dialects.ollama_outline import outline_of
 from tui_host.llm.dialects.ollama_read import Lines
@@ -28,6 +28,8 @@ from tui_host.settings.secrets import Secret
 _LONGEST_ID = 64
 _BESIDE = ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
 """What stands beside `options`; all else that has no neutral name (`num_ctx`) stands in it."""
+_WINDOW = 4096
+"""Tokens that a server with less than 24 GiB of video memory reads where `num_ctx` is not said."""
 _YES_AND_NO: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False, "none": False}
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
@@ -52,7 +54,7 @@ class Ollama:
         """The request. Messages stand last, so that a step's request begins with all the bytes of the one before it.
 
         What is longer than the model's window is to be refused (`truncate`, `shift`): the server would cut it unsaid, the
-        tools and the oldest messages first.
+        tools and the oldest messages first. Older servers do so all the same.
         """
         last = {"tools", "messages"}
         body: dict[str, JSON] = {"model": ask.model, "stream": ask.stream, "truncate": False, "shift": False}
@@ -66,6 +68,7 @@ class Ollama:
             path="chat",
             body=json_bytes(body),
             headers=(("Content-Type", "application/json"), ("Accept", "application/x-ndjson")),
+            window=_window(body.get("options")),
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
@@ -90,6 +93,14 @@ class Ollama:
     def models(self, body: bytes) -> tuple[str, ...]:
         """The names of the models that were pulled."""
         return names_in(body)
+
+
+def _window(options: JSON) -> Window:
+    size = options.get("num_ctx") if isinstance(options, Mapping) else None
+    if isinstance(size, int) and size > 0:
+        return Window(tokens=size, remedy="give it more room (options.num_ctx), or start a new session")
+    remedy = f"say how much room there is (options.num_ctx): most servers take {_WINDOW:,} tokens where nothing is said"
+    return Window(tokens=_WINDOW, remedy=remedy)
 
 
 def _options(ask: Ask) -> dict[str, JSON]:

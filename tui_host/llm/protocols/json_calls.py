@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import Node, read_json, spans
@@ -61,6 +61,7 @@ class JsonReader(TextReader):
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         super().__init__()
+        self._tools = tools
         self._names = {tool.name for tool in tools}
         self._line = Line()
         self._mode: Literal["text", "code", "value", "over"] = "text"
@@ -70,6 +71,10 @@ class JsonReader(TextReader):
         self._is_fenced = False
         self._code: Fence | None = None  # that is open
         self._size = 0
+
+    @override
+    def _anew(self) -> Self:
+        return type(self)(self._tools)
 
     @override
     def _ended(self) -> Sequence[ModelEvent]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import (
@@ -70,6 +70,10 @@ class ReactReader(TextReader):
         self._is_line_start = True
         self._code: Fence | None = None  # that is open in text or thought
         self._has_said = False  # anything as text
+
+    @override
+    def _anew(self) -> Self:
+        return type(self)(list(self._tools.values()))
 
     @override
     def _came(self, piece: TextDelta) -> list[ModelEvent]:
@@ -142,7 +146,7 @@ class ReactReader(TextReader):
         return not "".join(rest).strip() and any(isinstance(event, CallStarted | CallMalformed) for event in events)
 
     def _inner(self) -> ReactReader:
-        reader = ReactReader(list(self._tools.values()))
+        reader = self._anew()
         reader._stop = self._stop
         return reader
 

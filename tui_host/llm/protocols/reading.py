@@ -6,7 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tui_host.llm.messages import CallArguments, CallMalformed, CallStarted, ModelEvent, Stop, Stopped, TextDelta
+from typing_extensions import Self
+
+from tui_host.llm.messages import (
+    CallArguments,
+    CallMalformed,
+    CallStarted,
+    ModelEvent,
+    Stop,
+    Stopped,
+    TextDelta,
+    TextWasThinking,
+)
 from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.held import Held, slices
 
@@ -23,6 +34,11 @@ class TextReader(ABC):
         self._is_final = False
         self._stop: Stop | None = None
         self._vendor_calls: dict[int, CallStarted] = {}
+        self._after: Self | None = None  # reads what comes behind the thinking that all so far has turned out to be
+
+    @abstractmethod
+    def _anew(self) -> Self:
+        """Another reader like this one, at the beginning of a text."""
 
     @abstractmethod
     def _came(self, piece: TextDelta) -> Sequence[ModelEvent]:
@@ -34,6 +50,8 @@ class TextReader(ABC):
 
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
         """What an event becomes."""
+        if self._after is not None:
+            return self._after.feed(event)
         match event:
             case TextDelta():
                 return self._behind.sorted(found for piece in slices(event) for found in self._came(piece))
@@ -48,11 +66,15 @@ class TextReader(ABC):
                 if event.index in self._vendor_calls:
                     self._vendor_calls[event.index] = replace(self._vendor_calls[event.index], end=event.end)
                 return []
+            case TextWasThinking():
+                return [*self._thinking_ended(), event]
             case _:
                 return [event]
 
     def finish(self) -> list[ModelEvent]:
         """What was still held back."""
+        if self._after is not None:
+            return self._after.finish()
         self._is_final = True
         found = self._behind.sorted(self._ended())
         for call in self._vendor_calls.values():
@@ -60,3 +82,11 @@ class TextReader(ABC):
             found.append(CallMalformed(reason=reason, start=call.start, end=call.end))
         self._vendor_calls.clear()
         return [*found, *self._behind.cut()]
+
+    def _thinking_ended(self) -> list[ModelEvent]:
+        """What was held back of the text that was thinking; the answer begins behind it."""
+        vendor_calls, self._vendor_calls = self._vendor_calls, {}
+        found = self.finish()
+        self._after = self._anew()
+        self._after._vendor_calls = vendor_calls
+        return found

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from tui_host.llm.messages import (
     CallArguments,
@@ -73,6 +73,10 @@ class TagReader(TextReader):
             "answered": self._answered,
             "over": self._over,
         }
+
+    @override
+    def _anew(self) -> Self:
+        return type(self)(self._grammar, self._tools)
 
     @override
     def _ended(self) -> Sequence[ModelEvent]:
