@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.llm.protocols.answers import PLAIN, SUM, Reading, call, each, made_up, read, speaking
-from tui_host.llm.messages import Stop, TextDelta
+from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, Reading, call, each, made_up, read, speaking
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import Stop, Stopped, TextDelta
 from tui_host.llm.protocols import protocol
+from tui_host.llm.thinktags import ThinkTags
 
 ONE = [("math__add", SUM)]
 protocols = pytest.mark.parametrize("name", PLAIN)
@@ -150,6 +153,24 @@ def test_a_call_in_thinking_is_none(name: str, tag: str) -> None:
 def test_empty_thinking_before_a_call(name: str) -> None:
     found = both_ways(name, f"<think>\n\n</think>\n\n{call(name)}")
     assert (found.calls, found.text.strip()) == (ONE, "")
+
+
+@protocols
+@pytest.mark.parametrize("said", ["hm", "hm\n{call}\n{made_up}", "hm\n{half}"])
+def test_thinking_whose_opening_stood_in_the_prompt_holds_no_call_and_hides_none(name: str, said: str) -> None:
+    thought = said.format(call=call(name, "multiply"), made_up=made_up(name), half=call(name, "multiply")[:-9])
+    answer = f"{thought}\n</think>\n\n{call(name)}"
+    for cuts in (range(0), each(answer)):
+        tags, reader, fold = ThinkTags(), protocol(name).reader(TOOLS), Fold(provider="p", model="m", call_id=str)
+        pieces = [answer[start:end] for start, end in itertools.pairwise([0, *cuts, len(answer)])]
+        events = [event for piece in pieces for event in tags.feed(piece, 0, 1)]
+        for event in [*events, *tags.finish(), Stopped(stop="end", vendor="stop", start=1, end=1)]:
+            for found in reader.feed(event):
+                fold.add(found)
+        assert [(found.call.name, found.call.arguments) for found in fold.calls] == ONE
+        assert (fold.text, fold.malformed, fold.cut_off, fold.question) == ("", [], [], None)
+        assert fold.thinking.startswith("hm")
+        assert ("multiply" in fold.thinking) == ("multiply" in thought)
 
 
 # Cline.

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import Node, read_json, spans

@@ -6,9 +6,9 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Self
 
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import (
@@ -146,7 +146,7 @@ class ReactReader(TextReader):
         return not "".join(rest).strip() and any(isinstance(event, CallStarted | CallMalformed) for event in events)
 
     def _inner(self) -> ReactReader:
-        reader = self._anew()
+        reader = ReactReader(list(self._tools.values()))
         reader._stop = self._stop
         return reader
 

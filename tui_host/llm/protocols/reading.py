@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-
-from typing_extensions import Self
+from typing import Self
 
 from tui_host.llm.messages import (
     CallArguments,
@@ -67,7 +66,9 @@ class TextReader(ABC):
                     self._vendor_calls[event.index] = replace(self._vendor_calls[event.index], end=event.end)
                 return []
             case TextWasThinking():
-                return [*self._thinking_ended(), event]
+                found = self.finish()  # for the thinking to have it
+                self._after = self._anew()
+                return [*found, event]
             case _:
                 return [event]
 
@@ -82,11 +83,3 @@ class TextReader(ABC):
             found.append(CallMalformed(reason=reason, start=call.start, end=call.end))
         self._vendor_calls.clear()
         return [*found, *self._behind.cut()]
-
-    def _thinking_ended(self) -> list[ModelEvent]:
-        """What was held back of the text that was thinking; the answer begins behind it."""
-        vendor_calls, self._vendor_calls = self._vendor_calls, {}
-        found = self.finish()
-        self._after = self._anew()
-        self._after._vendor_calls = vendor_calls
-        return found

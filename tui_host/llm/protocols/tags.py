@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from tui_host.llm.messages import (
     CallArguments,
