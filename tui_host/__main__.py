@@ -123,6 +123,10 @@ def _tap(arguments: Arguments) -> int:
         folder = arguments.data_dir
         typed = None if folder is None else str(folder)
         relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log))
+    if arguments.action in {"install", "uninstall"}:
+        from tui_host.cli.tap_install import tap_install
+
+        return tap_install(arguments, os.environ)
     from tui_host.cli.tap import tap
 
     return tap(arguments, os.environ)

@@ -65,6 +65,7 @@ class Arguments:
     older_than: float | None = None
     max: int | None = None
     dry_run: bool = False
+    file: Path | None = None
     log: str | None = None
     upstream: str | None = None
     port: int | None = None
@@ -343,6 +344,28 @@ def _add_tap(add: AddParser) -> None:
         relay.add_argument(
             "--allow-origin", action="append", metavar="ORIGIN", help="take requests with this Origin; repeatable"
         )
+    _add_install(actions.add_parser)
+
+
+def _add_install(add: AddParser) -> None:
+    for name, words, long in (
+        ("install", "into another host's configuration", "Write stdio taps before the commands of a host's servers"),
+        ("uninstall", "out of it again", "Take the taps out of a host's configuration again"),
+    ):
+        action = add(
+            name,
+            help=words,
+            description=f"{long}. Shows the difference, asks, and keeps the file as it was beside it. Hosts: claude-desktop,"
+            " claude-code, cursor, vscode, cline, gemini-cli.",
+        )
+        action.usage = f"tui-host tap {name} [--file FILE] [--dry-run] [--yes] HOST [SERVER ...]"
+        _common(action)
+        action.add_argument(
+            "words", nargs="+", type=_name, metavar="HOST", help="and, if not all, which of its servers"
+        )
+        action.add_argument("--file", type=_path, metavar="FILE", help="the host's file, if it is another one")
+        action.add_argument("--dry-run", action="store_true", help="only show the difference")
+        action.add_argument("--yes", action="store_true", help="write it without a question")
 
 
 def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:

@@ -61,10 +61,15 @@ def write_toml(path: Path, table: Mapping[str, object]) -> None:
     write_private(path, data)
 
 
-def write_private(path: Path, data: bytes) -> None:
+def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Put a file in place whole: a new one beside it, on the disk, then moved over it.
 
     Where the path is a link, the file that it leads to is replaced and the link stays.
+
+    Args:
+        path: Where.
+        data: All that is to be in it.
+        mode: Who may do what with it; another's file that is changed keeps its own.
 
     Raises:
         SettingsError: The folder cannot be written.
@@ -77,7 +82,7 @@ def write_private(path: Path, data: bytes) -> None:
         try:
             descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-                os.fchmod(descriptor, 0o600)
+                os.fchmod(descriptor, mode)
                 file.write(data)
                 file.flush()
                 os.fsync(descriptor)

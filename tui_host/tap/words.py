@@ -49,7 +49,7 @@ def read_words(words: Sequence[str]) -> Stdio | None:
         else:
             return None
         at += 1
-    command = words[at + (words[at : at + 1] == ["--"]) :]
+    command = words[at + (at < len(words) and words[at] == "--") :]
     if plain[:2] != ["tap", "stdio"] or not command or not all((*options.values(), *plain)):
         return None
     return Stdio(plain[2], command, data_dir=options.get("--data-dir"), log=options.get("--log"))

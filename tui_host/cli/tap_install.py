@@ -1,0 +1,244 @@
+"""`tap install` and `tap uninstall`: taps in another host's configuration; the difference first, then the question."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_host.cli import diagnostics, output
+from tui_host.cli.hiding import hide
+from tui_host.errors import SettingsError
+from tui_host.settings.documents import shown_path
+from tui_host.settings.hosts import files
+from tui_host.settings.hosts.entries import entries
+from tui_host.settings.hosts.files import HostFile, Restored
+from tui_host.settings.hosts.jsonc import BrokenJsonError, parse
+from tui_host.settings.hosts.known import KnownHost, files_of, known_host
+from tui_host.settings.paths import data_dir, whole
+from tui_host.settings.report import nearest
+from tui_host.tap.install import Change, Left, Outcome, differences, install, uninstall
+
+if TYPE_CHECKING:
+    from tui_host.cli.arguments import Arguments
+
+_KEY = re.compile(r"[\w-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What is to become of one file.
+
+    Attributes:
+        file: As it is.
+        data: As it is to be.
+        restored: Where that comes from, if a copy says what the file was.
+        changes: In words.
+        left: What was asked for and is not changed.
+        names: All servers in it.
+    """
+
+    file: HostFile
+    data: bytes
+    restored: Restored | None
+    changes: tuple[Change, ...]
+    left: tuple[Left, ...]
+    names: frozenset[str]
+
+
+def tap_install(arguments: Arguments, environment: Mapping[str, str], agreed: Callable[[], bool] | None = None) -> int:
+    """Write taps into a host's configuration, or take them out; returns the exit code.
+
+    Args:
+        arguments: What was typed: the host, then servers.
+        environment: The process's.
+        agreed: Asks the person; without it the terminal is asked.
+
+    Raises:
+        SettingsError: The host, a server or a file is not there, or a file cannot be read or written.
+    """
+    host, names = known_host(arguments.words[0]), arguments.words[1:]
+    is_install = arguments.action == "install"
+    program = _program(arguments, environment) if is_install else ()
+    read = [files.read(path) for path in _paths(host, arguments.file, environment)]
+    plans = [_installed(file, host, names, program) if is_install else _uninstalled(file, host, names) for file in read]
+    _check_names(names, plans, host)
+    for plan in plans:
+        _show(plan)
+    could_all = _tell_left(plans, is_told=is_install or bool(names))
+    code = diagnostics.DONE if could_all or not names else diagnostics.FAILED
+    plans = [plan for plan in plans if plan.data != plan.file.data]
+    if not plans:
+        diagnostics.tell(f"nothing to change in {', '.join(shown_path(file.path) for file in read)}")
+        return code
+    if arguments.dry_run:
+        return code
+    if not arguments.yes and not (agreed or _asked)():
+        diagnostics.tell("nothing has been written")
+        return diagnostics.REFUSED
+    for plan in plans:
+        _write(plan, is_install=is_install)
+    _tell_next(host, is_install=is_install)
+    return code
+
+
+def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) -> list[Path]:
+    if typed is not None:
+        return [whole(typed, "--file")]
+    places = files_of(host, environment)
+    found = [path for path in places if path.is_file()]
+    shared = [name for name in host.project_files if Path(name).is_file()]
+    if shared:
+        diagnostics.tell(f"{', '.join(shared)} of this folder is left alone, others may share it (--file {shared[0]})")
+    if not found:
+        looked = ", ".join(map(shown_path, places))
+        raise SettingsError(f"no configuration of {host.title} is there", looked, "name it with --file FILE")
+    return found
+
+
+def _program(arguments: Arguments, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """What a host starts: the data goes where this command's own would, for a host has not this shell's environment."""
+    own = own_command(Path(sys.argv[0]), Path(sys.executable))
+    if "archive-v0" in own[0]:
+        diagnostics.tell(f"{own[0]} is in uv's cache and may vanish: better «uv tool install tui-host» first")
+    if arguments.data_dir is None and not environment.get("TUI_HOST_DATA_DIR"):
+        return (*own, "tap", "stdio")
+    return (*own, "tap", "stdio", "--data-dir", str(data_dir(arguments.data_dir, environment)))
+
+
+def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
+    """This program for one that knows neither this folder nor this PATH.
+
+    Links stay links: what a package manager points at the newest version is to be followed then.
+
+    Args:
+        started: What was started, as Python has it.
+        interpreter: What runs it.
+    """
+    for script in (started, interpreter.with_name("tui-host")):
+        if script.name == "tui-host" and os.access(script, os.X_OK):
+            return (str(script.absolute()),)
+    return (str(interpreter.absolute()), "-P", "-m", "tui_host")
+
+
+def _installed(file: HostFile, host: KnownHost, names: Sequence[str], program: Sequence[str]) -> _Plan:
+    try:
+        outcome = install(file.text, host, names, program)
+        return _plan(file, host, outcome.text, outcome.left)
+    except BrokenJsonError as error:
+        raise file.broken(error) from None
+
+
+def _uninstalled(file: HostFile, host: KnownHost, names: Sequence[str]) -> _Plan:
+    """As it was where nobody has changed it since; else what is there now, without our words."""
+    before = files.restored(file)
+    try:
+        if before is None or names:
+            outcome = uninstall(file.text, host, names)
+        elif before.is_whole:
+            outcome = Outcome(text=before.data.decode(), left=())
+        else:
+            outcome = uninstall(before.data.decode(), host, names)
+        return _plan(file, host, outcome.text, outcome.left, before)
+    except BrokenJsonError as error:
+        raise file.broken(error) from None
+
+
+def _plan(file: HostFile, host: KnownHost, text: str, left: tuple[Left, ...], before: Restored | None = None) -> _Plan:
+    data = text.encode()
+    return _Plan(
+        file=file,
+        data=data,
+        restored=before if before is not None and before.data == data else None,
+        changes=differences(file.text, text, host),
+        left=left,
+        names=frozenset(entry.name for entry in entries(parse(file.text), host)),
+    )
+
+
+def _check_names(names: Sequence[str], plans: Sequence[_Plan], host: KnownHost) -> None:
+    known = sorted({name for plan in plans for name in plan.names})
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"{host.title} has no server {name}", "SERVER", nearest(name, known))
+
+
+def _show(plan: _Plan) -> None:
+    if not plan.changes:
+        return
+    path = shown_path(plan.file.path)
+    lines = [f"--- {path}", f"+++ {path}"]
+    for change in plan.changes:
+        lines.append(f"@@ {_place(change.place)} @@")
+        for sign, words in (("-", change.before), ("+", change.after)):
+            shown = [json.dumps(word, ensure_ascii=False) for word in hide(words)]
+            lines.append(f'{sign}  "command": {shown[0]}{"," if shown[1:] else ""}')
+            if shown[1:]:
+                lines.append(f'{sign}  "args": [{", ".join(shown[1:])}]')
+    output.text("\n".join(lines))
+
+
+def _place(keys: Sequence[str]) -> str:
+    return ".".join(key if _KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in keys)
+
+
+def _tell_left(plans: Sequence[_Plan], *, is_told: bool) -> bool:
+    """Say what stays as it is, and why; returns whether that is all that was asked for."""
+    from tui_host.tap.http import PORT
+
+    left = [each for plan in plans for each in plan.left]
+    behind = [each for each in left if each.url]
+    for each in left if is_told else ():
+        if not each.url:
+            diagnostics.tell(f"{_place(each.place)} is left as it is: {each.why}")
+            continue
+        (url,) = hide([each.url])
+        words = ("tui-host", "tap", "http", each.place[-1], "--upstream", url, "--port", str(PORT + behind.index(each)))
+        diagnostics.tell(
+            f"{_place(each.place)} is left as it is: a server behind a URL needs a relay that runs."
+            f" Start {shlex.join(words)}, and put the URL that it prints in place of this one"
+        )
+    return all(each.is_done for each in left)
+
+
+def _asked() -> bool:
+    """Ask on the terminal.
+
+    Raises:
+        SettingsError: Nobody sits there.
+    """
+    import termios
+
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        raise SettingsError("nobody can be asked, nothing has been written", "tap", "add --yes to write it")
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before the question does not answer it
+    diagnostics.write("Write this? y yes, n no: ")
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _write(plan: _Plan, *, is_install: bool) -> None:
+    path = shown_path(plan.file.path)
+    if plan.restored is not None:
+        files.put_back(plan.file, plan.restored)
+        diagnostics.tell(f"{path} is again what it was, to the byte")
+        return
+    replace = files.replace_with_tapped if is_install else files.replace_with_untapped
+    copy = replace(plan.file, plan.data, datetime.now(UTC))
+    diagnostics.tell(f"{path} is written; as it was it is kept as {shown_path(copy)}")
+
+
+def _tell_next(host: KnownHost, *, is_install: bool) -> None:
+    diagnostics.tell(f"start {host.title}, or its servers, again: they are read at the start")
+    if is_install:
+        if host.note:
+            diagnostics.tell(f"{host.title}: {host.note}")
+        diagnostics.tell(
+            f"what passes is under f5 in tui-host; «tui-host tap uninstall {host.name}» takes it out again"
+        )

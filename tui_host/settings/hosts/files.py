@@ -1,0 +1,165 @@
+"""Another host's file on the disk: read whole, replaced whole, and never without a copy of what it was.
+
+A copy's name ends in a digest of what was written in its stead. So it is known which state it is to be put back into, without any
+record elsewhere: where the file still has that digest, nobody has changed it since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from tui_host.errors import SettingsError
+from tui_host.settings.documents import shown_path
+from tui_host.settings.hosts.jsonc import BrokenJsonError
+from tui_host.settings.save import write_private
+
+LIMIT = 64 << 20
+"""Bytes that are read; the longest of such files, with a host's whole history in it, has a few millions."""
+_BEFORE_TAP = ".before-tap-"
+_BEFORE_UNTAP = ".before-untap-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFile:
+    """A file as it was read.
+
+    Attributes:
+        path: As it was named.
+        data: All that is in it.
+        mode: Who may do what with it.
+    """
+
+    path: Path
+    data: bytes
+    mode: int
+
+    @property
+    def text(self) -> str:
+        """Its text, with a byte-order mark if there is one.
+
+        Raises:
+            SettingsError: It is not UTF-8.
+        """
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError as error:
+            raise SettingsError(
+                f"not UTF-8: byte 0x{self.data[error.start]:02x}", shown_path(self.path), "save the file as UTF-8"
+            ) from None
+
+    def broken(self, error: BrokenJsonError) -> SettingsError:
+        """What a person is told of a file that is no JSON."""
+        where = f"{shown_path(self.path)}: line {error.line}, column {error.column}"
+        return SettingsError(f"not JSON: {error}", where, "mend it first; nothing has been written")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What a file was before.
+
+    Attributes:
+        data: What is to be in it.
+        copies: Where that comes from, not needed once it is in place.
+        is_whole: No other change of ours is known that would have to be undone.
+    """
+
+    data: bytes
+    copies: tuple[Path, ...]
+    is_whole: bool
+
+
+def read(path: Path) -> HostFile:
+    """Read a file whole.
+
+    Raises:
+        SettingsError: It is no file, cannot be read, or is far too long.
+    """
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise SettingsError("not a file", shown_path(path), "name the file of the host's configuration")
+        if found.st_size > LIMIT:
+            raise SettingsError(f"longer than {LIMIT >> 20} MiB", shown_path(path), "name the host's file")
+        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(found.st_mode))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SettingsError(f"cannot be read: {reason}", shown_path(path), "look at its permissions") from error
+
+
+def replace_with_tapped(file: HostFile, data: bytes, now: datetime) -> Path:
+    """Write a file with taps in it, and keep it as it was beside it; returns where.
+
+    Raises:
+        SettingsError: It has changed since it was read, or cannot be written.
+    """
+    return _replace(file, data, f"{_BEFORE_TAP}{_stamp(now)}-{_digest(data)}")
+
+
+def replace_with_untapped(file: HostFile, data: bytes, now: datetime) -> Path:
+    """Write a file from which taps were taken out, and keep it as it was beside it; returns where.
+
+    Raises:
+        SettingsError: It has changed since it was read, or cannot be written.
+    """
+    return _replace(file, data, f"{_BEFORE_UNTAP}{_stamp(now)}")
+
+
+def put_back(file: HostFile, restored: Restored) -> None:
+    """Write what a file was, and remove the copies that said so.
+
+    Raises:
+        SettingsError: It has changed since it was read, or cannot be written.
+    """
+    _check_unchanged(file)
+    write_private(file.path, restored.data, file.mode)
+    for copy in restored.copies:
+        copy.unlink(missing_ok=True)
+
+
+def restored(file: HostFile) -> Restored | None:
+    """What a file was before taps were written into it; None where somebody has changed it since.
+
+    Raises:
+        SettingsError: A copy cannot be read.
+    """
+    folder, name = _beside(file.path)
+    known = [path for path in sorted(folder.iterdir()) if path.name.startswith(f"{name}{_BEFORE_TAP}")]
+    data, used = file.data, list[Path]()
+    while copy := next((path for path in reversed(known) if path.name.endswith(f"-{_digest(data)}")), None):
+        known.remove(copy)
+        used.append(copy)
+        data = read(copy).data
+    return Restored(data=data, copies=tuple(used), is_whole=not known) if used else None
+
+
+def _replace(file: HostFile, data: bytes, ending: str) -> Path:
+    folder, name = _beside(file.path)
+    copy = folder / f"{name}{ending}"
+    _check_unchanged(file)
+    write_private(copy, file.data)
+    write_private(file.path, data, file.mode)
+    return copy
+
+
+def _check_unchanged(file: HostFile) -> None:
+    """A running host may have written its file while a person looked at the difference."""
+    if read(file.path).data != file.data:
+        raise SettingsError("changed while you looked", shown_path(file.path), "do it again; nothing has been written")
+
+
+def _beside(path: Path) -> tuple[Path, str]:
+    """The folder of the file that a path leads to, and that file's name."""
+    real = path.resolve()
+    return real.parent, real.name
+
+
+def _stamp(now: datetime) -> str:
+    return now.strftime("%Y%m%dT%H%M%S%fZ")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

@@ -1,0 +1,227 @@
+"""Taps written into the text of another host's configuration, and taken out again.
+
+Only insertions: a server's own command and arguments stay in the file letter by letter, with their comments, behind the tap's
+words. So a tap can be taken out of a file that has been edited since, and what was there before stands there again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from tui_host.settings.hosts.entries import Entry, entries
+from tui_host.settings.hosts.jsonc import Array, Edit, Member, after_space, edited, parse
+from tui_host.settings.hosts.known import KnownHost
+from tui_host.tap.words import read_words
+
+PROGRAMS = ("tui-host", "tui_host")
+"""The last word before `tap`: our command, or our module behind `python -m`."""
+
+_NOT_IN_A_NAME = re.compile(r"[\x00-\x1f\x7f$\ud800-\udfff]")
+_LEAD = re.compile(r"[ \t\r\n]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What becomes of one server's command.
+
+    Attributes:
+        place: The keys that lead to the server.
+        before: Its command and arguments.
+        after: The same, as they are to be.
+    """
+
+    place: tuple[str, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A server that is left as it is.
+
+    Attributes:
+        place: The keys that lead to it.
+        why: The reason, in words; empty if it is behind a URL.
+        url: That URL.
+        is_done: Nothing needs to be done to it.
+    """
+
+    place: tuple[str, ...]
+    why: str = ""
+    url: str = ""
+    is_done: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A host's file as it is to be.
+
+    Attributes:
+        text: The file's text.
+        left: What was asked for and not changed.
+    """
+
+    text: str
+    left: tuple[Left, ...]
+
+
+def install(text: str, host: KnownHost, names: Collection[str], program: Sequence[str]) -> Outcome:
+    """Put a tap before the command of each server, or of those that are named.
+
+    Args:
+        text: The host's file.
+        host: Whose it is.
+        names: Servers; empty for all.
+        program: What starts a stdio tap, up to the server's name: `/…/tui-host tap stdio`.
+
+    Raises:
+        BrokenJsonError: The text is no JSON.
+    """
+    return _changed(text, host, names, lambda entry: _installed(text, entry, program))
+
+
+def uninstall(text: str, host: KnownHost, names: Collection[str]) -> Outcome:
+    """Take the taps of all servers, or of those that are named, away again.
+
+    Raises:
+        BrokenJsonError: The text is no JSON.
+    """
+    return _changed(text, host, names, lambda entry: _uninstalled(text, entry))
+
+
+def differences(before: str, after: str, host: KnownHost) -> tuple[Change, ...]:
+    """The servers whose command or arguments are others in one text than in the other.
+
+    Raises:
+        BrokenJsonError: One of them is no JSON.
+    """
+    later = {entry.place: entry.words or () for entry in entries(parse(after), host)}
+    return tuple(
+        Change(place=entry.place, before=words, after=later[entry.place])
+        for entry in entries(parse(before), host)
+        if (words := entry.words or ()) != later.get(entry.place, words)
+    )
+
+
+def _changed(
+    text: str, host: KnownHost, names: Collection[str], change: Callable[[Entry], Left | list[Edit]]
+) -> Outcome:
+    left: list[Left] = []
+    edits: list[Edit] = []
+    for entry in entries(parse(text), host):
+        if not names or entry.name in names:
+            needed = change(entry)
+            if isinstance(needed, Left):
+                left.append(needed)
+            else:
+                edits += needed
+    return Outcome(text=edited(text, edits), left=tuple(left))
+
+
+def tapped_from(words: Sequence[str]) -> int | None:
+    """Where a server's own command begins behind the words of a stdio tap; None where none stands before it."""
+    for place, word in enumerate(words[:-1]):
+        if PurePath(word).name in PROGRAMS:
+            tap = read_words(words[place + 1 :])
+            return None if tap is None else len(words) - len(tap.command)
+    return None
+
+
+def _installed(text: str, entry: Entry, program: Sequence[str]) -> Left | list[Edit]:
+    words = entry.words
+    command = entry.node.member("command")
+    if entry.url:
+        return Left(place=entry.place, url=entry.url)
+    if words is None or command is None:
+        why = "its arguments are not a list of strings" if command else "neither a command nor a URL"
+        return Left(place=entry.place, why=why)
+    if tapped_from(words) is not None:
+        return Left(place=entry.place, why="tapped already", is_done=True)
+    if _is_line(words):
+        return Left(place=entry.place, why="its command is a line for a shell; split it into command and args first")
+    before = [*program[1:], _peer(entry.name), "--"]
+    own = text[command.value.start : command.value.end]
+    inserted = [*map(_string, before), own]
+    edits = [Edit(start=command.value.start, end=command.value.end, text=_string(program[0]))]
+    arguments = entry.node.member("args")
+    if arguments is not None and isinstance(arguments.value, Array):
+        edits.append(_at_the_front(text, arguments.value, inserted))
+    else:
+        edits.append(_arguments_before(text, command, inserted))
+    return edits
+
+
+def _at_the_front(text: str, array: Array, inserted: Sequence[str]) -> Edit:
+    """The words as an array's first elements, in a line of their own each if the others are."""
+    at = array.start + 1
+    if not array.elements:
+        return Edit(start=at, end=at, text=", ".join(inserted))
+    lead = _lead(text, at)
+    words = "".join(f"{lead}{word}," for word in inserted) if lead else f"{', '.join(inserted)}, "
+    return Edit(start=at, end=at, text=words)
+
+
+def _arguments_before(text: str, command: Member, inserted: Sequence[str]) -> Edit:
+    """A member `args` where there is none: before the command, for there none of ours is taken for one that was empty."""
+    before = text[: command.start]
+    space = before[len(before.rstrip(" \t\r\n")) :]
+    colon = ": " if ": " in text[command.start : command.value.start] else ":"
+    return Edit(start=command.start, end=command.start, text=f'"args"{colon}[{", ".join(inserted)}],{space}')
+
+
+def _uninstalled(text: str, entry: Entry) -> Left | list[Edit]:
+    words = entry.words
+    command = entry.node.member("command")
+    arguments = entry.node.member("args")
+    own_at = None if words is None else tapped_from(words)
+    if words is None or command is None or own_at is None:
+        return Left(place=entry.place, why="not tapped", is_done=True)
+    if arguments is None or not isinstance(arguments.value, Array):
+        return Left(place=entry.place, why="a tap without arguments")
+    array = arguments.value
+    own = array.elements[own_at - 1]
+    edits = [Edit(start=command.value.start, end=command.value.end, text=text[own.start : own.end])]
+    if len(words) == own_at + 1 and _stands_before(text, arguments, command):
+        edits.append(Edit(start=arguments.start, end=command.start, text=""))
+    else:
+        edits.append(Edit(start=array.start + 1, end=_end_of_ours(text, array, own.end), text=""))
+    return edits
+
+
+def _stands_before(text: str, arguments: Member, command: Member) -> bool:
+    """Whether nothing but a comma lies between a member and the next: so stands what `_arguments_before` wrote."""
+    return arguments.start < command.start and text[arguments.value.end : command.start].strip(" \t\r\n") == ","
+
+
+def _end_of_ours(text: str, array: Array, end: int) -> int:
+    """Where what was inserted ends: with the comma, and where all stands in one line with the space behind it."""
+    comma = after_space(text, end)
+    if not text.startswith(",", comma):
+        return end
+    end = comma + 1
+    return end + 1 if not _lead(text, array.start + 1) and text.startswith(" ", end) else end
+
+
+def _lead(text: str, at: int) -> str:
+    """The space that stands there."""
+    found = _LEAD.match(text, at)
+    return "" if found is None else found[0]
+
+
+def _is_line(words: Sequence[str]) -> bool:
+    """Whether a command without arguments is a whole line, as some hosts give it to a shell, and no path with a space in it."""
+    first, _, rest = words[0].partition(" ")
+    return len(words) == 1 and bool(rest.strip()) and not re.search(r"[/\\$]", first)
+
+
+def _peer(name: str) -> str:
+    """A server's name as a tap's words can have it: no option, and nothing that a host would put something in the place of."""
+    return _NOT_IN_A_NAME.sub("_", name).lstrip("-") or "server"
+
+
+def _string(word: str) -> str:
+    return json.dumps(word, ensure_ascii=False)
