@@ -124,6 +124,7 @@ async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -
         ("{Tools}", ["{tools} stands nowhere", "nothing is put in the place of {Tools}"]),
         ("{tools} {instruction}", ["nothing is put in the place of {instruction}"]),
         ("{tools} {time}", ["nothing is put in the place of {time}"]),
+        ("{tools} {/resources}", ["{/resources} has no {resources}"]),
     ],
 )
 async def test_a_prompt_of_ones_own_that_says_something_else_than_was_meant_is_a_mistake(

@@ -227,8 +227,8 @@ def test_tools_are_the_servers_own_schemas() -> None:
 
 
 def test_the_window_is_what_is_said_of_it_or_what_small_servers_take() -> None:
-    for said, tokens in ({}, 4096), ({"num_ctx": 16384}, 16384):
-        ask = Ask(model="m", messages=(), options=Options(others=said))
+    for others, tokens in ({}, 4096), ({"num_ctx": 16384}, 16384):
+        ask = Ask(model="m", messages=(), options=Options(others=others))
         window = Ollama().write(ask, TARGET).window
         assert window is not None
         assert window.tokens == tokens

@@ -84,6 +84,17 @@ def test_a_value_of_a_wrong_type_is_shown(tmp_path: Path) -> None:
     assert mistake(tmp_path, "[servers.a]\ncommand='x'\nargs = 'y'").what == "found text, expected an array of text"
 
 
+def test_a_prompt_that_no_tool_protocol_uses_is_noticed(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+    (tmp_path / "protocols").mkdir()
+    for name in ("cherry.md", "chery.md", "native.md", "README.md", "cline.txt"):
+        (tmp_path / "protocols" / name).write_text("{tools}")
+    assert load(Overrides(config=path), {}).notices == (
+        'protocols/chery.md: no tool protocol "chery"; it is not used; write cherry, if that was meant',
+        "protocols/native.md: native has no prompt of its own to be replaced; it is not used",
+    )
+
+
 @pytest.mark.parametrize(
     ("data", "where", "what"),
     [

@@ -33,6 +33,7 @@ from tui_host.settings.schema import (
     Ui,
 )
 from tui_host.settings.servers import read_server, server_from_arguments
+from tui_host.settings.templates import unused_templates
 
 __all__ = ["Overrides", "load", "server_from_arguments"]
 
@@ -114,6 +115,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         environment=snapshot,
         report=report,
     ).choose()
+    report.notices += unused_templates(files.folder)
     limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files, report)
     files.config.finish()
     files.state.finish()

@@ -74,7 +74,8 @@ class ClineGrammar:
             case "access_mcp_resource":
                 return _access(inside, tools)
             case _:
-                return Broken(reason=f"there is no tool {tag} here; there are {USE}, {RESOURCE}, {ASK} and {END}")
+                reads = f" {RESOURCE}," if any(spec.resources is not None for spec in tools) else ""
+                return Broken(reason=f"there is no tool {tag} here; there are {USE},{reads} {ASK} and {END}")
 
 
 def _use(inside: str, tools: Sequence[ToolSpec]) -> Read:
@@ -175,6 +176,11 @@ class Cline(Plain):
             words.tell(result.call.id, result_text(result))
 
     @override
+    def spoken(self, tool: ToolSpec) -> str:
+        """Server and tool stand apart here."""
+        return f"{tool.server} {tool.tool}"
+
+    @override
     def form(self, tool: ToolSpec | None) -> str:
         """A call, and the schema of its arguments."""
         server, name = (tool.server, tool.tool) if tool is not None else ("SERVER", "TOOL")
@@ -186,8 +192,9 @@ class Cline(Plain):
 
 
 def _place_of(call: ToolCall, tools: Sequence[ToolSpec]) -> tuple[str, str]:
-    """Server and tool of a call; of one that is not offered any more, the name that it was asked by."""
-    return next(((tool.server, tool.tool) for tool in tools if tool.name == call.name), ("", call.name))
+    """Server and tool of a call; of one that is not offered, those that it was asked by."""
+    server, _, tool = call.name.rpartition("__")
+    return next(((tool.server, tool.tool) for tool in tools if tool.name == call.name), (server, tool))
 
 
 def _uri_of(call: ToolCall, tools: Sequence[ToolSpec]) -> str:

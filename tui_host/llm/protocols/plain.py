@@ -6,6 +6,7 @@ message. So they work with every model. Source: tool-protocols.md, section 1.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from tui_host.llm.messages import Image, Message, Part, Role, Text, Thinking, To
 from tui_host.llm.protocols.native import answered
 from tui_host.llm.protocols.protocol import Injected, Prepared, Reader, Told
 from tui_host.llm.writing import Tools
-from tui_host.settings.templates import INSTRUCTIONS, TOOLS
+from tui_host.settings.templates import INSTRUCTIONS, TOOLS, with_sections
 
 
 @dataclass(slots=True)
@@ -72,6 +73,10 @@ class Plain(ABC):
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
         """The results of one step, as the model is told them."""
 
+    def spoken(self, tool: ToolSpec) -> str:
+        """A tool as its calls name it."""
+        return tool.name
+
     @abstractmethod
     def form(self, tool: ToolSpec | None) -> str:
         """The exact form of a call, for this tool or any."""
@@ -123,7 +128,7 @@ class Plain(ABC):
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
         """What was wrong, the exact form, and that nothing was run."""
-        named = next((tool for tool in tools if any(tool.name in reason for reason in reasons)), None)
+        named = next((tool for tool in tools if _names(reasons, self.spoken(tool))), None)
         wrong = "; ".join(dict.fromkeys(reasons))
         return f"Your call could not be read: {wrong}. Nothing of it was run. The exact form is:\n\n{self.form(named)}"
 
@@ -135,7 +140,8 @@ class Plain(ABC):
     def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Words:
         own = "\n\n".join(_text(message.parts) for message in messages if message.role == "system")
         words = Words()
-        template = self._template if INSTRUCTIONS in self._template else f"{INSTRUCTIONS}\n\n{self._template}"
+        template = with_sections(self._template, resources=any(tool.resources is not None for tool in tools))
+        template = template if INSTRUCTIONS in template else f"{INSTRUCTIONS}\n\n{template}"
         if not own:
             template = template.replace(INSTRUCTIONS, "")
         rest = template.strip()
@@ -207,6 +213,11 @@ def result_text(result: ToolResult) -> str:
     texts = [block.text for block in result.content if isinstance(block, Text)]
     images = [f"[image: {block.media_type}]" for block in result.content if isinstance(block, Image)]
     return "\n\n".join(texts or images)
+
+
+def _names(reasons: Sequence[str], name: str) -> bool:
+    whole = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+    return any(whole.search(reason) for reason in reasons)
 
 
 def _text(parts: Sequence[object]) -> str:
