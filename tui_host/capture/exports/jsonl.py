@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
+from tui_host.capture.store.names import own_name
 from tui_host.capture.store.sessions import SessionInfo, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
@@ -57,7 +58,7 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     draft = record.draft
     place = draft.place
     value: dict[str, JSON] = {
-        "capture": record.capture,
+        "capture": own_name(record.capture),
         "seq": record.seq,
         "time": rfc3339(record.time_ns),
         "mono": record.mono_ns,
@@ -112,7 +113,7 @@ def _line(value: Mapping[str, JSON]) -> bytes:
 
 def _session(session: SessionInfo) -> Mapping[str, JSON]:
     return {
-        "id": session.id,
+        "id": own_name(session.id),
         "title": session.title,
         "created": session.created,
         "updated": session.updated,

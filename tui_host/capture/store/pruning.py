@@ -20,7 +20,12 @@ Thing: TypeAlias = Literal["session", "capture", "copy"]
 ROW = 100
 """Bytes that a record takes besides its data, roughly; for telling beforehand how much would go."""
 
-_SESSIONS = "SELECT id, title, updated, owner FROM sessions"
+_SESSIONS = """
+    SELECT sessions.id, title, max(updated, coalesce(came, 0)), sessions.owner FROM sessions LEFT JOIN (
+        SELECT session, max(started) AS came FROM captures CROSS JOIN places ON places.capture = captures.key
+        WHERE kind = 'import' GROUP BY session
+    ) AS brought ON brought.session = sessions.id
+"""  # what was brought here is as old as it is here
 _CAPTURES = """
     SELECT key, id, coalesce(ended, started), ended, owner FROM captures WHERE NOT EXISTS
         (SELECT 1 FROM places JOIN sessions ON sessions.id = places.session WHERE places.capture = captures.key)

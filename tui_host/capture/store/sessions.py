@@ -36,13 +36,19 @@ Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 
 _INFO = (
     "SELECT id, title, created, updated, turns, source, model, protocol, profile, options, owner,"
-    " turns > 0 OR source IN ('tap', 'import') AS listed FROM sessions"
+    " turns > 0 OR source IN ('tap', 'import') AS listed,"
+    " id IN (SELECT session FROM captures CROSS JOIN places ON places.capture = captures.key WHERE kind = 'import') AS imported"
+    " FROM sessions"
 )
 _SAVE = """
     INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft, owner)
     VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = excluded.updated, model = excluded.model,
         protocol = excluded.protocol, profile = excluded.profile, options = excluded.options, draft = excluded.draft
+"""
+_PUT_BACK = """
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')
 """
 _LAST = (1 << 63) - 1
 _OWNER = "SELECT owner FROM sessions WHERE id = ?"
@@ -72,6 +78,7 @@ class SessionInfo:
         protocol: The tool protocol in use.
         profile: The name of the profile in use, empty for none.
         options: What the person wants of the model in it, JSON as the chat gives it.
+        imported: It was brought here from a file; `source` is then what made it there.
     """
 
     id: str
@@ -85,6 +92,12 @@ class SessionInfo:
     protocol: str
     profile: str = ""
     options: str = "{}"
+    imported: bool = False
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it was said elsewhere: it can be looked at, and not gone on with."""
+        return self.imported or self.source in {"tap", "import"}
 
     @property
     def created(self) -> str:
@@ -194,6 +207,15 @@ class Sessions:
         """Save one item of the chat, JSON as the chat gives it, in place of what its number had."""
         row: tuple[SQLValue, ...] = (session, number, storable(self._store.redactor.json_text(text)))
         self._store.put(Write(sql=_SAVE_ITEM, row=row))
+
+    def put_back(self, info: SessionInfo) -> None:
+        """Make a session that is brought here from elsewhere, as it was there; nobody owns it."""
+        text = self._store.redactor.text
+        words = (text(info.title), info.model, info.protocol, text(info.profile))
+        title, model, protocol, profile = map(storable, words)
+        stamps = info.created_ns, info.updated_ns, info.turns
+        row = (info.id, title, *stamps, info.source, model, protocol, profile, info.options)
+        self._store.put(Write(sql=_PUT_BACK, row=row))
 
     # Reading.
 
@@ -347,6 +369,7 @@ class Sessions:
             protocol=_text(row[7]),
             profile=_text(row[8]),
             options=_text(row[9]),
+            imported=bool(row[12]),
         )
 
 

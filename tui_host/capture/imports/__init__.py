@@ -1,0 +1,102 @@
+"""What others captured, recognised by its content and read: one module for each format. Pure: bytes in, drafts with times out.
+
+`read` gives a `Reading`. All in it is foreign: nothing in a file is a path, a command or trusted to have an end, and secrets are taken
+out where it is kept, as everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+
+from tui_host.capture.imports import body, har, jsonl, lines
+from tui_host.capture.imports.seen import File, Notes, Seen, line_of, unreadable
+from tui_host.capture.imports.wires import Wires
+
+__all__ = ["File", "Reading", "read"]
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_BOM = b"\xef\xbb\xbf"
+_NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
+
+NOTHING = (
+    "this is none of what can be read: JSON lines of tui-host, an HTTP archive, a request to a model or its answer,"
+    " or a log with such bodies or JSON-RPC messages in its lines"
+)
+
+
+@dataclass(slots=True)
+class Reading:
+    """What files were recognised as.
+
+    Attributes:
+        own: The file with record lines of our own; None if they are of other formats, and then `seen` has what they say.
+        notes: What was left out, once `seen` was read to its end.
+        formats: What each file is, for a person.
+    """
+
+    own: File | None
+    notes: Notes
+    formats: list[str]
+    seen: Iterator[Seen]
+
+
+def read(files: Sequence[File], wires: Wires) -> Reading:
+    """Recognise files, and read them as one capture.
+
+    Raises:
+        TuiHostError: One is none of the formats; says where it ceases to be one.
+    """
+    notes = Notes()
+    files = [_plain(file) for file in files]
+    own = [file for file in files if jsonl.recognise(file)]
+    if own:
+        if len(files) > 1:
+            raise unreadable(own[0], "record lines are read alone, one file at a time")
+        return Reading(own[0], notes, ["record lines"], iter(()))
+    formats: list[str] = []
+    sources: list[Iterator[Seen]] = []
+    bodies: list[File] = []
+    for file in files:
+        if har.recognise(file):
+            formats.append("an HTTP archive")
+            sources.append(har.read(file, wires, notes))
+        elif found := body.recognise(file):
+            formats.append("a request" if found.is_request else "an answer")
+            bodies.append(file)
+        elif lines.recognise(file, wires):
+            formats.append("a log")
+            sources.append(lines.read(file, wires, notes, peer_of(file)))
+        else:
+            raise _unknown(file)
+    if bodies:
+        sources.append(body.read(bodies, wires, notes, peer_of(bodies[0])))
+    return Reading(None, notes, formats, merge(*sources, key=lambda seen: seen.at_ns))
+
+
+def peer_of(file: File) -> str:
+    """What a server or provider is called that only its log is known of."""
+    stem = re.split(r"[/\\]", file.name)[-1].rpartition(".")[0] or file.name
+    return _NOT_IN_A_NAME.sub("_", stem)[:40].strip("_") or "log"
+
+
+def _plain(file: File) -> File:
+    """The file without a byte order mark."""
+    if file.data[:2] in _UTF_16:
+        raise unreadable(file, "this is UTF-16: save it as UTF-8", "byte 0")
+    return File(name=file.name, data=file.data[3:], time_ns=file.time_ns) if file.data[:3] == _BOM else file
+
+
+def _unknown(file: File) -> Exception:
+    """Where a file ceases to be anything: the first byte that is no UTF-8, else its first word."""
+    if not file.data[: 1 << 16].strip():
+        return unreadable(file, "there is nothing in it")
+    try:
+        file.data[:].decode()
+    except UnicodeDecodeError as error:
+        return unreadable(
+            file, f"{NOTHING}; it is no text", f"line {line_of(file.data, error.start)}, byte {error.start}"
+        )
+    return unreadable(file, NOTHING, "line 1, byte 0")

@@ -1,0 +1,66 @@
+"""Files that hold one body: a request to a model, or its answer, whole or as a stream. Their bytes stay as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tui_host.capture.imports.exchanges import Exchanges
+from tui_host.capture.imports.seen import MOST, File, Notes, Seen, read_value
+from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request
+
+_FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
+_LOOKED_AT = 200
+"""Lines in which the dialect of a stream is looked for."""
+
+
+class Body(NamedTuple):
+    """What a file holds: a request, or an answer in one of its forms (`sse`, `ndjson`, `json`)."""
+
+    is_request: bool
+    dialect: str
+    form: str
+
+
+def recognise(file: File) -> Body | None:
+    """What the file holds; None if that is not one body."""
+    if not 0 < len(file.data) <= MOST:
+        return None
+    data = file.data[:]
+    value = read_value(data)
+    if value is not None:
+        asked, said = dialect_of_request(value), dialect_of_answer(value)
+        if asked or said:
+            return Body(is_request=bool(asked), dialect=asked or said, form="json")
+        return None
+    lines = [line for line in data.splitlines() if line.strip()]
+    if all(_FIELD.match(line) for line in lines):
+        said_in = [line[5:].strip() for line in lines[:_LOOKED_AT] if line.startswith(b"data:")]
+        form = "sse"
+    elif all(line.lstrip()[:1] == b"{" for line in lines):
+        said_in = lines[:_LOOKED_AT]
+        form = "ndjson"
+    else:
+        return None
+    spoken = (dialect_of_answer(read_value(each)) for each in said_in)
+    dialect = next((each for each in spoken if each), "")
+    if not dialect or (form == "ndjson" and dialect != "ollama"):
+        return None
+    return Body(is_request=False, dialect=dialect, form=form)
+
+
+def read(files: Sequence[File], wires: Wires, notes: Notes, peer: str) -> Iterator[Seen]:
+    """The exchange of a request, an answer, or one of each, in whatever order they are named."""
+    found = [(body, file) for file in files if (body := recognise(file)) is not None]
+    found.sort(key=lambda each: not each[0].is_request)
+    lane = Exchanges(wires, notes, peer)
+    at_ns = min(file.time_ns for _, file in found)
+    for body, file in found:
+        data = file.data[:]
+        if body.is_request:
+            yield from lane.request(data, at_ns, dialect=body.dialect)
+        else:
+            yield from lane.answer(data, at_ns, dialect=body.dialect, form=body.form)
+            yield from lane.finish(at_ns)
+    yield from lane.finish(at_ns)

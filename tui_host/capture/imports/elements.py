@@ -1,0 +1,130 @@
+"""A large JSON text taken apart without being read whole: where its members and elements stand.
+
+Bytes may be a mapped file: of a text of any size only one member at a time is held. Nothing here goes deeper by calling itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from mmap import mmap
+from typing import TypeAlias
+
+Data: TypeAlias = "bytes | mmap"
+
+_MARK = re.compile(rb'["{}\[\]]')
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_PLAIN = re.compile(rb"[^\s,\]}]*")
+
+
+class BrokenError(ValueError):
+    """The text is no JSON.
+
+    Attributes:
+        at: The byte from which on it is none.
+    """
+
+    def __init__(self, what: str, at: int) -> None:
+        super().__init__(what)
+        self.at = at
+
+
+def after_space(data: Data, at: int) -> int:
+    """The first byte from there on that is no white space."""
+    found = _SPACE.match(data, at)
+    return at if found is None else found.end()
+
+
+def value_end(data: Data, at: int) -> int:
+    """One past the last byte of the value that begins there.
+
+    Raises:
+        BrokenError: It has no end.
+    """
+    first = data[at : at + 1]
+    if first == b'"':
+        return _string_end(data, at)
+    if first in {b"{", b"["}:
+        return _closed_at(data, at)
+    found = _PLAIN.match(data, at)
+    if found is None or found.end() == at:
+        raise BrokenError("a value is missing", at)
+    return found.end()
+
+
+def members(data: Data, at: int) -> Iterator[tuple[bytes, int]]:
+    """The members of the object that begins there: each key as it is written, and where its value begins.
+
+    Raises:
+        BrokenError: It is no object, or has no end.
+    """
+    if data[at : at + 1] != b"{":
+        raise BrokenError("an object is missing", at)
+    at = after_space(data, at + 1)
+    while data[at : at + 1] != b"}":
+        if data[at : at + 1] != b'"':
+            raise BrokenError("a key is missing", at)
+        end = _string_end(data, at)
+        key = data[at + 1 : end - 1]
+        at = after_space(data, end)
+        if data[at : at + 1] != b":":
+            raise BrokenError("a colon is missing", at)
+        at = after_space(data, at + 1)
+        yield key, at
+        at = _after_comma(data, value_end(data, at), b"}")
+
+
+def elements(data: Data, at: int) -> Iterator[tuple[int, int]]:
+    """The elements of the array that begins there: first byte, and one past the last.
+
+    Raises:
+        BrokenError: It is no array, or has no end.
+    """
+    if data[at : at + 1] != b"[":
+        raise BrokenError("an array is missing", at)
+    at = after_space(data, at + 1)
+    while data[at : at + 1] != b"]":
+        end = value_end(data, at)
+        yield at, end
+        at = _after_comma(data, end, b"]")
+
+
+def _after_comma(data: Data, at: int, close: bytes) -> int:
+    at = after_space(data, at)
+    if data[at : at + 1] == b",":
+        return after_space(data, at + 1)
+    if data[at : at + 1] != close:
+        raise BrokenError("a comma is missing" if at < len(data) else "it is cut off", at)
+    return at
+
+
+def _string_end(data: Data, at: int) -> int:
+    end = at
+    while True:
+        end = data.find(b'"', end + 1)
+        if end < 0:
+            raise BrokenError("a string is cut off", at)
+        before = end - 1
+        while data[before] == 0x5C:
+            before -= 1
+        if (end - before) % 2:
+            return end + 1
+
+
+def _closed_at(data: Data, at: int) -> int:
+    start, depth = at, 0
+    while True:
+        found = _MARK.search(data, at)
+        if found is None:
+            raise BrokenError("it is cut off", start)
+        match found[0]:
+            case b'"':
+                at = _string_end(data, found.start())
+                continue
+            case b"{" | b"[":
+                depth += 1
+            case _:
+                depth -= 1
+        at = found.end()
+        if not depth:
+            return at

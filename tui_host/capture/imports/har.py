@@ -1,0 +1,258 @@
+"""HTTP archives, as browsers and mitmproxy write them. Source: HAR 1.2; mitmproxy's `savehar`.
+
+An archive may be of any size: it is read entry by entry. What it keeps of a body has been decoded, and has come at once: so has what
+is made of it. Exchanges that are neither with a model nor with an MCP server are left out, and counted.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from urllib.parse import urlsplit
+
+from tui_host.capture.correlator import Correlator
+from tui_host.capture.ending import Ending
+from tui_host.capture.http import BODY_LIMIT
+from tui_host.capture.http_frames import HttpFrames, is_rpc
+from tui_host.capture.imports.elements import BrokenError, after_space, elements, members
+from tui_host.capture.imports.seen import MOST, File, Gathered, Notes, Seen, line_of, read_value, unreadable
+from tui_host.capture.imports.wires import Wires
+from tui_host.capture.record import Draft, Head
+from tui_host.capture.words import items, mapping, said
+from tui_host.errors import JSON
+from tui_host.settings.presets import service_at
+
+_STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAME = 60
+_YEAR_NS = 366 * 86_400 * 1_000_000_000
+
+OTHERS = "exchanges with neither a model nor an MCP server"
+UNREAD = "entries that cannot be read"
+SOCKETS = "WebSocket conversations"
+NO_BODY = "the archive does not have the body"
+
+
+def recognise(file: File) -> bool:
+    """Whether it is an archive: an object that begins with `log`, or has little before it."""
+    data = file.data
+    at = after_space(data, 0)
+    if data[at : at + 1] != b"{":
+        return False
+    try:
+        for count, (key, value) in enumerate(members(data, at)):
+            if key == b"log":
+                return data[value : value + 1] == b"{"
+            if count > 3:
+                break
+    except BrokenError:
+        return False
+    return False
+
+
+def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
+    """What the archive has of models and MCP servers, in the order of time.
+
+    Raises:
+        TuiHostError: It is cut off, or has no entries.
+    """
+    entries = sorted(_entries(file))
+    peers = _Peers(wires, notes)
+    waiting: list[tuple[int, int, Seen]] = []  # what an exchange still has to come while the next one begins
+    number = 0
+    for start_ns, start, end in entries:
+        while waiting and waiting[0][0] < start_ns:
+            yield heappop(waiting)[2]
+        value = read_value(file.data[start:end]) if end - start <= 2 * MOST else None
+        if not isinstance(value, Mapping):
+            notes.left_out[UNREAD] += 1
+            continue
+        for seen in peers.exchange(value, start_ns):
+            number += 1
+            heappush(waiting, (seen.at_ns, number, seen))
+    while waiting:
+        yield heappop(waiting)[2]
+
+
+def _entries(file: File) -> Iterator[tuple[int, int, int]]:
+    """When each entry began, and where it stands."""
+    data = file.data
+    time_ns = file.time_ns
+    found = False
+    try:
+        for key, log in members(data, after_space(data, 0)):
+            if key != b"log":
+                continue
+            for name, value in members(data, log):
+                if name == b"entries":
+                    found = True
+                    for start, end in elements(data, value):
+                        started = _STARTED.search(data, start, end)
+                        time_ns = (
+                            time_ns if started is None else _time_ns(started[1].decode("ascii", "replace"), time_ns)
+                        )
+                        yield time_ns, start, end
+    except BrokenError as error:
+        where = f"line {line_of(data, error.at)}, byte {error.at}"
+        raise unreadable(file, f"this HTTP archive is broken: {error}", where) from error
+    if not found:
+        raise unreadable(file, "this HTTP archive has no entries")
+
+
+class _Peers:
+    """Tells whose exchange an entry is, and makes its records."""
+
+    def __init__(self, wires: Wires, notes: Notes) -> None:
+        self._wires = wires
+        self._notes = notes
+        self._gathered = Gathered(notes)
+        self._connections: dict[str, tuple[str, Correlator]] = {}
+
+    def exchange(self, entry: Mapping[str, JSON], start_ns: int) -> list[Seen]:
+        """The records of an entry; none if it is neither a model's nor an MCP server's."""
+        if entry.get("_webSocketMessages"):
+            self._notes.left_out[SOCKETS] += 1
+            return []
+        request, response = mapping(entry.get("request")), mapping(entry.get("response"))
+        url, method = said(request.get("url")), said(request.get("method")).upper()
+        sent, came = _sent(request), _came(response)
+        if method == "POST" and self._wires.dialect_at(url):
+            draft = Draft(wire="llm", kind="request", peer=_peer(url))
+            frames = None
+        elif self._is_mcp(method, url, sent, came):
+            connection, correlator = self._connection(url, sent)
+            draft = Draft(wire="mcp", kind="request", peer=_peer(url), connection=connection)
+            frames = correlator
+        else:
+            self._notes.left_out[OTHERS] += 1
+            return []
+        head = Head(method=method, url=url, headers=_headers(request))
+        draft = replace(draft, direction="out", exchange=self._notes.new_exchange())
+        missing = NO_BODY if _size(request.get("bodySize")) > 0 and not sent else None
+        whole = replace(draft, head=head, data=sent[:BODY_LIMIT], malformed=missing)
+        return self._records(entry, whole, came, start_ns, frames)
+
+    def _records(
+        self, entry: Mapping[str, JSON], request: Draft, came: bytes, start_ns: int, correlator: Correlator | None
+    ) -> list[Seen]:
+        gathered = self._gathered
+        response = mapping(entry.get("response"))
+        sent_ns, head_ns, end_ns = _times(entry, start_ns)
+        gathered.at_ns = sent_ns
+        gathered.append(request)
+        bare = replace(request, head=None, data=b"", malformed=None)
+        frames = None if correlator is None else HttpFrames(gathered, correlator, bare)
+        if frames is not None and request.head is not None and request.head.method == "POST":
+            frames.sent(request.data)
+        answer = replace(bare, direction="in")
+        status = _size(response.get("status"))
+        gathered.at_ns = head_ns
+        if status:
+            head = Head(status=status, headers=_headers(response))
+            gathered.append(replace(answer, kind="response", head=head))
+            if frames is not None:
+                frames.answered(status, _type(response), None)
+        gathered.at_ns = end_ns
+        if came:
+            gathered.append(replace(answer, kind="chunk", data=came[:BODY_LIMIT]))
+            if frames is not None:
+                frames.received(came[:BODY_LIMIT])
+        if frames is not None:
+            frames.finished(whole=True)
+        ending = _ending(response, came, status)
+        gathered.append(replace(answer, kind=ending.kind, data=ending.to_bytes()))
+        return gathered.take()
+
+    def _is_mcp(self, method: str, url: str, sent: bytes, came: bytes) -> bool:
+        if method == "POST":
+            return is_rpc(sent) and isinstance(read_value(sent), Mapping | list)
+        return _endpoint(url) in self._connections or (method == "GET" and came.startswith(b"event: endpoint"))
+
+    def _connection(self, url: str, sent: bytes) -> tuple[str, Correlator]:
+        """The connection of an endpoint; one begins with each `initialize`."""
+        endpoint = _endpoint(url)
+        if endpoint not in self._connections or b'"initialize"' in sent:
+            self._connections[endpoint] = self._notes.new_connection(_peer(url)), Correlator()
+        return self._connections[endpoint]
+
+
+def _sent(request: Mapping[str, JSON]) -> bytes:
+    post = mapping(request.get("postData"))
+    return _bytes(post.get("text"), said(post.get("encoding")))
+
+
+def _came(response: Mapping[str, JSON]) -> bytes:
+    content = mapping(response.get("content"))
+    return _bytes(content.get("text"), said(content.get("encoding")))
+
+
+def _bytes(text: JSON, encoding: str) -> bytes:
+    if not isinstance(text, str):
+        return b""
+    if encoding == "base64":
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            return text.encode("utf-8", "surrogatepass")
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
+    found = map(mapping, items(message.get("headers")))
+    return tuple((said(each.get("name")), said(each.get("value"))) for each in found if said(each.get("name")))
+
+
+def _type(response: Mapping[str, JSON]) -> str:
+    return next((value.strip().lower() for name, value in _headers(response) if name.lower() == "content-type"), "")
+
+
+def _ending(response: Mapping[str, JSON], came: bytes, status: int) -> Ending:
+    if not status:
+        return Ending(reason="failed", error=said(response.get("_error")) or "no response came")
+    size = max(len(came), _size(mapping(response.get("content")).get("size")))
+    return Ending(size=size, kept=min(len(came), BODY_LIMIT))
+
+
+def _times(entry: Mapping[str, JSON], start_ns: int) -> tuple[int, int, int]:
+    """When the request was sent, when the head of the answer came, when its end."""
+    timings = mapping(entry.get("timings"))
+    sent_ns = start_ns + sum(_ns(timings.get(name)) for name in ("blocked", "dns", "connect"))
+    head_ns = sent_ns + _ns(timings.get("send")) + _ns(timings.get("wait"))
+    return sent_ns, head_ns, max(head_ns + _ns(timings.get("receive")), start_ns + _ns(entry.get("time")))
+
+
+def _ns(milliseconds: JSON) -> int:
+    if not isinstance(milliseconds, int | float) or not 0 < milliseconds < _YEAR_NS / 1e6:
+        return 0
+    return int(milliseconds * 1e6)
+
+
+def _size(value: JSON) -> int:
+    return value if isinstance(value, int) and 0 < value < 1 << 62 else 0
+
+
+def _time_ns(text: str, otherwise: int) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return otherwise
+    moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return max((moment - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
+
+
+def _endpoint(url: str) -> str:
+    return url.partition("?")[0].partition("#")[0]
+
+
+def _peer(url: str) -> str:
+    """What the other side is called: the preset whose service it is, else its host."""
+    try:
+        place = urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:
+        place = ""
+    return service_at(url) or place[:_NAME] or "unknown"

@@ -1,0 +1,145 @@
+"""Sessions in our own record lines, read back exactly. Source: DESIGN, Contract, Record lines.
+
+A record of a session's own need not name it in its line, so all belong to it but those of its connections' preamble: what was selected
+for an export is then selected again, in the same order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from tui_host.capture.exports.jsonl import FORMAT, parse
+from tui_host.capture.imports.elements import Data
+from tui_host.capture.imports.seen import File, unreadable
+from tui_host.capture.record import Record
+from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.words import mapping
+from tui_host.errors import JSON, TuiHostError
+
+LINE_MOST = 256 << 20
+"""Bytes of a line: a body of the largest size that is kept, as text and in base64."""
+_FIRST = b'{"tui_host"'
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_SEQ_MOST = 1 << 40
+_NUMBER_MOST = 1 << 62
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SOURCES = ("chat", "ask", "tap", "import")
+
+
+def recognise(file: File) -> bool:
+    """Whether its first line is a session's."""
+    end = file.data.find(b"\n", 0, 1 << 20)
+    return b'"tui_host"' in file.data[: max(end, 0) or 1 << 16] and file.data[:1] == b"{"
+
+
+def session_of(file: File) -> SessionInfo:
+    """What the first line says.
+
+    Raises:
+        TuiHostError: It says it wrongly, or in a form that this version does not know.
+    """
+    _, first = next(_lines(file.data))
+    try:
+        value: JSON = json.loads(first)
+        head = mapping(value)
+        if head.get("tui_host") != FORMAT:
+            raise unreadable(file, f"this version reads form {FORMAT} of record lines, not {head.get('tui_host')!r}")
+        return _session(mapping(head.get("session")))
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise unreadable(file, f"this is not a session's line: {error}", "line 1") from error
+
+
+def captures_of(file: File, session: str) -> Mapping[str, int]:
+    """The captures that it has records of, in their order, with the time at which each begins. Looks at every line.
+
+    Raises:
+        TuiHostError: A line is no record; names it.
+    """
+    own: dict[str, int] = {}
+    before: dict[str, int] = {}
+    for record, is_preamble in records(file, session):
+        (before if is_preamble else own).setdefault(record.capture, record.time_ns)
+    return {name: before.pop(name, at_ns) for name, at_ns in own.items()} | before
+
+
+def records(file: File, session: str) -> Iterator[tuple[Record, bool]]:
+    """Its records, and whether they are of a preamble, as the session of that name has them.
+
+    Raises:
+        TuiHostError: A line is no record; names it.
+    """
+    for number, line in _lines(file.data):
+        if number == 1 or not line.strip():
+            continue
+        if line.startswith(_FIRST):
+            raise unreadable(file, "another session begins here: read one at a time", f"line {number}")
+        try:
+            if len(line) > LINE_MOST:
+                raise ValueError(f"it is longer than {LINE_MOST >> 20} MiB")  # noqa: TRY301 - told below, with the line
+            record, is_preamble = parse(line, session=session)
+            _check(record)
+        except (TuiHostError, ValueError, RecursionError) as error:
+            what = error.what if isinstance(error, TuiHostError) else f"this is not a record: {error}"
+            raise unreadable(file, what, f"line {number}") from error
+        place = record.draft.place
+        if not is_preamble and place.session is None:
+            record = replace(record, draft=replace(record.draft, place=replace(place, session=session)))
+        yield record, is_preamble
+
+
+def _lines(data: Data) -> Iterator[tuple[int, bytes]]:
+    at, number = 0, 0
+    while at < len(data):
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        number += 1
+        yield number, data[at : min(end, at + LINE_MOST + 1)]
+        at = end + 1
+
+
+def _check(record: Record) -> None:
+    """What the database could not keep, or could not tell apart."""
+    place = record.draft.place
+    numbers = (record.time_ns, record.mono_ns, place.turn or 0, place.step or 0)
+    if not _NAME.fullmatch(record.capture):
+        raise ValueError("the capture's id is none")
+    if not 0 < record.seq < _SEQ_MOST:
+        raise ValueError("seq is no number from 1 on")
+    if not all(0 <= number < _NUMBER_MOST for number in numbers):
+        raise ValueError("a number is out of range")
+
+
+def _session(value: Mapping[str, JSON]) -> SessionInfo:
+    identity, source, turns = value.get("id"), value.get("source"), value.get("turns")
+    if not isinstance(identity, str) or not _NAME.fullmatch(identity):
+        raise ValueError("the session's id is none")
+    if source not in _SOURCES:
+        raise ValueError("source is none that is known")
+    if not isinstance(turns, int) or not 0 <= turns < _NUMBER_MOST:
+        raise ValueError("turns is no number")
+    return SessionInfo(
+        id=identity,
+        title=_text(value, "title"),
+        created_ns=_time_ns(_text(value, "created")),
+        updated_ns=_time_ns(_text(value, "updated")),
+        turns=turns,
+        source=source,
+        live=False,
+        model=_text(value, "model"),
+        protocol=_text(value, "protocol"),
+    )
+
+
+def _text(value: Mapping[str, JSON], name: str) -> str:
+    text = value.get(name)
+    if not isinstance(text, str):
+        raise ValueError(f"{name} is no text")  # noqa: TRY004 - one kind of mistake, told by the caller
+    return text
+
+
+def _time_ns(text: str) -> int:
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1) * 1000

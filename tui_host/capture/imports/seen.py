@@ -1,0 +1,112 @@
+"""What a format makes of a file: drafts with their times, in order, and words on what it left out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from tui_host.capture.depth import is_deeper
+from tui_host.capture.frames import LEVELS
+from tui_host.capture.imports.elements import Data
+from tui_host.capture.record import Draft
+from tui_host.capture.redact import Redactor
+from tui_host.errors import JSON, TuiHostError
+
+MOST = 64 << 20
+"""Bytes of one value that is read whole; what is larger is no model's and no server's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """What is read.
+
+    Attributes:
+        name: What a person calls it; shown, and never opened.
+        data: Its bytes.
+        time_ns: When it was last changed: the time of what tells none.
+    """
+
+    name: str
+    data: Data
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A draft, and when it was captured (nanoseconds since 1970)."""
+
+    at_ns: int
+    draft: Draft
+
+
+@dataclass(slots=True)
+class Notes:
+    """What all files of one import share: ids, and what was left out, counted by its kind."""
+
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    _exchanges: Iterator[int] = field(default_factory=lambda: count(1))
+    _connections: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def new_exchange(self) -> str:
+        """An id for an exchange."""
+        return f"x{next(self._exchanges)}"
+
+    def new_connection(self, peer: str) -> str:
+        """An id for a connection."""
+        return f"{peer}#{next(self._connections)}"
+
+
+class Gathered:
+    """Takes drafts as a recorder would, for those who fold frames out of bodies, and gives each the present time.
+
+    Attributes:
+        at_ns: That time.
+        seen: What was taken, in order.
+    """
+
+    def __init__(self, notes: Notes) -> None:
+        self.at_ns = 0
+        self.seen: list[Seen] = []
+        self.redactor = Redactor()
+        self.new_exchange: Callable[[], str] = notes.new_exchange
+
+    def append(self, draft: Draft) -> int:
+        """Take a draft."""
+        self.seen.append(Seen(at_ns=self.at_ns, draft=draft))
+        return len(self.seen)
+
+    def take(self) -> list[Seen]:
+        """What was taken since."""
+        seen, self.seen = self.seen, []
+        return seen
+
+
+def read_value(data: bytes) -> JSON:
+    """A value out of foreign JSON, None also for what is no JSON, too deep, or too large."""
+    if len(data) > MOST:
+        return None
+    try:
+        text = data.decode()
+        if len(data) > LEVELS and is_deeper(text, LEVELS):
+            return None
+        value: JSON = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def unreadable(file: File, what: str, where: str = "") -> TuiHostError:
+    """The error that a file cannot be taken in, and where in it."""
+    place = f"{file.name}, {where}" if where else file.name
+    return TuiHostError(what, place, "see tui-host open --help for what can be read")
+
+
+def line_of(data: Data, at: int) -> int:
+    """The number of the line that a byte stands in, from 1."""
+    number, found = 1, data.find(b"\n")
+    while 0 <= found < at:
+        number, found = number + 1, data.find(b"\n", found + 1)
+    return number

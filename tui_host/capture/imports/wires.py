@@ -1,0 +1,98 @@
+"""What can be told of a body or an address alone: which dialect of a model's API it is, and where it is sent.
+
+The dialects themselves stand above; they lend their names and paths. Source: llm-dialects.md, the forms of request and answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from tui_host.capture.words import items, mapping, said
+from tui_host.errors import JSON
+
+_OF_ANTHROPIC = frozenset({"system", "anthropic_version", "stop_sequences", "thinking", "top_k"})
+_OF_OLLAMA = frozenset({"options", "keep_alive", "think", "format", "raw"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """The dialects that are known.
+
+    Attributes:
+        paths: By the dialect's name, how its paths end.
+    """
+
+    paths: Mapping[str, tuple[str, ...]]
+
+    def dialect_at(self, url: str) -> str:
+        """The dialect spoken at an address; empty if none is."""
+        try:
+            path = urlsplit(url).path.rstrip("/")
+        except ValueError:
+            return ""
+        return next((name for name, ends in self.paths.items() if path.endswith(ends)), "")
+
+    def url_of(self, dialect: str) -> str:
+        """What stands for the address of a body whose own is not known: the dialect's path, and no host."""
+        path = self.paths[dialect][0]
+        return path if path.startswith("/") else f"/models/unknown{path}"
+
+
+def dialect_of_request(value: JSON) -> str:
+    """The dialect of a request's body; empty if it is none."""
+    body = mapping(value)
+    if "jsonrpc" in body or "choices" in body:
+        return ""
+    if _are_objects(body.get("contents")):
+        return "gemini"
+    if "model" not in body:
+        return ""
+    if _are_objects(body.get("messages")):
+        return _dialect_of_messages(body)
+    return "openai-responses" if isinstance(body.get("input"), str) or _are_objects(body.get("input")) else ""
+
+
+def dialect_of_answer(value: JSON) -> str:
+    """The dialect of an answer, whole or one piece of its stream; empty if it is none."""
+    if isinstance(value, list) and value:
+        return dialect_of_answer(value[0]) if "candidates" in mapping(value[0]) else ""
+    body = mapping(value)
+    kind = body.get("type")
+    if "choices" in body and "messages" not in body:
+        return "openai"
+    if "candidates" in body or "usageMetadata" in body:
+        return "gemini"
+    if body.get("object") == "response" or (isinstance(kind, str) and kind.startswith("response.")):
+        return "openai-responses"
+    if kind == "message" and body.get("role") == "assistant":
+        return "anthropic"
+    if isinstance(kind, str) and kind.startswith(("message_", "content_block_")):
+        return "anthropic"
+    if "done" in body and isinstance(body.get("message"), Mapping):
+        return "ollama"
+    return ""
+
+
+def _dialect_of_messages(body: Mapping[str, JSON]) -> str:
+    tools = [mapping(tool) for tool in items(body.get("tools"))]
+    pieces = [mapping(piece) for message in items(body["messages"]) for piece in items(mapping(message).get("content"))]
+    kinds = {said(piece.get("type")) for piece in pieces}
+    if any("input_schema" in tool for tool in tools) or kinds & {"tool_use", "tool_result", "thinking"}:
+        return "anthropic"
+    if body.keys() & _OF_ANTHROPIC and "max_tokens" in body:
+        return "anthropic"
+    calls = [
+        mapping(mapping(call).get("function"))
+        for message in items(body["messages"])
+        for call in items(mapping(message).get("tool_calls"))
+    ]
+    if body.keys() & _OF_OLLAMA or any(isinstance(call.get("arguments"), Mapping) for call in calls):
+        return "ollama"
+    return "openai"
+
+
+def _are_objects(value: JSON) -> bool:
+    found = items(value)
+    return bool(found) and all(isinstance(each, Mapping) for each in found)

@@ -1,0 +1,246 @@
+"""Files that others captured, brought into a store as sessions: read, their secrets taken out, their calls joined, and kept."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from tui_host.capture.imports import File, Reading, jsonl, read
+from tui_host.capture.imports.wires import Wires
+from tui_host.capture.record import Draft, Place, Record
+from tui_host.capture.store.intake import Intake, free_suffix
+from tui_host.capture.store.sessions import SessionInfo, session_id
+from tui_host.chat.conversation import Conversation, item_to_text
+from tui_host.chat.infer.story import Story
+from tui_host.chat.infer.telling import Telling
+from tui_host.errors import SettingsError, StoreError, TuiHostError
+from tui_host.llm.dialects import DIALECTS
+
+if TYPE_CHECKING:
+    from tui_host.capture.imports.elements import Data
+    from tui_host.capture.redact import Redactor
+    from tui_host.capture.store.store import Store
+
+PIPED_MOST = 64 << 20
+"""Bytes that are read of what is no plain file."""
+JOINED_MOST = 64 << 20
+"""Bytes of records in which it is looked for what belongs together; they are held in memory for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What came of an import.
+
+    Attributes:
+        id: The new session's.
+        notices: What a person should be told, one sentence each.
+    """
+
+    id: str
+    notices: tuple[str, ...] = ()
+
+
+def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imported:
+    """Read files as one capture, and keep it as a session. Blocks.
+
+    Args:
+        store: Where.
+        paths: One file, or two that each hold a half.
+        redactor: What takes the secrets out.
+
+    Raises:
+        SettingsError: A file cannot be opened.
+        TuiHostError: A file is none of what can be read, or broken; says where.
+        StoreError: The database cannot be written.
+    """
+    with ExitStack() as stack:
+        files = [_opened(path, stack) for path in paths]
+        reading = read(files, Wires({name: dialect.paths for name, dialect in DIALECTS.items()}))
+        store.redactor = redactor
+        own = reading.own
+        return _import_own(store, own, redactor) if own else _import_foreign(store, files, reading, redactor)
+
+
+def _opened(path: Path, stack: ExitStack) -> File:
+    """A file, mapped: it is not held in memory, however large it is."""
+    try:
+        descriptor = 0 if str(path) == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = stack.enter_context(os.fdopen(descriptor, "rb", closefd=descriptor > 0))
+        status = os.fstat(descriptor)
+        data: Data = b""
+        if stat.S_ISREG(status.st_mode) and status.st_size:
+            data = stack.enter_context(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        elif not stat.S_ISREG(status.st_mode):
+            data = file.read(PIPED_MOST + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"cannot be read: {reason}", str(path), "name a file that is there") from error
+    if len(data) > PIPED_MOST and isinstance(data, bytes):
+        raise SettingsError(
+            f"more than {PIPED_MOST >> 20} MiB come out of it", str(path), "put it into a file, and name that"
+        )
+    time_ns = status.st_mtime_ns if stat.S_ISREG(status.st_mode) else time.time_ns()
+    return File(name=path.name or str(path), data=data, time_ns=time_ns)
+
+
+def _import_own(store: Store, file: File, redactor: Redactor) -> Imported:
+    """A session of tui-host's own, as it was."""
+    info = jsonl.session_of(file)
+    captures = jsonl.captures_of(file, info.id)
+    if not captures:
+        raise TuiHostError("there is no record in it", file.name, "export a session that has some")
+    suffix = free_suffix(store, info.id, captures)
+    session = replace(info, id=f"{info.id}{suffix}")
+    with _Keeping(store, session, redactor) as keeping:
+        for capture in captures:  # their order is what export goes by
+            keeping.begin(f"{capture}{suffix}")
+        for record, _ in jsonl.records(file, session.id):
+            keeping.add(replace(record, capture=f"{record.capture}{suffix}"))
+    return Imported(id=session.id, notices=tuple(keeping.notices))
+
+
+def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redactor: Redactor) -> Imported:
+    """What other programs wrote: as one host's talk, with what belongs together found as with taps."""
+    identity = session_id(time.time_ns(), os.urandom(8))
+    title = " and ".join(file.name for file in files)
+    session = SessionInfo(
+        id=identity,
+        title=title,
+        created_ns=0,
+        updated_ns=0,
+        turns=0,
+        source="import",
+        live=False,
+        model="",
+        protocol="",
+    )
+    story = Story(identity)
+    with _Keeping(store, session, redactor) as keeping:
+        keeping.begin(identity)
+        size = 0
+        for record in _records(identity, reading):
+            size += len(record.draft.data)
+            keeping.add(story.feed(record) if size <= JOINED_MOST else record)
+        if not keeping.last:
+            raise TuiHostError(
+                f"there is no exchange with a model or an MCP server in {' or '.join(reading.formats)}: {_left_out(reading)}",
+                title,
+                "capture what a host says to its model, or to a server",
+            )
+        if size <= JOINED_MOST:
+            _join(keeping, story)
+        else:
+            keeping.notices.append(f"calls are not joined in more than {JOINED_MOST >> 20} MiB")
+    if reading.notes.left_out:
+        keeping.notices.append(f"left out: {_left_out(reading)}")
+    return Imported(id=identity, notices=tuple(keeping.notices))
+
+
+def _records(capture: str, reading: Reading) -> Iterator[Record]:
+    place = Place(session=capture)
+    at_ns = 0
+    for seq, seen in enumerate(reading.seen, 1):
+        at_ns = max(at_ns, seen.at_ns)
+        draft = replace(seen.draft, place=place)
+        yield Record(capture=capture, seq=seq, time_ns=at_ns, mono_ns=at_ns, draft=draft)
+
+
+def _join(keeping: _Keeping, story: Story) -> None:
+    """Keep what was found: the links, what was said as a chat, and who said it."""
+    for found in story.links():
+        draft = Draft(wire="host", kind="link", place=found.place, data=found.link.to_bytes())
+        keeping.add(replace(keeping.last_record, seq=keeping.last + 1, draft=draft))
+    conversation = Conversation()
+    Telling(story, conversation).tell()
+    for number, item in enumerate(conversation.items):
+        keeping.store.sessions.save_item(keeping.session.id, number, item_to_text(item))
+    models = story.models
+    keeping.session = replace(
+        keeping.session,
+        title=": ".join(filter(None, (" and ".join(story.hosts), keeping.session.title))),
+        turns=story.talks.turns,
+        model="/".join(models[-1]) if models else "",
+        protocol=next(iter(story.protocols), ""),
+    )
+
+
+def _left_out(reading: Reading) -> str:
+    return ", ".join(f"{count} {what}" for what, count in reading.notes.left_out.items()) or "it is empty"
+
+
+class _Keeping:
+    """A session while it is brought in. Of one that cannot be brought in whole nothing stays."""
+
+    def __init__(self, store: Store, session: SessionInfo, redactor: Redactor) -> None:
+        self.store = store
+        self.session = session
+        self.notices: list[str] = []
+        self._redactor = redactor
+        self._intakes: dict[str, Intake] = {}
+        self._at: Intake | None = None
+        self._first_ns = 0
+        self._last: Record | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._undo()
+            return
+        try:
+            for intake in self._intakes.values():
+                intake.close()
+            self._save()
+        except BaseException:
+            self._undo()
+            raise
+        refused = sum(intake.refused_records for intake in self._intakes.values())
+        if refused:
+            self.notices.append(f"{refused} records could not be kept: there were others of the same number")
+
+    def begin(self, capture: str) -> None:
+        """Begin a capture; captures keep this order."""
+        self._intakes[capture] = Intake(self.store, capture, self._redactor, time.time_ns())
+
+    def add(self, record: Record) -> None:
+        """Keep a record."""
+        intake = self._intakes[record.capture]
+        if self._at is not None and self._at is not intake:
+            self._at.flush()
+        self._at = intake
+        intake.add(record)
+        self._first_ns = self._first_ns or record.time_ns
+        self._last = record
+
+    @property
+    def last(self) -> int:
+        """The number of the last record; 0 without one."""
+        return 0 if self._last is None else self._last.seq
+
+    @property
+    def last_record(self) -> Record:
+        """The last record."""
+        assert self._last is not None  # noqa: S101 - asked for only where there is one
+        return self._last
+
+    def _save(self) -> None:
+        session = self.session
+        if not session.created_ns and self._last is not None:
+            session = replace(session, created_ns=self._first_ns, updated_ns=self._last.time_ns)
+        self.store.sessions.put_back(session)
+        self.store.run(lambda _: None, None)
+
+    def _undo(self) -> None:
+        with suppress(TuiHostError, StoreError):
+            for intake in self._intakes.values():
+                intake.close()
+            self.store.sessions.put_back(self.session)
+            self.store.sessions.remove(self.session.id)
