@@ -161,6 +161,17 @@ async def test_an_answer_may_come_before_the_request_is_complete() -> None:
     assert (drafts[0].data, drafts[0].malformed) == (b"the ", "the body is kept up to 4 of its 8 bytes")
 
 
+async def test_a_client_that_is_refused_while_it_sends_much_can_read_that() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b"too large", status=b"413 Content Too Large", more=b"Connection: close\r\n"))
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host, body=bytes(8 << 20))[: 1 << 20])
+        await client.send(bytes(1 << 20))
+        assert (await until_has(client, b"too large")).startswith(b"HTTP/1.1 413 ")
+
+
 @pytest.mark.parametrize(
     "said",
     [

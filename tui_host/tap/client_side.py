@@ -53,7 +53,7 @@ class ClientSide(asyncio.Protocol):
         self._exchange: _Exchange | None = None
         self._upstream: UpstreamSide | None = None
         self._tunnel = False
-        self._refused = False
+        self._ignoring = False
         self._has_ended = False
         self._paused = False
 
@@ -68,7 +68,7 @@ class ClientSide(asyncio.Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._refused:
+        if self._ignoring:
             return
         upstream, exchange = self._upstream, self._exchange
         if self._tunnel and upstream is not None:
@@ -120,7 +120,7 @@ class ClientSide(asyncio.Protocol):
 
     def pause(self, *, paused: bool) -> None:
         """Read no more, or again."""
-        if self._transport is None or paused == self._paused or self._refused:
+        if self._transport is None or paused == self._paused or self._ignoring:
             return
         self._paused = paused
         if paused:
@@ -162,7 +162,7 @@ class ClientSide(asyncio.Protocol):
             exchange.witness.close()  # the client had ended first, and the upstream took that for the end of all
         elif exchange is not None:
             exchange.witness.fail(words, "cut by peer")
-        if transport is not None and not self._refused:
+        if transport is not None and not self._ignoring:
             break_off(transport, with_reset=was_reset)
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class ClientSide(asyncio.Protocol):
     def _next(self) -> None:
         """Take the next request, if its head is there."""
         waiting = self._waiting
-        while self._exchange is None and waiting and not self._refused and self._transport is not None:
+        while self._exchange is None and waiting and not self._ignoring and self._transport is not None:
             if waiting.startswith(b"\r\n"):  # some clients end a body with a line that is none of it
                 del waiting[:2]
                 continue
@@ -260,6 +260,9 @@ class ClientSide(asyncio.Protocol):
 
     def _finish(self, exchange: _Exchange) -> None:
         self._exchange = None
+        if not exchange.body.done:
+            self._linger()
+            return
         if not exchange.lasts or self._has_ended:
             self.close()
             return
@@ -280,13 +283,20 @@ class ClientSide(asyncio.Protocol):
     def _refuse(self, error: HeadError, method: bytes = b"GET") -> None:
         """Answer in the relay's own name, and end the connection once the client has had time to read that."""
         transport = self._transport
-        if transport is None or self._refused:
+        if transport is None or self._ignoring:
             return
-        self.pause(paused=False)
-        self._refused = True
-        self._waiting.clear()
         said, body = refusal(error.status, error.words, method)
         transport.write(response_bytes(said) + body)
+        self._linger()
+
+    def _linger(self) -> None:
+        """End the connection once the client, which may still be sending, has had time to read the answer."""
+        transport = self._transport
+        if transport is None:
+            return
+        self.pause(paused=False)
+        self._ignoring = True
+        self._waiting.clear()
         if transport.can_write_eof():
             transport.write_eof()
         asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)
