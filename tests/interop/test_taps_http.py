@@ -1,4 +1,4 @@
-"""The vendors' own Python clients through `tap llm`: they read the same, and what passed is recorded to the byte."""
+"""Hosts that this project did not write, with `tap llm` or `tap http` before what they talk to: they notice nothing, all is recorded."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from pathlib import Path
 import pytest
 
 from tests.demo.running import model_at
+from tests.interop.others import INSPECTOR, Node, everything_at, free_port
 from tests.interop.rawhttp import exchanges_in
 from tests.interop.relay import Relay
 from tests.interop.test_vendor_clients import CLIENTS, reads_all
+from tui_host.capture.record import Draft
 from tui_host.capture.store.store import Store
 
 pytestmark = pytest.mark.timeout(300)
 
 
 @contextmanager
-def tapped(upstream: str, folder: Path) -> Generator[str]:
+def tapped(upstream: str, folder: Path, *kind: str) -> Generator[str]:
     """The tap before an upstream, as a program; its origin."""
-    words = ["tap", "llm", "--upstream", upstream, "--port", "0", "--data-dir", str(folder)]
+    words = ["tap", *(kind or ("llm",)), "--upstream", upstream, "--port", "0", "--data-dir", str(folder)]
     with subprocess.Popen([sys.executable, "-m", "tui_host", *words], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
@@ -48,10 +50,7 @@ def test_a_vendors_own_client_reads_all_through_a_tap_and_all_is_recorded(name: 
             for connection in wire.connections
             for exchange in exchanges_in(bytes(connection.sent), bytes(connection.answered))
         ]
-    store = Store.open(tmp_path / "tui-host.db")
-    (session,) = store.sessions.list()
-    records = [record.draft for record in store.records(session=session.id)]
-    store.close()
+    records = recorded(tmp_path)
     asked = [draft for draft in records if draft.kind == "request"]
     bodies = {draft.exchange: b"" for draft in asked}
     for draft in records:
@@ -61,3 +60,32 @@ def test_a_vendors_own_client_reads_all_through_a_tap_and_all_is_recorded(name: 
         (exchange.request.body, exchange.response.body if exchange.response else b"") for exchange in passed
     )
     assert len(asked) >= 7
+
+
+@pytest.mark.parametrize(("kind", "path"), [("streamableHttp", "/mcp"), ("sse", "/sse")])
+def test_the_inspectors_command_line_prints_through_a_tap_what_it_prints_without(
+    kind: str, path: str, tmp_path: Path, node: Node
+) -> None:
+    port = free_port()
+    printed: list[bytes] = []
+    with everything_at(node, port, kind):
+        upstream = f"http://127.0.0.1:{port}"
+        with tapped(upstream + path, tmp_path, "http", "everything") as origin:
+            for place in (upstream, origin):
+                words = ["--cli", place + path, "--transport", "sse" if kind == "sse" else "http"]
+                asked = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=写"]
+                command = [*node.command(INSPECTOR), *words, *asked]
+                done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+                printed.append(done.stdout)
+    assert printed[0] == printed[1]
+    assert "Echo: 写".encode() in printed[0]
+    assert any(draft.kind == "frame" and b'"tools/call"' in draft.data for draft in recorded(tmp_path))
+
+
+def recorded(folder: Path) -> list[Draft]:
+    """What the one tap has recorded."""
+    store = Store.open(folder / "tui-host.db")
+    (session,) = store.sessions.list()
+    drafts = [record.draft for record in store.records(session=session.id)]
+    store.close()
+    return drafts
