@@ -235,9 +235,9 @@ def test_what_is_listed_after_a_turn_stands_below_it() -> None:
     assert lines_of(index_of(rows)) == ["#0", "0", "1", "#2", "2", "3", "#4", "4"]
 
 
-def test_another_capture_has_sections_of_its_own() -> None:
+def test_what_is_on_another_clock_has_sections_of_its_own() -> None:
     rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1))
-    rows[2:] = [replace(row, capture="later") for row in rows[2:]]
+    rows[2:] = [replace(row, capture="later", clock="later") for row in rows[2:]]
     assert lines_of(index_of(rows)) == ["#0", "0", "#1", "1", "#2", "2", "#3", "3"]
 
 

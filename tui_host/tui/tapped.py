@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Record
 from tui_host.chat.conversation import Conversation
 from tui_host.chat.infer.names import tools_named
@@ -58,6 +59,7 @@ class TapSource(SessionSource):
 
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
+        self.ladder = Ladder(session.id)
         self.empty = NOTHING_SAID
         session.conversation = Conversation(redact=session.redact)
         self._story = Story(session.id)

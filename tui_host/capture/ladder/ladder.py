@@ -19,10 +19,14 @@ from tui_host.errors import JSON
 
 
 class Ladder:
-    """The rows of a session or a capture. Each record costs the same, however many there were before."""
+    """The rows of a session or a capture. Each record costs the same, however many there were before.
 
-    def __init__(self) -> None:
-        self._rows = LadderRows()
+    Args:
+        clock: Names the clock that the records of all captures were put on; empty where each has its own.
+    """
+
+    def __init__(self, clock: str = "") -> None:
+        self._rows = LadderRows(clock)
         self._http = LadderHttp(self._rows)
         self._frames = LadderFrames(self._rows)
         self._filter = RowFilter(self._rows)

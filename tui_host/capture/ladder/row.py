@@ -22,10 +22,11 @@ class Row:
             (an exchange without a response, bytes that are no frame).
         outward: From the host to the peer.
         capture: The capture of its records.
+        clock: What its times are counted on: the capture, or what several captures were put on one clock for.
         seq: Its first record.
         last_seq: Its last record so far.
         time_ns: Wall clock of the first byte.
-        mono_ns: Monotonic clock of the first byte.
+        mono_ns: The first byte's time, on that clock.
         end_mono_ns: Of the last byte so far.
         turn: The turn, 0 for what belongs to none (a server's start).
         step: The step in the turn, 0 if none.
@@ -60,6 +61,7 @@ class Row:
     time_ns: int
     mono_ns: int
     end_mono_ns: int
+    clock: str = ""
     turn: int = 0
     step: int = 0
     peer: str = ""

@@ -21,8 +21,9 @@ class LadderRows:
         tools: `server.tool` of each call of which it is known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: str = "") -> None:
         self.table = RowTable()
+        self._clock = clock
         self.revision = 0
         self.tools: dict[str, str] = {}
         self._journal = _Journal()
@@ -43,6 +44,7 @@ class LadderRows:
             kind=kind,
             outward=draft.direction == "out",
             capture=record.capture,
+            clock=self._clock or record.capture,
             seq=record.seq,
             last_seq=record.seq,
             time_ns=record.time_ns,

@@ -19,7 +19,7 @@ OUTWARD, ANSWER, ERROR, REDACTED, INFERRED = 1, 2, 4, 8, 16
 
 NUMBERS = ("seq", "last_seq", "time_ns", "mono_ns", "end_mono_ns", "size")
 SMALL = ("turn", "step", "status", "events")
-TEXTS = ("capture", "peer", "connection", "method", "url", "tool", "malformed")
+TEXTS = ("capture", "peer", "connection", "method", "url", "tool", "malformed", "clock")
 """Values that many rows have in common: kept once, numbered."""
 
 _numbers: Callable[[Row], tuple[int, ...]] = attrgetter(*NUMBERS, *SMALL)
@@ -127,15 +127,16 @@ class RowTable(Sequence[Row]):
 
     def _row(self, number: int) -> Row:
         values = [column[number] for column in self._columns]
-        seq, last_seq, time_ns, mono_ns, end_mono_ns, size, turn, step, status, events, *named = values[:17]
-        capture, peer, connection, method, url, tool, malformed = map(self.texts.texts.__getitem__, named)
-        lane, kind, state, flags = values[17:]
+        seq, last_seq, time_ns, mono_ns, end_mono_ns, size, turn, step, status, events, *named = values[:18]
+        capture, peer, connection, method, url, tool, malformed, clock = map(self.texts.texts.__getitem__, named)
+        lane, kind, state, flags = values[18:]
         return Row(
             number=number,
             lane=LANES[lane],
             kind=KINDS[kind],
             outward=bool(flags & OUTWARD),
             capture=capture,
+            clock=clock,
             seq=seq,
             last_seq=last_seq,
             time_ns=time_ns,

@@ -134,13 +134,15 @@ class Story:
         return self._places.get((record.capture, record.draft.connection or "", _id_of(record)))
 
     def _step_of(self, sent: Sent) -> Place:
-        recent = [key for key in list(self.talks.said)[-_LOOKED_BACK:] if self._exchanges[key].fold.calls]
-        for key in reversed(recent):
+        recent = list(self.talks.said)[: -_LOOKED_BACK - 1 : -1]
+        for key in recent:
             for asked in self._exchanges[key].calls():
                 name, arguments = _meant(asked)
                 if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)]):
                     return self._place(key)
-        return Place(session=self._session or None)
+        # What was asked may not be recorded to its end yet.
+        answering = (key for key in recent if self._exchanges[key].status and not self.talks.said[key].children)
+        return next(map(self._place, answering), Place(session=self._session or None))
 
     # What is found.
 

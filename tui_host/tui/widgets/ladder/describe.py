@@ -21,7 +21,7 @@ def describe(source: InspectorSource, row: Row) -> Steps[str]:
     body = yield from reading(source, row)
     if row.kind == "request":
         before = request_before(source, row)
-        in_turn = before is not None and before.turn == row.turn and before.capture == row.capture
+        in_turn = before is not None and before.turn == row.turn and before.clock == row.clock
         return request_words(body.data, source.body(before) if before is not None and in_turn else None)
     dialect = source.dialect(row)
     if dialect is None:

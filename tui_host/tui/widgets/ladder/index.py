@@ -93,7 +93,7 @@ class LadderIndex:
 
     def counts(self, home: Row) -> tuple[int, int]:
         """Rows in the LLM lane and in the MCP lane of the turn that a section belongs to, filtered or not."""
-        llm, mcp = self._counts.get((home.capture, home.turn), (0, 0))
+        llm, mcp = self._counts.get((home.clock, home.turn), (0, 0))
         return llm, mcp
 
     def count(
@@ -116,7 +116,7 @@ class LadderIndex:
             self._homes.append(home)
             self._of_turn.append(row.turn > 0)
             turn = row.turn or (rows[home].turn if home != number else 0)
-            counts = self._counts.setdefault((row.capture, turn), [0, 0])
+            counts = self._counts.setdefault((row.clock, turn), [0, 0])
             if row.lane != "host":
                 counts[row.lane == "mcp"] += 1
             if row.lane == "mcp":

@@ -31,7 +31,7 @@ class Sections:
             partner: The row's other half.
         """
         if row.turn:
-            home = self._steps.setdefault((row.capture, row.turn, row.step), row.number)
+            home = self._steps.setdefault((row.clock, row.turn, row.step), row.number)
             if row.lane == "llm":
                 self._model = row.number
         elif partner is not None and partner < row.number:
@@ -43,12 +43,12 @@ class Sections:
         return home
 
     def _of_connection(self, row: Row, rows: Sequence[Row]) -> int:
-        last = self._last if self._last is not None and self._last.capture == row.capture else None
+        last = self._last if self._last is not None and self._last.clock == row.clock else None
         if last is not None and (last.turn == 0 or not row.outward):
             return last.number
-        if last is None or row.capture not in self._connections or not self._is_at_work(row, rows):
-            self._connections[row.capture] = row.number
-        return self._connections[row.capture]
+        if last is None or row.clock not in self._connections or not self._is_at_work(row, rows):
+            self._connections[row.clock] = row.number
+        return self._connections[row.clock]
 
     def _is_at_work(self, row: Row, rows: Sequence[Row]) -> bool:
         """Whether a turn runs when a row comes: the model has not answered yet, or has asked for calls."""
