@@ -22,15 +22,17 @@ NAMES = {kind: name for name, kind in PARTS.items()}
 ROLES = {"system", "user", "assistant", "tool"}
 
 
-def _part_to_json(part: Part) -> dict[str, JSON]:
-    if isinstance(part, ToolResult):
-        return {
-            "part": "result",
-            "call": _without_nothing(asdict(replace(part.call, echo=None, written=""))),  # both stand with the call
-            "content": [_part_to_json(block) for block in part.content],
-            "is_error": part.is_error,
-        }
-    return {"part": NAMES[type(part)], **_without_nothing(asdict(part))}
+def _part_to_text(part: Part) -> str:
+    """A part as JSON. An image's data is base64, so nothing in it is looked at: there may be tens of megabytes."""
+    match part:
+        case Image():
+            return f'{{"part":"image","media_type":{_json(part.media_type)},"data":"{part.data}"}}'
+        case ToolResult():
+            call = _without_nothing(asdict(replace(part.call, echo=None, written="")))  # both stand with the call
+            content = ",".join(map(_part_to_text, part.content))
+            return f'{{"part":"result","call":{_json(call)},"content":[{content}],"is_error":{_json(part.is_error)}}}'
+        case _:
+            return _json({"part": NAMES[type(part)], **_without_nothing(asdict(part))})
 
 
 _NOTHING = (("echo", None), ("written", ""))
@@ -43,13 +45,12 @@ def _without_nothing(values: dict[str, JSON]) -> dict[str, JSON]:
 
 def message_to_text(message: Message) -> str:
     """The message as one line of JSON."""
-    value: JSON = {
-        "role": message.role,
-        "parts": [_part_to_json(part) for part in message.parts],
-        "stop": message.stop,
-        "turn": message.turn,
-        "source": message.source,
-    }
+    parts = ",".join(map(_part_to_text, message.parts))
+    rest = {"stop": message.stop, "turn": message.turn, "source": message.source}
+    return f'{{"role":{_json(message.role)},"parts":[{parts}],{_json(rest)[1:]}'
+
+
+def _json(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

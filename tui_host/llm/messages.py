@@ -61,7 +61,12 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """An image, as base64 of its bytes."""
+    """An image.
+
+    Attributes:
+        media_type: As its source says.
+        data: Base64 of its bytes, and nothing else: it is written as it is.
+    """
 
     media_type: str
     data: str

@@ -95,6 +95,11 @@ class SessionInfo:
     imported: bool = False
 
     @property
+    def listed_source(self) -> Source:
+        """What a list calls its source."""
+        return "import" if self.imported else self.source
+
+    @property
     def is_foreign(self) -> bool:
         """Whether it was said elsewhere: it can be looked at, and not gone on with."""
         return self.imported or self.source in {"tap", "import"}
@@ -197,7 +202,10 @@ class Sessions:
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
         """Save one message, JSON as the chat gives it."""
-        row: tuple[SQLValue, ...] = (session, number, turn, storable(self._store.redactor.json_text(text)))
+
+        def row() -> tuple[SQLValue, ...]:  # there may be images in it, in which secrets are not found soon
+            return session, number, turn, storable(self._store.redactor.json_text(text))
+
         self._store.put(Write(sql=_SAVE_MESSAGE, row=row))
         self._store.put(Write(sql=_TOUCH, row=(turn, time_ns, session)))
         if turn:

@@ -121,10 +121,15 @@ def finish_all(slots: Sequence[Slot]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One statement with its values."""
+    """One statement.
+
+    Attributes:
+        sql: Its text.
+        row: Its values, or what makes them: that is left to the writer where it takes longer than a caller may wait.
+    """
 
     sql: str
-    row: Row
+    row: Row | Callable[[], Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +371,7 @@ class Writer:
                 if isinstance(item, list):
                     self._records.add(item)
                 else:
-                    connection.execute(item.sql, item.row)
+                    connection.execute(item.sql, item.row() if callable(item.row) else item.row)
             connection.execute("COMMIT")
         except BaseException:
             self._records.forget()
