@@ -262,6 +262,36 @@ def _add_models(add: AddParser) -> None:
     models.add_argument("words", nargs="*", type=_name, metavar="PROVIDER", help="only these, asked in any case")
 
 
+READ_FROM_FILES = """\
+What is in a file is told by its content. Read are:
+  JSON lines, as `sessions export` and `tap --log` write them
+  HTTP archives (HAR), as browsers and mitmproxy write them, of any size: exchanges with models and MCP servers
+  one request to a model, or one answer: an event stream, lines of JSON, or JSON
+  logs of home-made proxies: request lines and `data:` lines, lines of JSON-RPC, with times and arrows before them or without
+Two files are read as one: a request and its answer, or the log before a model and the one before a server."""
+
+
+def _add_open(add: AddParser) -> None:
+    opened = add(
+        "open",
+        help="the inspector on what was captured elsewhere",
+        description="The app on what others captured. Nothing of it is kept.",
+    )
+    opened.epilog = READ_FROM_FILES
+    _common(opened)
+    _files(opened)
+
+
+def _files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="+",
+        type=_name,
+        metavar="FILE",
+        help="what to read, - for standard input; two that each hold a half",
+    )
+
+
 def _add_sessions(add: AddParser) -> None:
     sessions = add("sessions", help="what was recorded", description="What was recorded.")
     _common(sessions)
@@ -270,6 +300,13 @@ def _add_sessions(add: AddParser) -> None:
     shown = actions.add_parser("show", help="the conversation", description="A session's conversation.")
     exported = actions.add_parser("export", help="its records, or its text", description="A session, for elsewhere.")
     deleted = actions.add_parser("delete", help="remove for good", description="Remove sessions for good.")
+    imported = actions.add_parser(
+        "import", help="bring in what was captured elsewhere", description="Keep what others captured, as a session."
+    )
+    imported.epilog = READ_FROM_FILES
+    _common(imported)
+    _json(imported)
+    _files(imported)
     pruned = actions.add_parser(
         "prune",
         help="remove what is old, or too much",
@@ -348,6 +385,8 @@ def _add_tap(add: AddParser) -> None:
 
 
 def _add_install(add: AddParser) -> None:
+    from tui_host.settings.hosts.known import HOSTS
+
     for name, words, long in (
         ("install", "into another host's configuration", "Write stdio taps before the commands of a host's servers"),
         ("uninstall", "out of it again", "Take the taps out of a host's configuration again"),
@@ -355,8 +394,8 @@ def _add_install(add: AddParser) -> None:
         action = add(
             name,
             help=words,
-            description=f"{long}. Shows the difference, asks, and keeps the file as it was beside it. Hosts: claude-desktop,"
-            " claude-code, cursor, vscode, cline, gemini-cli.",
+            description=f"{long}. Shows the difference, asks, and keeps the file as it was beside it."
+            f" Hosts: {', '.join(host.name for host in HOSTS)}.",
         )
         action.usage = f"tui-host tap {name} [--file FILE] [--dry-run] [--yes] HOST [SERVER ...]"
         _common(action)
@@ -386,6 +425,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     _add_servers(commands.add_parser)
     _add_models(commands.add_parser)
     _add_sessions(commands.add_parser)
+    _add_open(commands.add_parser)
     _add_tap(commands.add_parser)
     _common(commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False))
     return top

@@ -143,11 +143,12 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> Left | list[E
         return Left(place=entry.place, why="tapped already", is_done=True)
     if _is_line(words):
         return Left(place=entry.place, why="its command is a line for a shell; split it into command and args first")
-    before = [*program[1:], _peer(entry.name), "--"]
-    own = text[command.value.start : command.value.end]
-    inserted = [*map(_string, before), own]
-    edits = [Edit(start=command.value.start, end=command.value.end, text=_string(program[0]))]
     arguments = entry.node.member("args")
+    before = [*program[1:], _peer(entry.name), "--"]
+    if arguments is not None and _is_like_ours(text, words, arguments, command):
+        before.pop()  # a tap works without it, and so it is known which `args` came with the tap
+    inserted = [*map(_string, before), text[command.value.start : command.value.end]]
+    edits = [Edit(start=command.value.start, end=command.value.end, text=_string(program[0]))]
     if arguments is not None and isinstance(arguments.value, Array):
         edits.append(_at_the_front(text, arguments.value, inserted))
     else:
@@ -166,7 +167,7 @@ def _at_the_front(text: str, array: Array, inserted: Sequence[str]) -> Edit:
 
 
 def _arguments_before(text: str, command: Member, inserted: Sequence[str]) -> Edit:
-    """A member `args` where there is none: before the command, for there none of ours is taken for one that was empty."""
+    """A member `args` where there is none."""
     before = text[: command.start]
     space = before[len(before.rstrip(" \t\r\n")) :]
     colon = ": " if ": " in text[command.start : command.value.start] else ":"
@@ -185,16 +186,17 @@ def _uninstalled(text: str, entry: Entry) -> Left | list[Edit]:
     array = arguments.value
     own = array.elements[own_at - 1]
     edits = [Edit(start=command.value.start, end=command.value.end, text=text[own.start : own.end])]
-    if len(words) == own_at + 1 and _stands_before(text, arguments, command):
+    if words[own_at - 1] == "--" and _is_like_ours(text, words[own_at:], arguments, command):
         edits.append(Edit(start=arguments.start, end=command.start, text=""))
     else:
         edits.append(Edit(start=array.start + 1, end=_end_of_ours(text, array, own.end), text=""))
     return edits
 
 
-def _stands_before(text: str, arguments: Member, command: Member) -> bool:
-    """Whether nothing but a comma lies between a member and the next: so stands what `_arguments_before` wrote."""
-    return arguments.start < command.start and text[arguments.value.end : command.start].strip(" \t\r\n") == ","
+def _is_like_ours(text: str, words: Sequence[str], arguments: Member, command: Member) -> bool:
+    """Whether a server without arguments has a member `args` where `_arguments_before` writes one: right before the command."""
+    is_before = arguments.start < command.start and text[arguments.value.end : command.start].strip(" \t\r\n") == ","
+    return len(words) == 1 and is_before
 
 
 def _end_of_ours(text: str, array: Array, end: int) -> int:

@@ -1,0 +1,147 @@
+"""Files as other hosts have them, written for the tests: with comments, odd spacing, secrets, and things that are no servers."""
+
+from __future__ import annotations
+
+CLAUDE_DESKTOP = """\
+{
+  "globalShortcut": "Ctrl+Space",
+  "mcpServers": {
+    "filesystem": {
+      "command": "npx",
+      "args": [
+        "-y",
+        "@modelcontextprotocol/server-filesystem",
+        "/home/ann/My \\"Documents\\""
+      ]
+    },
+    "weather": {
+      "command": "/home/ann/.local/bin/uv",
+      "args": ["--directory", "/srv/weather", "run", "weather.py"],
+      "env": { "WEATHER_KEY": "wk-51f0c2aa9b" }
+    },
+    "remote": {
+      "command": "npx",
+      "args": ["mcp-remote", "https://docs.example/mcp", "--header", "Authorization: Bearer abc.def"]
+    },
+    "alone": {
+      "command": "/opt/server"
+    },
+    "bare": {"env": {}, "command":"notes-mcp"},
+    "nothing": { "args": [], "command": "empty-list" },
+    "space": { "command": "spaced", "args": [ ] }
+  }
+}
+"""
+
+CLAUDE_CODE = """\
+{
+  "numStartups": 41,
+  "oauthAccount": { "emailAddress": "ann@example.org", "accessToken": "at-very-secret" },
+  "projects": {
+    "/home/ann/shop": {
+      "allowedTools": [],
+      "history": [ { "display": "what is \\u00e9 \\ud83d\\ude00?" } ],
+      "mcpServers": {
+        "db": { "type": "stdio", "command": "uvx", "args": ["mcp-server-sqlite", "--db-path", "/srv/shop.db"], "env": {} },
+        "github": { "type": "http", "url": "https://api.example/mcp/", "headers": { "Authorization": "Bearer ghp_secret" } }
+      }
+    },
+    "/home/ann/a.b": { "mcpServers": {} },
+    "/home/ann/wiki": { "mcpServers": { "db": { "command": "${HOME}/bin/db", "args": ["--ro"] } } }
+  },
+  "mcpServers": {
+    "memory": { "type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {} }
+  }
+}
+"""
+
+CURSOR = """\
+{
+\t"mcpServers": {
+\t\t"postgres": {
+\t\t\t"command": "docker",
+\t\t\t"args": [
+\t\t\t\t"run", "-i", "--rm",
+\t\t\t\t"-e", "PGPASSWORD=hunter22",
+\t\t\t\t"pg-mcp", "postgresql://ann:hunter22@db.example/shop"
+\t\t\t],
+\t\t\t"envFile": "${workspaceFolder}/.env"
+\t\t},
+\t\t"linear": { "url": "https://mcp.linear.example/sse" }
+\t}
+}
+"""
+
+VSCODE = """\
+// Servers for all workspaces
+{
+  "inputs": [
+    { "type": "promptString", "id": "key", "description": "API key", "password": true },
+  ],
+  "servers": {
+    /* the first one */
+    "perplexity": {
+      "type": "stdio",
+      // "command": "node",
+      "command": "npx", // not node
+      "args": [ /* quiet */ "-y", "server-perplexity", ],
+      "env": { "PERPLEXITY_API_KEY": "${input:key}" },
+    },
+    "fetch": {
+      "args": [
+        // from PyPI
+        "mcp-server-fetch",
+      ],
+      "command": "uvx",
+    },
+    "just":
+      {
+        "type": "stdio",
+        // no arguments
+        "command": "${userHome}/bin/my server"
+      },
+    "playwright": { "type": "http", "url": "http://127.0.0.1:8931/mcp" },
+  },
+}
+"""
+
+CLINE = """\
+{
+  "mcpServers": {
+    "math": {
+      "autoApprove": ["add"],
+      "disabled": false,
+      "timeout": 60,
+      "type": "stdio",
+      "command": "uv",
+      "args": ["--directory", "/srv/math", "run", "server.py"]
+    },
+    "new": { "transport": { "type": "stdio", "command": "node", "args": ["index.js"] }, "disabled": true },
+    "sse": { "disabled": true, "url": "https://mcp.example/sse?api_key=k3y" }
+  }
+}"""
+
+GEMINI = """\
+{
+  "theme": "GitHub", "selectedAuthType": "oauth-personal",
+  // servers
+  "mcpServers": {
+    "python": { "command": "python", "args": ["-m","my_mcp","--port","8080"], "cwd": "./tools", "timeout": 15000, "trust": false },
+    "stream": { "httpUrl": "https://mcp.example/mcp", "headers": { "Authorization": "$TOKEN" } },
+    "sse": { "url": "https://mcp.example/sse" }
+  },
+  "mcp": { "allowed": ["python"] }
+}
+"""
+
+SAMPLES = (
+    ("claude-desktop", CLAUDE_DESKTOP),
+    ("claude-code", CLAUDE_CODE),
+    ("cursor", CURSOR),
+    ("vscode", VSCODE),
+    ("cline", CLINE),
+    ("gemini-cli", GEMINI),
+)
+
+SECRETS = ("wk-51f0c2aa9b", "abc.def", "at-very-secret", "ghp_secret", "hunter22", "k3y", "ann@example.org")
+"""What stands in the samples and must never be shown."""

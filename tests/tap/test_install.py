@@ -1,0 +1,236 @@
+"""Taps in the texts of other hosts' configurations: put in, taken out, and nothing else touched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.tap.host_files import CLAUDE_CODE, SAMPLES
+from tui_host.errors import JSON
+from tui_host.settings.hosts.entries import entries
+from tui_host.settings.hosts.jsonc import Array, BrokenJsonError, Node, Object, parse
+from tui_host.settings.hosts.known import KnownHost, known_host
+from tui_host.tap.install import differences, install, uninstall
+from tui_host.tap.words import read_words
+
+PROGRAM = ("/opt/tui host/bin/tui-host", "tap", "stdio")
+FORMS: dict[str, Callable[[str], str]] = {
+    "as written": str,
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "BOM": lambda text: f"\ufeff{text}",
+    "tabs": lambda text: text.replace("  ", "\t"),
+    "wide": lambda text: json.dumps(value_of(parse(text)), indent=4),
+    "in one line": lambda text: json.dumps(value_of(parse(text)), separators=(",", ":")),
+}
+"""The same file as different hands and hosts leave it."""
+
+
+def value_of(node: Node | None) -> JSON:
+    match node:
+        case None:
+            return None
+        case Object():
+            return {member.key: value_of(member.value) for member in node.members}
+        case Array():
+            return [value_of(element) for element in node.elements]
+        case _:
+            return node.value
+
+
+def words_of(text: str, host: KnownHost) -> dict[tuple[str, ...], tuple[str, ...]]:
+    return {entry.place: entry.words for entry in entries(parse(text), host) if entry.words}
+
+
+def tapped(text: str, host: KnownHost, *names: str) -> str:
+    return install(text, host, names, PROGRAM).text
+
+
+def cursor(server: str) -> str:
+    return f'{{"mcpServers": {{"it": {server}}}}}'
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_what_was_tapped_and_untapped_is_the_same_to_the_letter(name: str, sample: str, form: str) -> None:
+    text, host = FORMS[form](sample), known_host(name)
+
+    written = tapped(text, host)
+
+    before, after = words_of(text, host), words_of(written, host)
+    assert before
+    for place, words in before.items():
+        tap = read_words(after[place][1:])
+        assert tap is not None
+        assert (after[place][0], tap.name, tap.command) == (PROGRAM[0], place[-1], words)
+    assert tapped(written, host) == written
+    assert uninstall(written, host, ()).text == text
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_nothing_but_command_and_arguments_is_touched(name: str, sample: str) -> None:
+    host = known_host(name)
+
+    written = tapped(sample, host)
+
+    def without(value: JSON) -> JSON:
+        if isinstance(value, dict):
+            return {key: without(each) for key, each in value.items() if key not in {"command", "args"}}
+        return value
+
+    assert without(value_of(parse(written))) == without(value_of(parse(sample)))
+    kept = iter(written)
+    commands = [json.dumps(words[0]) for words in words_of(sample, host).values()]
+    rest = sample
+    for command in commands:
+        rest = rest.replace(f'"command": {command}', "").replace(f'"command":{command}', "")
+    assert all(character in kept for character in rest)  # in this order: comments, spaces and all
+
+
+def test_the_words_stand_as_the_others_do() -> None:
+    lines = '{\n\t"mcpServers": {"a": {\n\t\t"command": "x",\n\t\t"args": [\n\t\t\t"-y"\n\t\t]\n\t}}\n}'
+    row = '{"mcpServers": {"a": {"command": "x", "args": ["-y"]}}}'
+
+    assert '[\n\t\t\t"tap",\n\t\t\t"stdio",\n\t\t\t"a",\n\t\t\t"--",\n\t\t\t"x",\n\t\t\t"-y"\n\t\t]' in tapped(
+        lines, known_host("cursor")
+    )
+    assert '["tap", "stdio", "a", "--", "x", "-y"]' in tapped(row, known_host("cursor"))
+
+
+def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> None:
+    host = known_host("claude-code")
+
+    written = tapped(CLAUDE_CODE, host, "db")
+
+    assert [change.place for change in differences(CLAUDE_CODE, written, host)] == [
+        ("projects", "/home/ann/shop", "mcpServers", "db"),
+        ("projects", "/home/ann/wiki", "mcpServers", "db"),
+    ]
+    assert uninstall(written, host, ["memory"]).text == written
+    assert uninstall(written, host, ["db"]).text == CLAUDE_CODE
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("vscode", "// not node", "// never node"),
+        ("vscode", '"perplexity": {', '"perplexity": { "dev": {},'),
+        ("claude-desktop", '"WEATHER_KEY": "wk-51f0c2aa9b"', '"WEATHER_KEY": "another", "B": "1"'),
+        ("claude-desktop", '"weather.py"', '"weather.py", "--verbose"'),
+        ("claude-desktop", "Ctrl+Space", "Alt+Space"),
+        ("cursor", "\t\t\t\t", "        "),
+    ],
+)
+def test_what_a_person_changed_since_stays(name: str, old: str, new: str) -> None:
+    text, host = dict(SAMPLES)[name], known_host(name)
+
+    changed = tapped(text, host).replace(old, new)
+
+    assert uninstall(changed, host, ()).text == text.replace(old, new) != text
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_a_file_that_its_host_wrote_anew_since_says_the_same_again(name: str, sample: str) -> None:
+    host = known_host(name)
+    rewritten = json.dumps(value_of(parse(tapped(sample, host))), indent=2, ensure_ascii=False)
+
+    assert value_of(parse(uninstall(rewritten, host, ()).text)) == value_of(parse(sample))
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ('{"command": "/usr/bin/tui-host", "args": ["tap", "stdio", "it", "--", "x"]}', "tapped already"),
+        ('{"command": "uvx", "args": ["tui-host", "tap", "stdio", "it", "x", "-v"]}', "tapped already"),
+        ('{"command": "py", "args": ["-m", "tui_host", "tap", "stdio", "--log=-", "it", "--", "x"]}', "tapped already"),
+        ('{"command": "npx -y server"}', "its command is a line for a shell; split it into command and args first"),
+        ('{"command": "x", "args": "-y"}', "its arguments are not a list of strings"),
+        ('{"command": "x", "args": ["-n", 3]}', "its arguments are not a list of strings"),
+        ('{"command": ["x"]}', "its arguments are not a list of strings"),
+        ('{"env": {}}', "neither a command nor a URL"),
+    ],
+)
+def test_what_cannot_be_tapped_is_left_as_it_is_with_a_reason(server: str, why: str) -> None:
+    text = cursor(server)
+
+    outcome = install(text, known_host("cursor"), (), PROGRAM)
+
+    assert (outcome.text, [left.why for left in outcome.left]) == (text, [why])
+
+
+@pytest.mark.parametrize("name", ["-x", "", "a b", "é/@", "${HOME}", "a\u0000\ud83d"])
+def test_any_name_of_a_server_becomes_a_word_of_the_tap(name: str) -> None:
+    text = json.dumps({"mcpServers": {name: {"command": "x", "args": ["-y"]}}})
+
+    (words,) = words_of(tapped(text, known_host("cursor")), known_host("cursor")).values()
+
+    tap = read_words(words[1:])
+    assert tap is not None
+    assert tap.command == ("x", "-y")
+    assert "$" not in tap.name
+    assert tap.name.encode()
+
+
+def test_taps_that_were_written_by_hand_are_taken_out_too() -> None:
+    text = cursor('{"command": "uvx", "args": ["tui-host", "tap", "stdio", "--log=-", "it", "npx", "-y"]}')
+
+    assert uninstall(text, known_host("cursor"), ()).text == cursor('{"command": "npx", "args": ["-y"]}')
+
+
+def test_of_a_key_that_stands_twice_the_last_counts_as_for_every_reader() -> None:
+    text = cursor('{"command": "old", "args": ["1"], "command": "new", "args": ["2"]}')
+
+    written = tapped(text, known_host("cursor"))
+
+    assert '"command": "old", "args": ["1"]' in written
+    assert '"new", "2"]' in written
+    assert uninstall(written, known_host("cursor"), ()).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ('{"a": 1', 1, 8),
+        ('{"a" 1}', 1, 6),
+        ("{'a': 1}", 1, 2),
+        ('{\n  "a": nul\n}', 2, 8),
+        ('{\n  "a": 01\n}', 2, 9),
+        ('{"a": "\n"}', 1, 7),
+        ('{"a": "\\x"}', 1, 7),
+        ('{"a": 1} {"b": 2}', 1, 10),
+        ('{"a": 1,,}', 1, 9),
+        ("[1 2]", 1, 4),
+        ("{} /* never ends", 1, 4),
+        ("[" * 300, 1, 202),
+    ],
+)
+def test_a_broken_file_is_told_by_line_and_column(text: str, line: int, column: int) -> None:
+    with pytest.raises(BrokenJsonError) as caught:
+        parse(text)
+
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize("text", ["", " \r\n", "\ufeff", "// nothing yet\n", "{}", "[]", "3", '{"mcpServers": null}'])
+def test_a_file_without_servers_has_nothing_to_tap(text: str) -> None:
+    outcome = install(text, known_host("cursor"), (), PROGRAM)
+
+    assert (outcome.text, outcome.left) == (text, ())
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=60)
+@given(VALUES, st.sampled_from(["", " ", "\r\n\t", " // it's \"{\n", "/* , ] */"]))
+def test_json_is_read_as_by_everybody_with_comments_wherever_space_may_be(value: JSON, space: str) -> None:
+    written = json.dumps(value, ensure_ascii=not space, separators=(f"{space},{space}", f"{space}:{space}"))
+
+    assert value_of(parse(f"{space}{written}{space}")) == value

@@ -1,0 +1,309 @@
+"""`tap install` and `tap uninstall` on the disk: which file, what is shown, what is written, and what is left behind."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.tap.host_files import CURSOR, SAMPLES, SECRETS, VSCODE
+from tui_host.cli.arguments import read_arguments
+from tui_host.cli.hiding import hide
+from tui_host.cli.tap_install import own_command, tap_install
+from tui_host.errors import SettingsError
+from tui_host.settings.hosts.known import files_of, known_host
+
+
+def yes() -> bool:
+    return True
+
+
+def never() -> bool:
+    raise AssertionError("nothing was to be asked")
+
+
+class Desk:
+    """A person's home, and the command in it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = {"HOME": str(home)}
+
+    def place(self, name: str) -> Path:
+        return files_of(known_host(name), self.environment)[0]
+
+    def put(self, name: str, text: str) -> Path:
+        path = self.place(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        path.chmod(0o640)
+        return path
+
+    def run(self, action: str, *words: str, agreed: Callable[[], bool] = never) -> int:
+        return tap_install(read_arguments(["tap", action, *words]), self.environment, agreed)
+
+    def files(self) -> dict[str, bytes]:
+        return {str(path.relative_to(self.home)): path.read_bytes() for path in self.home.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    home, project = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return Desk(home)
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_what_is_installed_is_shown_asked_kept_and_undone_to_the_byte(
+    desk: Desk, capsys: pytest.CaptureFixture[str], name: str, sample: str
+) -> None:
+    path = desk.put(name, sample)
+    before = desk.files()
+
+    assert desk.run("install", name, agreed=yes) == 0
+
+    told = capsys.readouterr()
+    copies = [each for each in path.parent.iterdir() if each.name.startswith(f"{path.name}.before-tap-")]
+    assert [copy.read_bytes() for copy in copies] == [sample.encode()]
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (*copies, path)] == [0o600, 0o640]
+    assert path.read_bytes() != sample.encode()
+    assert f"--- {path}\n+++ {path}\n@@ " in told.out
+    assert '"tap", "stdio", ' in told.out
+    assert str(copies[0]) in told.err
+    assert not [secret for secret in SECRETS if secret in told.out + told.err]
+
+    assert desk.run("install", name) == 0, "there is nothing to ask about any more"
+    assert desk.run("uninstall", name, agreed=yes) == 0
+    assert desk.files() == before
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    ("words", "agreed", "code"), [(("--dry-run",), never, 0), ((), lambda: False, 3), (("linear",), never, 1)]
+)
+def test_nothing_is_written_without_a_yes(
+    desk: Desk, words: tuple[str, ...], agreed: Callable[[], bool], code: int
+) -> None:
+    desk.put("cursor", CURSOR)
+    before = desk.files()
+
+    assert desk.run("install", "cursor", *words, agreed=agreed) == code
+    assert desk.files() == before
+
+
+def test_where_nobody_can_be_asked_yes_has_to_be_typed(desk: Desk) -> None:
+    path = desk.put("cursor", CURSOR)
+
+    with pytest.raises(SettingsError, match="add --yes"):
+        tap_install(read_arguments(["tap", "install", "cursor"]), desk.environment)
+
+    assert path.read_text() == CURSOR
+    assert desk.run("install", "cursor", "--yes") == 0
+    assert path.read_text() != CURSOR
+
+
+def test_a_server_behind_a_url_is_left_with_the_line_that_does_it_by_hand(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.put("cline", dict(SAMPLES)["cline"])
+
+    desk.run("install", "cline", "--dry-run")
+
+    line = "tui-host tap http sse --upstream 'https://mcp.example/sse?api_key=•••' --port 8322"
+    assert line in capsys.readouterr().err
+
+
+def test_several_installations_are_undone_at_once(desk: Desk) -> None:
+    desk.put("vscode", VSCODE)
+    before = desk.files()
+
+    desk.run("install", "vscode", "fetch", "--yes")
+    desk.run("install", "vscode", "--yes", "--data-dir", "/data")
+    desk.run("uninstall", "vscode", "--yes")
+
+    assert desk.files() == before
+
+
+def test_a_tap_that_was_there_before_is_still_there_afterwards(desk: Desk) -> None:
+    text = CURSOR.replace('"docker",', '"tui-host",').replace('"run",', '"tap", "stdio", "pg", "--", "docker", "run",')
+    path = desk.put("cursor", text.replace('"linear": {', '"new": {"command": "x"}, "linear": {'))
+    before = path.read_bytes()
+
+    desk.run("install", "cursor", "--yes")
+    assert path.read_bytes() != before
+    desk.run("uninstall", "cursor", "--yes")
+
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_was(desk: Desk) -> None:
+    path = desk.put("vscode", VSCODE)
+    desk.run("install", "vscode", "--yes")
+    changed = path.read_text().replace("/* the first one */", "/* number one */")
+    path.write_text(changed)
+
+    desk.run("uninstall", "vscode", "--yes")
+
+    assert path.read_text() == VSCODE.replace("/* the first one */", "/* number one */")
+    assert changed.encode() in desk.files().values()
+
+
+def test_a_file_that_changes_while_the_person_looks_is_not_written(desk: Desk) -> None:
+    path = desk.put("cursor", CURSOR)
+
+    def changed() -> bool:
+        path.write_text(CURSOR + "\n")
+        return True
+
+    with pytest.raises(SettingsError, match="changed while you looked"):
+        desk.run("install", "cursor", agreed=changed)
+
+    assert list(desk.files().values()) == [CURSOR.encode() + b"\n"]
+
+
+def test_a_link_stays_a_link_and_the_copy_lies_beside_the_file(desk: Desk) -> None:
+    real = desk.home / "dotfiles" / "cursor.json"
+    real.parent.mkdir()
+    real.write_text(CURSOR)
+    link = desk.place("cursor")
+    link.parent.mkdir()
+    link.symlink_to(real)
+
+    desk.run("install", "cursor", "--yes")
+
+    assert link.readlink() == real
+    assert len(list(real.parent.iterdir())) == 2
+    assert len(list(link.parent.iterdir())) == 1
+    desk.run("uninstall", "cursor", "--yes")
+    assert real.read_text() == CURSOR
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b'{"mcpServers": {', r"mcp.json: line 1, column 17: not JSON: a key in quotes, or }, is missing"),
+        (b'{"a": "\xff"}', "not UTF-8: byte 0xff"),
+    ],
+)
+def test_a_broken_file_is_told_and_no_other_is_written(desk: Desk, data: bytes, what: str) -> None:
+    good = desk.put("vscode", VSCODE)
+    broken = good.parent / "profiles" / "5a1" / "mcp.json"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(data)
+
+    with pytest.raises(SettingsError, match=what):
+        desk.run("install", "vscode", "--yes")
+
+    assert (good.read_text(), broken.read_bytes()) == (VSCODE, data)
+
+
+def test_without_a_file_the_places_are_told(desk: Desk) -> None:
+    with pytest.raises(SettingsError) as caught:
+        desk.run("install", "Claude Code")
+
+    assert (
+        str(caught.value)
+        == f"{desk.home}/.claude.json: no configuration of Claude Code is there (name it with --file FILE)"
+    )
+
+
+def test_a_projects_file_is_used_only_where_it_is_named(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    own = desk.put("vscode", VSCODE)
+    shared = Path(".vscode/mcp.json")
+    shared.parent.mkdir()
+    shared.write_text(VSCODE)
+
+    desk.run("install", "vscode", "--yes")
+    assert ".vscode/mcp.json of this folder is left alone" in capsys.readouterr().err
+    assert shared.read_text() == VSCODE != own.read_text()
+
+    written = own.read_text()
+    desk.run("install", "vscode", "--yes", "--file", ".vscode/mcp.json")
+    assert (shared.read_text(), own.read_text()) == (written, written)
+
+
+def test_an_unknown_server_is_told_with_those_there_are(desk: Desk) -> None:
+    desk.put("cursor", CURSOR)
+
+    with pytest.raises(SettingsError, match=r"Cursor has no server x \(known here: linear, postgres\)"):
+        desk.run("install", "cursor", "postgres", "x", "--yes")
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"), [("Claude Desktop", "claude-desktop"), ("vs-code", "vscode"), ("GEMINI", "gemini-cli")]
+)
+def test_a_host_is_known_by_any_spelling(typed: str, name: str) -> None:
+    assert known_host(typed).name == name
+
+
+def test_an_unknown_host_is_told_with_the_nearest() -> None:
+    with pytest.raises(SettingsError, match="write cursor, if that was meant"):
+        known_host("curser")
+    with pytest.raises(SettingsError, match=r"known are claude-desktop, .* by hand"):
+        known_host("zed")
+
+
+@pytest.mark.parametrize(
+    ("name", "platform", "environment", "expected"),
+    [
+        ("claude-desktop", "linux", {}, "/h/.config/Claude/claude_desktop_config.json"),
+        ("claude-desktop", "linux", {"XDG_CONFIG_HOME": "/c"}, "/c/Claude/claude_desktop_config.json"),
+        ("claude-desktop", "darwin", {}, "/h/Library/Application Support/Claude/claude_desktop_config.json"),
+        ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/cc"}, "/cc/.claude.json"),
+        ("cursor", "darwin", {}, "/h/.cursor/mcp.json"),
+        ("vscode", "darwin", {}, "/h/Library/Application Support/Code/User/mcp.json"),
+        ("cline", "linux", {}, "/h/.cline/data/settings/cline_mcp_settings.json"),
+        ("cline", "linux", {"CLINE_DIR": "/cl"}, "/cl/data/settings/cline_mcp_settings.json"),
+        ("cline", "linux", {"CLINE_MCP_SETTINGS_PATH": "/x.json"}, "/x.json"),
+        ("gemini-cli", "linux", {"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"),
+    ],
+)
+def test_files_are_looked_for_where_each_platform_has_them(
+    name: str, platform: str, environment: dict[str, str], expected: str
+) -> None:
+    assert files_of(known_host(name), {"HOME": "/h", **environment}, platform)[0] == Path(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("npx -y @scope/server-github", "npx -y @scope/server-github"),
+        ("x --api-key abc --port 80", "x --api-key ••• --port 80"),
+        ("x --token=abc API_KEY=abc", "x --token=••• API_KEY=•••"),
+        ("x --token ${TOKEN} --key=$KEY", "x --token ${TOKEN} --key=$KEY"),
+        ("x https://u:p@h/?a=1&token=t", "x https://•••@h/?a=1&token=•••"),
+        ("x DB=postgres://u:p@h/d", "x DB=postgres://•••@h/d"),
+        ("x sk-proj-0123456789abcdef ghp_0123456789abcdef", "x ••• •••"),
+        ("x 0123456789abcdef0123456789abcdef", "x •••"),
+    ],
+)
+def test_what_looks_like_a_secret_is_not_shown(words: str, shown: str) -> None:
+    assert " ".join(hide(words.split(" "))) == shown
+
+
+def test_a_header_among_the_arguments_is_not_shown() -> None:
+    assert [*hide(["Authorization: Bearer a.b.c", "Bearer abc", "X-Team: a"])] == [
+        "Authorization: •••",
+        "Bearer •••",
+        "X-Team: a",
+    ]
+
+
+def test_a_host_gets_a_command_that_needs_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    linked, scripts = tmp_path / "bin", tmp_path / "venv"
+    for folder in (linked, scripts):
+        folder.mkdir()
+    interpreter = scripts / "python3"
+    assert own_command(Path("__main__.py"), interpreter) == (str(interpreter), "-P", "-m", "tui_host")
+
+    script = scripts / "tui-host"
+    script.touch(0o755)
+    (linked / "tui-host").symlink_to(script)
+    assert own_command(Path("__main__.py"), interpreter) == (str(script),)
+    assert own_command(linked / "tui-host", interpreter) == (str(linked / "tui-host"),)
+    monkeypatch.chdir(tmp_path)
+    assert own_command(Path("bin/tui-host"), interpreter) == (str(linked / "tui-host"),)
