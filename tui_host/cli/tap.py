@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 CLOSE_SECONDS = 0.4
 """How long each step of the end may wait for the disk."""
+SWITCH_SECONDS = 0.0002
+"""How long the thread that writes may keep the interpreter from the one that relays: by itself Python gives it 25 times as long."""
 TOLD_LIMIT = 1000
 """Different sentences that are told: a web page could make up any number."""
 
@@ -58,6 +61,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
         output.text(llm.base_url(upstream, own))
         _tell_where(upstream, own, is_mcp=is_mcp)
 
+    sys.setswitchinterval(SWITCH_SECONDS)
     gc.enable()
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
     code = anyio.run(serve, service, started, diagnostics.ENDED_BY)
