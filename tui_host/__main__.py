@@ -181,7 +181,7 @@ def overrides(arguments: Arguments) -> Overrides:
         config=arguments.config,
         data_dir=arguments.data_dir,
         model=arguments.model,
-        needs_model=arguments.command not in {"compare", "servers", "sessions", "models"},
+        needs_model=arguments.command not in {"compare", "servers", "sessions", "models", "open"},
         protocol=arguments.protocol,
         profile=arguments.profile,
         allow=arguments.allow,
@@ -214,6 +214,12 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
             from tui_host.cli.models import models
 
             return models(arguments, settings)
+        case "open":
+            from pathlib import Path
+
+            from tui_host.tui.opening import open_files
+
+            return open_files([Path(word) for word in arguments.words], settings)
         case "sessions":
             from tui_host.cli.sessions import sessions
 

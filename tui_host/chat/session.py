@@ -129,6 +129,11 @@ class Session:
             keeper.item(self.id, number, item)
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether it was said elsewhere: a tap recorded it, or it came from a file. It can be looked at, and not gone on with."""
+        return self.source in {"tap", "import"}
+
+    @property
     def busy(self) -> bool:
         """Whether a turn is at work."""
         return bool(self.activity.waits)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.capture.exports import EXPORTS
+from tui_host.capture.redact import redactor_of
 from tui_host.capture.store.deletion import set_aside_beside
 from tui_host.capture.store.form import OlderFormError
 from tui_host.capture.store.pruning import Limits, prune
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 def sessions(arguments: Arguments, settings: Settings) -> int:
     """Do the command's action."""
     path = settings.data_dir / "tui-host.db"
+    if arguments.action == "import":
+        return _import(path, arguments, settings)
     with _opened(path, write=arguments.action in {"delete", "prune"} and not arguments.dry_run) as store:
         for notice in (*settings.notices, *(store.notices if store is not None else ())):
             diagnostics.tell(notice)
@@ -71,7 +74,7 @@ def _info(info: SessionInfo) -> dict[str, JSON]:
         "created": info.created,
         "updated": info.updated,
         "turns": info.turns,
-        "source": info.source,
+        "source": info.listed_source,
         "live": info.live,
         "model": info.model,
         "protocol": info.protocol,
@@ -87,7 +90,10 @@ def _list(store: Store | None, *, as_json: bool) -> None:
         diagnostics.tell("no session has been recorded here yet")
     else:
         rows = [
-            (info.id, _local(info.updated_ns), str(info.turns), info.source, info.model, info.protocol, info.title)
+            (
+                *(info.id, _local(info.updated_ns), str(info.turns), info.listed_source),
+                *(info.model, info.protocol, info.title),
+            )
             for info in listed
         ]
         output.table([("ID", "UPDATED", "TURNS", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
@@ -145,6 +151,24 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
             file.writelines(pieces)
     except OSError as error:
         raise StoreError(f"cannot be written: {error.strerror}", str(path), "choose another file with -o") from error
+
+
+def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
+    """Bring in what others captured, or what another tui-host exported."""
+    from tui_host.host.importing import import_files
+
+    store = Store.open(path)
+    try:
+        imported = import_files(store, [Path(word) for word in arguments.words], redactor_of(settings))
+    finally:
+        store.close()
+    for notice in (*settings.notices, *store.notices, *imported.notices):
+        diagnostics.tell(notice)
+    if arguments.json:
+        output.value({"id": imported.id})
+    else:
+        output.text(imported.id)
+    return diagnostics.DONE
 
 
 def _delete(store: Store, arguments: Arguments) -> int:

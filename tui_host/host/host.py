@@ -326,19 +326,27 @@ class Host:
         if name in self.sessions:
             return self.sessions[name]  # it may be so new that it is not on the disk yet
         info = self.store.find_session(name)
-        if info.source == "tap":
-            raise TuiHostError("another host said this; a tap recorded it", info.id, "look at it in the app: f5")
+        if info.is_foreign:
+            where = "it came from a file" if info.imported else "a tap recorded it"
+            raise TuiHostError(f"this was said elsewhere; {where}", info.id, "look at it in the app: f5")
         if info.id not in self.sessions:
             session = stored_session(self.store, info, self._policy(), self.redacted)
             self.sessions[session.id] = session
             self._keep(session)
         return self.sessions[info.id]
 
-    def tapped_session(self, info: SessionInfo) -> Session:
-        """What a tap recorded, to be looked at."""
-        from tui_host.host.keeping import tapped_session
+    def foreign_session(self, info: SessionInfo, items: Sequence[str] = ()) -> Session:
+        """What a tap recorded, or what came from a file, to be looked at.
 
-        return tapped_session(info, self._policy(), self.redacted)
+        Args:
+            info: What the store says of it.
+            items: What its chat showed, of what came from a file.
+        """
+        from tui_host.host.keeping import imported_session, tapped_session
+
+        if info.source == "tap":
+            return tapped_session(info, self._policy(), self.redacted)
+        return imported_session(info, items, self._policy(), self.redacted)
 
     def _policy(self) -> Policy:
         from tui_host.chat.policy import Policy

@@ -85,6 +85,32 @@ def tapped_session(info: SessionInfo, policy: Policy, redact: Callable[[str], st
     )
 
 
+def imported_session(
+    info: SessionInfo, items: Sequence[str], policy: Policy, redact: Callable[[str], str] = str
+) -> Session:
+    """What was brought from a file, as a session to look at: nothing of it is kept from here, so that it stays as it came.
+
+    Args:
+        info: What the store says of it.
+        items: What its chat showed, as the store has it; none for what has no chat.
+        policy: For questions, of which none comes.
+        redact: Takes secrets out of what is shown.
+    """
+    provider, _, model = info.model.partition("/")
+    return Session(
+        id=info.id,
+        source="import",
+        created_ns=info.created_ns,
+        model=ModelRef(provider=provider or "file", model=model or info.title),
+        protocol=info.protocol,
+        policy=policy,
+        redact=redact,
+        title=info.title,
+        turn=max(info.turns, 1),
+        conversation=Conversation(items),
+    )
+
+
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
     """A session of earlier, owned by this process from now on. Blocks on the disk.
 

@@ -7,13 +7,15 @@ import gc
 import io
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError, TuiHostError
 
 if TYPE_CHECKING:
+    from tui_host.capture.store.sessions import SessionInfo
     from tui_host.servers.guard import Guard
     from tui_host.settings.schema import Settings
     from tui_host.tui.app import TuiHost
@@ -26,16 +28,19 @@ THRESHOLDS = (1000, 10, 100)
 nothing of ours waits for it, and the screen does."""
 
 
-def run_app(settings: Settings, *, record: bool = True) -> int:
-    """The app; returns its exit code.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What the app begins with in place of a new session: one that came from a file, and what its chat shows."""
 
-    Args:
-        settings: What is configured.
-        record: Whether anything is kept on disk.
+    info: SessionInfo
+    items: Sequence[str]
+
+
+def check_terminal() -> None:
+    """Return where the app can draw.
 
     Raises:
-        SettingsError: There is no terminal that it can draw on.
-        TuiHostError: The host could not open, or a mistake of ours ended the app.
+        SettingsError: It cannot here.
     """
     if not all(os.isatty(descriptor) for descriptor in (0, 1, 2)):  # Textual draws on standard error
         raise SettingsError("the app needs a terminal", remedy="without one: tui-host ask TEXT")
@@ -43,6 +48,21 @@ def run_app(settings: Settings, *, record: bool = True) -> int:
         raise SettingsError(
             "this terminal cannot place text", where="TERM", remedy="set TERM, or use tui-host ask TEXT"
         )
+
+
+def run_app(settings: Settings, *, record: bool = True, opened: Opened | None = None) -> int:
+    """The app; returns its exit code.
+
+    Args:
+        settings: What is configured.
+        record: Whether anything is kept on disk.
+        opened: What to show first; None for a new session.
+
+    Raises:
+        SettingsError: There is no terminal that it can draw on.
+        TuiHostError: The host could not open, or a mistake of ours ended the app.
+    """
+    check_terminal()
     from tui_host.servers.guard import Guard
     from tui_host.tui.ending import leave_output
     from tui_host.tui.pausing import PausableLoop
@@ -52,7 +72,7 @@ def run_app(settings: Settings, *, record: bool = True) -> int:
     guard = Guard(found_terminal())
     try:
         with asyncio.Runner(loop_factory=PausableLoop) as runner:
-            app = runner.run(_run(settings, guard, record=record))
+            app = runner.run(_run(settings, guard, record=record, opened=opened))
     except BaseException:
         restore(guard)  # Textual may not have come to that
         raise
@@ -72,7 +92,7 @@ def _write_utf8() -> None:
         sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
 
 
-async def _run(settings: Settings, guard: Guard, *, record: bool) -> TuiHost:
+async def _run(settings: Settings, guard: Guard, *, record: bool, opened: Opened | None) -> TuiHost:
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
     from tui_host.tui.ending import watched
@@ -80,6 +100,8 @@ async def _run(settings: Settings, guard: Guard, *, record: bool) -> TuiHost:
 
     keep_pastes_text()
     app = TuiHost(Host(settings, record=record, guard=guard))
+    if opened is not None:
+        app.session = app.host.foreign_session(opened.info, opened.items)
     async with watched(app, app.noted, guard) as is_told, around(app), drawing(app, guard, is_told), collecting(app):
         await app.run_async()
     return app

@@ -171,6 +171,7 @@ class _Log:
         self._correlator = Correlator()
         self._connection = ""
         self._url = ""
+        self._label = ""
         self._asked: dict[str, Direction] = {}
 
     def take(self, line: _Line) -> Iterator[Seen]:
@@ -178,6 +179,9 @@ class _Log:
         if not line.data:
             yield from self._words(line.text)
             return
+        if not line.before.strip():
+            line = line._replace(before=self._label)
+        self._label = ""
         at_ns = self._clock.at(line.before)
         inner = _inner(line)
         if inner is not None:
@@ -203,6 +207,7 @@ class _Log:
         """A line without JSON."""
         words = text[:PREFIX_MOST].decode("utf-8", "replace")
         at_ns = self._clock.at(words)
+        self._label = words if words.rstrip().endswith((":", "：")) else ""
         if self._lane.is_open and _DONE.search(text):
             yield from self._lane.answer(b"data: [DONE]\n\n", at_ns, dialect="openai", form="sse")
             yield from self._lane.finish(at_ns)

@@ -92,7 +92,7 @@ class MainScreen(Covered, AskingScreen):
     def __init__(self, host: Host, begin: Callable[[], Session], glyphs: Glyphs) -> None:
         prompt = Prompt(
             commands=[(action.name, action.help) for action in ACTIONS],
-            may_send=lambda: not self._session.busy and self._session.source != "tap",
+            may_send=lambda: not self._session.busy and not self._session.is_foreign,
             glyphs=glyphs,
             id="prompt",
         )
@@ -239,10 +239,12 @@ class MainScreen(Covered, AskingScreen):
             transcript.set_empty(Empty(questions=offered.questions, lines=offered.lines))
 
     def _source_of(self, session: Session) -> SessionSource:
+        from tui_host.tui.imported import ImportSource
         from tui_host.tui.source import SessionSource
         from tui_host.tui.tapped import TapSource
 
-        return TapSource(self._host, session) if session.source == "tap" else SessionSource(self._host, session)
+        kinds = {"tap": TapSource, "import": ImportSource}
+        return kinds.get(session.source, SessionSource)(self._host, session)
 
     @property
     def has_news(self) -> bool:
@@ -351,8 +353,9 @@ class MainScreen(Covered, AskingScreen):
 
     def on_prompt_held(self) -> None:
         """Nothing is sent into a turn that is at work; what was written stays."""
-        if self._session.source == "tap":
-            self.notify("Another host talks here; ctrl+n begins a session of your own.", markup=False, timeout=6)
+        if self._session.is_foreign:
+            who = "Another host talks here" if self._session.source == "tap" else "This was captured elsewhere"
+            self.notify(f"{who}; ctrl+n begins a session of your own.", markup=False, timeout=6)
             return
         self.notify("A turn is at work. It can be sent when that has ended; escape stops it.", markup=False, timeout=4)
 

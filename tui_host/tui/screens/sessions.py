@@ -210,7 +210,7 @@ class SessionsScreen(ChoiceScreen):
                 f"{count:,} {what}{'s' if count != 1 else ' '}",
                 line(models[-1] if models else info.model, 30),
                 info.protocol,
-                info.source,
+                info.listed_source,
             ),
         )
 
@@ -232,16 +232,19 @@ class SessionsScreen(ChoiceScreen):
         """Open the one that was clicked."""
         await self._open(event.line)
 
+    def _session_of(self, info: SessionInfo) -> Session:
+        """The session of a line. Blocks on the disk."""
+        store = self._host.store
+        if not info.is_foreign or store is None:
+            return self._host.open_session(info.id)
+        return self._host.foreign_session(info, store.sessions.item_texts(info.id) if info.imported else ())
+
     async def _open(self, number: int | None) -> None:
         if number is None or not 0 <= number < len(self._listed):
             return
         info = self._listed[number].found.session
-        if info.source == "tap":
-            self.post_message(self.Chosen(self._host.tapped_session(info)))
-            self.dismiss()
-            return
         try:
-            session = await asyncio.to_thread(self._host.open_session, info.id)
+            session = await asyncio.to_thread(self._session_of, info)
         except TuiHostError as error:
             self.notify(line(str(error), 300), severity="error", markup=False)
             return

@@ -1,0 +1,36 @@
+"""What came from a file, for chat and inspector: nothing of this process belongs to it, and nothing more will come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from tui_host.tui.source import SessionSource
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
+    from tui_host.capture.record import Record
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+
+NO_CHAT = "What was captured elsewhere: no chat stands in it; the wires are in the inspector (f2). Nothing can be sent from here: ctrl+n begins a session of your own."
+
+
+class ImportSource(SessionSource):
+    """The rows and bytes of one import."""
+
+    empty = NO_CHAT
+
+    def __init__(self, host: Host, session: Session) -> None:
+        super().__init__(host, session)
+        self.live = False
+
+    @override
+    def _belongs(self, record: Record) -> bool:
+        return False
+
+    @override
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        return {}
