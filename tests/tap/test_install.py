@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.tap.host_files import CLAUDE_CODE, SAMPLES
 from tui_host.errors import JSON
-from tui_host.settings.hosts.entries import entries
+from tui_host.settings.hosts.entries import servers_in
 from tui_host.settings.hosts.jsonc import Array, BrokenJsonError, Node, Object, parse
 from tui_host.settings.hosts.known import KnownHost, known_host
 from tui_host.tap.install import differences, install, uninstall
@@ -42,11 +42,15 @@ def value_of(node: Node | None) -> JSON:
 
 
 def words_of(text: str, host: KnownHost) -> dict[tuple[str, ...], tuple[str, ...]]:
-    return {entry.place: entry.words for entry in entries(parse(text), host) if entry.words}
+    return {entry.place: entry.words for entry in servers_in(text, host) if entry.words}
 
 
 def tapped(text: str, host: KnownHost, *names: str) -> str:
-    return install(text, host, names, PROGRAM).text
+    return install(text, servers_in(text, host), names, PROGRAM).text
+
+
+def untapped(text: str, host: KnownHost, *names: str) -> str:
+    return uninstall(text, servers_in(text, host), names).text
 
 
 def cursor(server: str) -> str:
@@ -67,7 +71,7 @@ def test_what_was_tapped_and_untapped_is_the_same_to_the_letter(name: str, sampl
         assert tap is not None
         assert (after[place][0], tap.name, tap.command) == (PROGRAM[0], place[-1], words)
     assert tapped(written, host) == written
-    assert uninstall(written, host, ()).text == text
+    assert untapped(written, host) == text
 
 
 @pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
@@ -105,12 +109,12 @@ def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> N
 
     written = tapped(CLAUDE_CODE, host, "db")
 
-    assert [change.place for change in differences(CLAUDE_CODE, written, host)] == [
+    assert [change.place for change in differences(servers_in(CLAUDE_CODE, host), servers_in(written, host))] == [
         ("projects", "/home/ann/shop", "mcpServers", "db"),
         ("projects", "/home/ann/wiki", "mcpServers", "db"),
     ]
-    assert uninstall(written, host, ["memory"]).text == written
-    assert uninstall(written, host, ["db"]).text == CLAUDE_CODE
+    assert untapped(written, host, "memory") == written
+    assert untapped(written, host, "db") == CLAUDE_CODE
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_what_a_person_changed_since_stays(name: str, old: str, new: str) -> Non
 
     changed = tapped(text, host).replace(old, new)
 
-    assert uninstall(changed, host, ()).text == text.replace(old, new) != text
+    assert untapped(changed, host) == text.replace(old, new) != text
 
 
 @pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
@@ -137,7 +141,7 @@ def test_a_file_that_its_host_wrote_anew_since_says_the_same_again(name: str, sa
     host = known_host(name)
     rewritten = json.dumps(value_of(parse(tapped(sample, host))), indent=2, ensure_ascii=False)
 
-    assert value_of(parse(uninstall(rewritten, host, ()).text)) == value_of(parse(sample))
+    assert value_of(parse(untapped(rewritten, host))) == value_of(parse(sample))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +160,7 @@ def test_a_file_that_its_host_wrote_anew_since_says_the_same_again(name: str, sa
 def test_what_cannot_be_tapped_is_left_as_it_is_with_a_reason(server: str, why: str) -> None:
     text = cursor(server)
 
-    outcome = install(text, known_host("cursor"), (), PROGRAM)
+    outcome = install(text, servers_in(text, known_host("cursor")), (), PROGRAM)
 
     assert (outcome.text, [left.why for left in outcome.left]) == (text, [why])
 
@@ -177,7 +181,7 @@ def test_any_name_of_a_server_becomes_a_word_of_the_tap(name: str) -> None:
 def test_taps_that_were_written_by_hand_are_taken_out_too() -> None:
     text = cursor('{"command": "uvx", "args": ["tui-host", "tap", "stdio", "--log=-", "it", "npx", "-y"]}')
 
-    assert uninstall(text, known_host("cursor"), ()).text == cursor('{"command": "npx", "args": ["-y"]}')
+    assert untapped(text, known_host("cursor")) == cursor('{"command": "npx", "args": ["-y"]}')
 
 
 def test_of_a_key_that_stands_twice_the_last_counts_as_for_every_reader() -> None:
@@ -187,7 +191,7 @@ def test_of_a_key_that_stands_twice_the_last_counts_as_for_every_reader() -> Non
 
     assert '"command": "old", "args": ["1"]' in written
     assert '"new", "2"]' in written
-    assert uninstall(written, known_host("cursor"), ()).text == text
+    assert untapped(written, known_host("cursor")) == text
 
 
 @pytest.mark.parametrize(
@@ -216,7 +220,7 @@ def test_a_broken_file_is_told_by_line_and_column(text: str, line: int, column: 
 
 @pytest.mark.parametrize("text", ["", " \r\n", "\ufeff", "// nothing yet\n", "{}", "[]", "3", '{"mcpServers": null}'])
 def test_a_file_without_servers_has_nothing_to_tap(text: str) -> None:
-    outcome = install(text, known_host("cursor"), (), PROGRAM)
+    outcome = install(text, servers_in(text, known_host("cursor")), (), PROGRAM)
 
     assert (outcome.text, outcome.left) == (text, ())
 

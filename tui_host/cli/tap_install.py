@@ -18,9 +18,9 @@ from tui_host.cli.hiding import hide
 from tui_host.errors import SettingsError
 from tui_host.settings.documents import shown_path
 from tui_host.settings.hosts import files
-from tui_host.settings.hosts.entries import entries
+from tui_host.settings.hosts.entries import Entry, servers_in
 from tui_host.settings.hosts.files import HostFile, Restored
-from tui_host.settings.hosts.jsonc import BrokenJsonError, parse
+from tui_host.settings.hosts.jsonc import BrokenJsonError
 from tui_host.settings.hosts.known import KnownHost, files_of, known_host
 from tui_host.settings.paths import data_dir, whole
 from tui_host.settings.report import nearest
@@ -129,38 +129,42 @@ def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
 
 
 def _installed(file: HostFile, host: KnownHost, names: Sequence[str], program: Sequence[str]) -> _Plan:
-    try:
-        outcome = install(file.text, host, names, program)
-        return _plan(file, host, outcome.text, outcome.left)
-    except BrokenJsonError as error:
-        raise file.broken(error) from None
+    servers = _servers(file, file.text, host)
+    return _plan(file, host, servers, install(file.text, servers, names, program))
 
 
 def _uninstalled(file: HostFile, host: KnownHost, names: Sequence[str]) -> _Plan:
     """As it was where nobody has changed it since; else what is there now, without our words."""
+    servers = _servers(file, file.text, host)
     before = files.restored(file)
-    try:
-        if before is None or names:
-            outcome = uninstall(file.text, host, names)
-        elif before.is_whole:
-            outcome = Outcome(text=before.data.decode(), left=())
-        else:
-            outcome = uninstall(before.data.decode(), host, names)
-        return _plan(file, host, outcome.text, outcome.left, before)
-    except BrokenJsonError as error:
-        raise file.broken(error) from None
+    if before is None or names:
+        outcome = uninstall(file.text, servers, names)
+    else:
+        text = before.data.decode()
+        earlier = () if before.is_whole else _servers(file, text, host)
+        outcome = uninstall(text, earlier, ())
+    return _plan(file, host, servers, outcome, before)
 
 
-def _plan(file: HostFile, host: KnownHost, text: str, left: tuple[Left, ...], before: Restored | None = None) -> _Plan:
-    data = text.encode()
+def _plan(
+    file: HostFile, host: KnownHost, servers: tuple[Entry, ...], outcome: Outcome, before: Restored | None = None
+) -> _Plan:
+    data = outcome.text.encode()
     return _Plan(
         file=file,
         data=data,
         restored=before if before is not None and before.data == data else None,
-        changes=differences(file.text, text, host),
-        left=left,
-        names=frozenset(entry.name for entry in entries(parse(file.text), host)),
+        changes=differences(servers, _servers(file, outcome.text, host)),
+        left=outcome.left,
+        names=frozenset(entry.name for entry in servers),
     )
+
+
+def _servers(file: HostFile, text: str, host: KnownHost) -> tuple[Entry, ...]:
+    try:
+        return servers_in(text, host)
+    except BrokenJsonError as error:
+        raise file.broken(error) from None
 
 
 def _check_names(names: Sequence[str], plans: Sequence[_Plan], host: KnownHost) -> None:

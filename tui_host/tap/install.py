@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from tui_host.settings.hosts.entries import Entry, entries
-from tui_host.settings.hosts.jsonc import Array, Edit, Member, after_space, edited, parse
-from tui_host.settings.hosts.known import KnownHost
+from tui_host.settings.hosts.entries import Entry
+from tui_host.settings.hosts.jsonc import Array, Edit, Member, after_space, edited
 from tui_host.tap.words import read_words
 
 PROGRAMS = ("tui-host", "tui_host")
@@ -69,50 +68,39 @@ class Outcome:
     left: tuple[Left, ...]
 
 
-def install(text: str, host: KnownHost, names: Collection[str], program: Sequence[str]) -> Outcome:
+def install(text: str, servers: Iterable[Entry], names: Collection[str], program: Sequence[str]) -> Outcome:
     """Put a tap before the command of each server, or of those that are named.
 
     Args:
         text: The host's file.
-        host: Whose it is.
+        servers: All that are in it.
         names: Servers; empty for all.
         program: What starts a stdio tap, up to the server's name: `/…/tui-host tap stdio`.
-
-    Raises:
-        BrokenJsonError: The text is no JSON.
     """
-    return _changed(text, host, names, lambda entry: _installed(text, entry, program))
+    return _changed(text, servers, names, lambda entry: _installed(text, entry, program))
 
 
-def uninstall(text: str, host: KnownHost, names: Collection[str]) -> Outcome:
-    """Take the taps of all servers, or of those that are named, away again.
-
-    Raises:
-        BrokenJsonError: The text is no JSON.
-    """
-    return _changed(text, host, names, lambda entry: _uninstalled(text, entry))
+def uninstall(text: str, servers: Iterable[Entry], names: Collection[str]) -> Outcome:
+    """Take the taps of all servers, or of those that are named, away again."""
+    return _changed(text, servers, names, lambda entry: _uninstalled(text, entry))
 
 
-def differences(before: str, after: str, host: KnownHost) -> tuple[Change, ...]:
-    """The servers whose command or arguments are others in one text than in the other.
-
-    Raises:
-        BrokenJsonError: One of them is no JSON.
-    """
-    later = {entry.place: entry.words or () for entry in entries(parse(after), host)}
+def differences(before: Iterable[Entry], after: Iterable[Entry]) -> tuple[Change, ...]:
+    """The servers whose command or arguments are others before than after."""
+    later = {entry.place: entry.words or () for entry in after}
     return tuple(
         Change(place=entry.place, before=words, after=later[entry.place])
-        for entry in entries(parse(before), host)
+        for entry in before
         if (words := entry.words or ()) != later.get(entry.place, words)
     )
 
 
 def _changed(
-    text: str, host: KnownHost, names: Collection[str], change: Callable[[Entry], Left | list[Edit]]
+    text: str, servers: Iterable[Entry], names: Collection[str], change: Callable[[Entry], Left | list[Edit]]
 ) -> Outcome:
     left: list[Left] = []
     edits: list[Edit] = []
-    for entry in entries(parse(text), host):
+    for entry in servers:
         if not names or entry.name in names:
             needed = change(entry)
             if isinstance(needed, Left):

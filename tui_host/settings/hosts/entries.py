@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tui_host.settings.hosts.jsonc import Array, Node, Object, Scalar
+from tui_host.settings.hosts.jsonc import Array, Node, Object, Scalar, parse
 from tui_host.settings.hosts.known import ANY, KnownHost
 
 
@@ -47,8 +47,16 @@ class Entry:
         return (command.value.value, *words) if len(words) == len(arguments.value.elements) else None
 
 
-def entries(root: Node | None, host: KnownHost) -> Iterator[Entry]:
-    """All servers of a host's file, in its order."""
+def servers_in(text: str, host: KnownHost) -> tuple[Entry, ...]:
+    """All servers in the text of a host's file.
+
+    Raises:
+        BrokenJsonError: The text is no JSON.
+    """
+    return tuple(_entries(parse(text), host))
+
+
+def _entries(root: Node | None, host: KnownHost) -> Iterator[Entry]:
     for keys in host.servers:
         for place, servers in _below(root, keys, ()):
             for name in dict.fromkeys(member.key for member in servers.members):

@@ -87,7 +87,9 @@ def read(path: Path) -> HostFile:
         return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(found.st_mode))
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise SettingsError(f"cannot be read: {reason}", shown_path(path), "look at its permissions") from error
+        raise SettingsError(
+            f"cannot be read: {reason}", shown_path(path), "look at its place and permissions"
+        ) from error
 
 
 def replace_with_tapped(file: HostFile, data: bytes, now: datetime) -> Path:
