@@ -45,15 +45,25 @@ class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no 
         return self._texts[key]
 
 
-def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> Ready:
-    """The tools of a request as a member of its body."""
-    return Ready((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
+def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> Ready | None:
+    """The tools of a request as a member of its body; None where there are none."""
+    return None if not tools else Ready((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
 
 
-def json_bytes(body: Mapping[str, JSON]) -> bytes:
-    """A request's body: compact, UTF-8, nothing in it that a provider's parser refuses."""
+def body_bytes(body: Mapping[str, JSON], added: Mapping[str, JSON], **last: JSON) -> bytes:
+    """A request's body as it is sent: compact, UTF-8, nothing in it that a provider's parser refuses.
+
+    Args:
+        body: What a dialect begins it with.
+        added: What a person wants in it over that.
+        last: What grows from step to step, behind all else: a request then begins with all the bytes of the one before it.
+            None is left out.
+    """
+    first = {**body, **{name: value for name, value in added.items() if name not in last}}
+    given = {name: value for name, value in last.items() if value is not None}
+    whole = {**first, **given, **{name: added[name] for name in last if name in added}}
     members = (
-        f"{json_text(name)}:{value if isinstance(value, Ready) else json_text(value)}" for name, value in body.items()
+        f"{json_text(name)}:{value if isinstance(value, Ready) else json_text(value)}" for name, value in whole.items()
     )
     text = f"{{{','.join(members)}}}"
     try:

@@ -18,8 +18,8 @@ from tui_host.llm.outline import Outline
 from tui_host.llm.writing import (
     CallIds,
     arguments_object,
+    body_bytes,
     echo_of,
-    json_bytes,
     object_schema,
     system_text,
     tools_text,
@@ -51,21 +51,17 @@ class Anthropic:
 
     def write(self, ask: Ask, target: Target) -> WireRequest:
         """The request. Messages stand last, so that a step's request begins with all the bytes of the one before it."""
-        last = {"tools", "messages"}
         body: dict[str, JSON] = {"model": ask.model, **_options(ask, _version(target))}
         if ask.stream:
             body["stream"] = True
         system = system_text(ask.messages)
         if system:
             body["system"] = system
-        body |= {name: value for name, value in ask.extra if name not in last}
-        if ask.tools:
-            body["tools"] = tools_text(ask.tools, _tool)
-        body["messages"] = _Writer(ask, target.provider).messages()
-        body |= {name: value for name, value in ask.extra if name in last}
+        tools = tools_text(ask.tools, _tool)
+        messages = _Writer(ask, target.provider).messages()
         return WireRequest(
             path="messages",
-            body=json_bytes(body),
+            body=body_bytes(body, dict(ask.extra), tools=tools, messages=messages),
             headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
         )
 

@@ -19,8 +19,8 @@ from tui_host.llm.writing import (
     CallIds,
     Ready,
     arguments_object,
+    body_bytes,
     echo_of,
-    json_bytes,
     object_schema,
     system_text,
     tools_text,
@@ -33,16 +33,17 @@ _MOST_STOPS = 5
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 """The types of images that it takes. Source: ai.google.dev, Gemini API, Image understanding."""
 _GENERATION = "generationConfig"
-_LAST = frozenset({"tools", "contents"})
-_BESIDE = _LAST | {
+_BESIDE = {
     _GENERATION,
     "cachedContent",
+    "contents",
     "labels",
     "safetySettings",
     "serviceTier",
     "store",
     "systemInstruction",
     "toolConfig",
+    "tools",
 }
 """Members of the body beside `generationConfig`, in which all other options stand."""
 _PREFIXES = ("models/", "tunedModels/")
@@ -70,14 +71,12 @@ class Gemini:
         generation |= _mapping(given.pop(_GENERATION, None))
         if generation:
             body[_GENERATION] = generation
-        body |= {name: value for name, value in given.items() if name not in _LAST}
-        if ask.tools:
-            body["tools"] = Ready(f'[{{"functionDeclarations":{tools_text(ask.tools, _tool)}}}]')
-        body["contents"] = _Writer(ask, target.provider, self.name_rule).contents()
-        body |= {name: value for name, value in given.items() if name in _LAST}
+        declared = tools_text(ask.tools, _tool)
+        tools = None if declared is None else Ready(f'[{{"functionDeclarations":{declared}}}]')
+        contents = _Writer(ask, target.provider, self.name_rule).contents()
         return WireRequest(
             path=f"{_path(ask.model)}:{'streamGenerateContent?alt=sse' if ask.stream else 'generateContent'}",
-            body=json_bytes(body),
+            body=body_bytes(body, given, tools=tools, contents=contents),
             headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
         )
 

@@ -17,7 +17,7 @@ from tui_host.llm.outline import Outline
 from tui_host.llm.writing import (
     CallIds,
     arguments_object,
-    json_bytes,
+    body_bytes,
     object_schema,
     text_of,
     tools_text,
@@ -56,19 +56,16 @@ class Ollama:
         What is longer than the model's window is to be refused (`truncate`, `shift`): the server would cut it unsaid, the
         tools and the oldest messages first. Older servers do so all the same.
         """
-        last = {"tools", "messages"}
         body: dict[str, JSON] = {"model": ask.model, "stream": ask.stream, "truncate": False, "shift": False}
         body |= _options(ask)
-        body |= {name: value for name, value in ask.extra if name not in last}
-        if ask.tools:
-            body["tools"] = tools_text(ask.tools, _tool)
-        body["messages"] = _Writer(ask, target.provider).messages()
-        body |= {name: value for name, value in ask.extra if name in last}
+        added = dict(ask.extra)
+        tools = tools_text(ask.tools, _tool)
+        messages = _Writer(ask, target.provider).messages()
         return WireRequest(
             path="chat",
-            body=json_bytes(body),
+            body=body_bytes(body, added, tools=tools, messages=messages),
             headers=(("Content-Type", "application/json"), ("Accept", "application/x-ndjson")),
-            window=_window(body.get("options")),
+            window=_window(added.get("options", body.get("options"))),
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:

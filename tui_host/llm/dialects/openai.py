@@ -19,7 +19,7 @@ from tui_host.llm.outline import Outline
 from tui_host.llm.writing import (
     CallIds,
     arguments_text,
-    json_bytes,
+    body_bytes,
     object_schema,
     text_of,
     tools_text,
@@ -56,14 +56,11 @@ class OpenAI:
         if ask.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         body |= _options(ask, target.service)
-        body |= {name: value for name, value in ask.extra if name not in {"tools", "messages"}}
-        if ask.tools:
-            body["tools"] = tools_text(ask.tools, _tool)
-        body["messages"] = _Writer(ask, target).messages()
-        body |= {name: value for name, value in ask.extra if name in {"tools", "messages"}}
+        tools = tools_text(ask.tools, _tool)
+        messages = _Writer(ask, target).messages()
         return WireRequest(
             path=path_of("chat/completions", target),
-            body=json_bytes(body),
+            body=body_bytes(body, dict(ask.extra), tools=tools, messages=messages),
             headers=HEADERS,
         )
 

@@ -19,8 +19,8 @@ from tui_host.llm.outline import Outline
 from tui_host.llm.writing import (
     CallIds,
     arguments_text,
+    body_bytes,
     echo_of,
-    json_bytes,
     object_schema,
     system_text,
     text_of,
@@ -29,7 +29,6 @@ from tui_host.llm.writing import (
 )
 from tui_host.settings.secrets import Secret
 
-_LAST = frozenset({"tools", "input"})
 _THINKS_NOT = re.compile(r"(^|[/:])(gpt-3|gpt-4|chatgpt|gpt-5[\w.-]*-chat)")
 """The models that refuse a word about thinking."""
 _THINKS = re.compile(r"(^|[/:])(o\d|gpt-[5-9]|gpt-oss|codex)")
@@ -54,12 +53,9 @@ class OpenAIResponses:
         if system:
             body["instructions"] = system
         body |= _options(ask)
-        body |= {name: value for name, value in ask.extra if name not in _LAST}
-        if ask.tools:
-            body["tools"] = tools_text(ask.tools, _tool)
-        body["input"] = _Writer(ask, target.provider).items()
-        body |= {name: value for name, value in ask.extra if name in _LAST}
-        return WireRequest(path=path_of("responses", target), body=json_bytes(body), headers=HEADERS)
+        tools = tools_text(ask.tools, _tool)
+        whole = body_bytes(body, dict(ask.extra), tools=tools, input=_Writer(ask, target.provider).items())
+        return WireRequest(path=path_of("responses", target), body=whole, headers=HEADERS)
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
         """The credential."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, Self
 
 from typing_extensions import override
 
-from tui_host.errors import JSON
 from tui_host.llm.messages import (
     CallArguments,
     CallMalformed,
@@ -24,9 +22,10 @@ from tui_host.llm.messages import (
     ToolResult,
     ToolSpec,
 )
+from tui_host.llm.protocols.actions import is_prose, read_action
 from tui_host.llm.protocols.ending import Balance
 from tui_host.llm.protocols.fences import FENCE, MARKS, Fence, may_become_fence
-from tui_host.llm.protocols.grammar import Broken, ReadCall, read_arguments
+from tui_host.llm.protocols.grammar import Broken
 from tui_host.llm.protocols.plain import Plain, Words, result_text
 from tui_host.llm.protocols.reading import TextReader
 
@@ -36,12 +35,8 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _BEGINNING = re.compile(r"[ \t]*\**[A-Za-z最终答案思考 ]{0,14}\**[ \t]*")
-_NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
 _AT_FIRST = frozenset(("question", "action input"))
 """Labels that stand behind another one, or before all else."""
-_CALLED = re.compile(r"(?P<name>[^\s(]+)\((?P<inside>.*)\)\s*", re.DOTALL)
-
-_MEANT = re.compile(r"[`*]*(?P<name>[^\s(`*]+)[`*]*\s*(?P<open>\(?)")
 _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\n|$)")
 _LONGEST_LABEL = 60
 _LONGEST_FENCE = 16 << 10
@@ -213,21 +208,13 @@ class ReactReader(TextReader):
         self._is_line_start = text.endswith("\n")
         self._written.append(text)
         self._action.append(text)
-        return self._as_words() if self._is_prose() else []
+        return self._as_words() if is_prose("".join(self._action), self._tools) else []
 
     def _said(self, text: str) -> None:
         """Text or thought was given out: at most to the end of a line."""
         self._has_said = self._has_said or (self._part == "text" and not text.isspace())
         if self._code is not None and self._code.closes(text):
             self._code = None
-
-    def _is_prose(self) -> bool:
-        """Whether what stands behind `Action:` is no action: a sentence, or a word that is no tool's with other lines below."""
-        action = "".join(self._action).lstrip()
-        meant = _MEANT.match(action)
-        if meant is None or meant.group("open") or meant.group("name") in self._tools:
-            return False
-        return bool("\n" in action and action.partition("\n")[2].strip())
 
     def _as_words(self) -> list[ModelEvent]:
         """The action was none: its words are text."""
@@ -254,7 +241,8 @@ class ReactReader(TextReader):
             return [PartEnded(kind="text", written="".join(self._written).rstrip(), start=start, end=end)]
         if part not in {"action", "input"}:
             return []
-        read = self._read("".join(self._action), "".join(self._given) if part == "input" else None)
+        given = "".join(self._given) if part == "input" else None
+        read = read_action("".join(self._action), given, self._tools, is_cut=self._stop == "length")
         written = "".join(self._written)
         if read is None:
             return []
@@ -268,62 +256,6 @@ class ReactReader(TextReader):
             CallStarted(index=0, wire_id="", name=read.name, start=start, end=end, written=written.rstrip()),
             CallArguments(index=0, text=read.arguments, start=start, end=end),
         ]
-
-    def _read(self, action: str, given: str | None) -> ReadCall | Broken | Literal["prose"] | None:
-        """The call of an action with its input; None for one that says that there is none, and what is no action but prose."""
-        name = action.strip().strip("`*").strip()
-        if name.lower() in _NOTHING:
-            return None
-        if given is None:
-            called = _CALLED.fullmatch(name)
-            if called is not None:
-                return self._called(called.group("name"), called.group("inside"))
-            if " " in name:
-                return "prose"
-            if self._stop == "length":
-                return Broken(reason="the action was cut at the token limit")
-            return Broken(reason=f"there is no Action Input behind the Action {name[:60]!r}")
-        if not name:
-            return Broken(reason="there is an Action Input without an Action")
-        given = given.strip().strip("`").removeprefix("json").strip()
-        read = read_arguments(given)
-        return (
-            Broken(reason=f"{name}: {read.reason}") if isinstance(read, Broken) else ReadCall(name=name, arguments=read)
-        )
-
-    def _called(self, name: str, inside: str) -> ReadCall | Broken:
-        """An action written as `NAME(…)`: its values are read as literals, nothing is run."""
-        wrong = Broken(reason=f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
-        try:
-            tree = ast.parse(f"f({inside})", mode="eval").body
-            if not isinstance(tree, ast.Call):
-                return wrong
-            values: list[JSON] = [ast.literal_eval(each) for each in tree.args]
-            named: dict[str, JSON] = {
-                each.arg: ast.literal_eval(_constants(each.value)) for each in tree.keywords if each.arg is not None
-            }
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return wrong
-        names = self._parameters(name)
-        if len(values) > len(names):
-            return wrong
-        arguments = {**dict(zip(names, values, strict=False)), **named}
-        try:
-            return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
-        except (TypeError, ValueError):
-            return wrong
-
-    def _parameters(self, name: str) -> list[str]:
-        tool = self._tools.get(name)
-        schema: Mapping[str, JSON] = tool.schema if tool is not None and isinstance(tool.schema, dict) else {}
-        properties = schema.get("properties")
-        return list(properties) if isinstance(properties, dict) else []
-
-
-def _constants(node: ast.expr) -> ast.expr:
-    """JSON's own words for Python's."""
-    words = {"true": True, "false": False, "null": None}
-    return ast.Constant(words[node.id]) if isinstance(node, ast.Name) and node.id in words else node
 
 
 class React(Plain):
