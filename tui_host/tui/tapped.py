@@ -17,7 +17,6 @@ from typing_extensions import override
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Record
 from tui_host.chat.conversation import Conversation
-from tui_host.chat.infer.names import tools_named
 from tui_host.chat.infer.stories import together
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.telling import Telling
@@ -33,10 +32,13 @@ if TYPE_CHECKING:
 
 WAIT_NS = 250_000_000
 """So long a record waits for what another process has yet to write of the time before it."""
+LATE_NS = 5_000_000
 TAPS_SECONDS = 1.0
 """How often it is looked for taps that have begun, or ended."""
 JOIN_SECONDS = 0.2
 """How often at most calls are joined anew while much comes."""
+PATIENCE = 20
+"""And not before so many times what that took the last time."""
 _LINKS_FROM = 1 << 48
 """Numbers of the links that are found here: no capture has so many records."""
 
@@ -69,7 +71,7 @@ class TapSource(SessionSource):
         self._given: set[Found] = set()
         self._joined = -1
         self._version = -1
-        self._looked_for_taps = self._joined_at = 0.0
+        self._looked_for_taps = self._join_at = 0.0
         self._turns: dict[int, int] = {}
 
     # What is new.
@@ -108,9 +110,10 @@ class TapSource(SessionSource):
                 break
             self._feed([self._story.feed(record) for record in ready])
         is_read = not any(tap.has_more for tap in self._taps.values())
-        if is_read and time.monotonic() - self._joined_at >= JOIN_SECONDS:
-            self._joined_at = time.monotonic()
+        if is_read and time.monotonic() >= self._join_at:
+            began = time.monotonic()
             self._join()
+            self._join_at = began + max(JOIN_SECONDS, PATIENCE * (time.monotonic() - began))
 
     def _look_for_taps(self) -> None:
         """Those that belong to the story by now, and whether they run."""
@@ -151,7 +154,7 @@ class TapSource(SessionSource):
         tap.has_more = len(records) == PER_PAGE
         if records:
             tap.seen = records[-1].seq
-            tap.waiting.extend((self._story.at_ns(record), record) for record in records)
+            tap.waiting.extend((self._story.at_ns(record) - _late_ns(record), record) for record in records)
 
     @override
     def _feed(self, records: Sequence[Record]) -> None:
@@ -214,8 +217,13 @@ class TapSource(SessionSource):
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         asked = {joined.asked.name for joined in self._story.joined()}
-        known = {name: tools_named(name, self._story.frames.tools) for name in asked}
+        known = {name: self._story.tools_named(name) for name in asked}
         return {name: next(iter(tools)) for name, tools in known.items() if len(tools) == 1}
+
+
+def _late_ns(record: Record) -> int:
+    """By how much a record may be stamped too late: a relay passes an answer on first, and what it causes is quick."""
+    return LATE_NS if record.draft.wire == "llm" and record.draft.direction == "in" else 0
 
 
 def _place(found: Found) -> tuple[object, ...]:

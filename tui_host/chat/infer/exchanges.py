@@ -66,6 +66,7 @@ class Asking:
         self._ends: list[int] = []
         self._times: list[int] = []
         self._size = 0
+        self._calls: Sequence[Asked] | None = None
 
     def feed(self, record: Record, at_ns: int) -> None:
         """The next record of the response."""
@@ -112,10 +113,12 @@ class Asking:
         """Whether a whole answer came."""
         return 200 <= self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
 
-    def calls(self) -> list[Asked]:
+    def calls(self) -> Sequence[Asked]:
         """The calls that it asks for and that are complete."""
+        if self._calls is not None:
+            return self._calls
         capture, exchange = self.key
-        return [
+        found = [
             Asked(
                 key=f"{capture}.{exchange}.{number}",
                 capture=capture,
@@ -130,6 +133,8 @@ class Asking:
             for number, folded in enumerate(self.fold.calls)
             if folded.complete
         ]
+        self._calls = found if self.is_over else None
+        return found
 
     def is_told_in(self, message: Heard) -> bool:
         """Whether a message of a later request is this answer."""

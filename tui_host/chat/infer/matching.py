@@ -11,6 +11,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from tui_host.chat.infer.clocks import LEAST, Shift, shift_of
@@ -148,6 +149,7 @@ def _may_tell(call: Candidate, frame: Sent) -> bool | None:
     return _tells(call.told, answer)
 
 
+@lru_cache(maxsize=1 << 15)
 def _tells(told: str, answer: Answer) -> bool:
     told = told.strip()
     inner = {told, canonical_text(told) or told}
@@ -165,17 +167,17 @@ def _tells(told: str, answer: Answer) -> bool:
 
 def _groups(carried: Iterable[_Carried], possible: _Possible) -> list[tuple[list[_Carried], list[Candidate]]]:
     """Frames and calls that compete with each other, apart from all others."""
-    found: list[tuple[list[_Carried], dict[str, Candidate]]] = []
+    of_call: dict[str, tuple[list[_Carried], dict[str, Candidate]]] = {}
     for each in carried:
-        calls = {call.asked.key: call for call in possible[each.key]}
-        if not calls:
-            continue
-        whole = ([each], calls)
-        for group in [group for group in found if not calls.keys().isdisjoint(group[1])]:
-            found.remove(group)
-            whole = ([*group[0], *whole[0]], {**group[1], **whole[1]})
-        found.append(whole)
-    return [(group, list(calls.values())) for group, calls in found]
+        whole: tuple[list[_Carried], dict[str, Candidate]] = ([each], {})
+        touching = {id(group): group for call in possible[each.key] if (group := of_call.get(call.asked.key))}
+        for members, calls in touching.values():
+            whole[0].extend(members)
+            whole[1].update(calls)
+        whole[1].update((call.asked.key, call) for call in possible[each.key])
+        of_call.update(dict.fromkeys(whole[1], whole))
+    groups = {id(group): group for group in of_call.values()}
+    return [(members, list(calls.values())) for members, calls in groups.values()]
 
 
 class _Group:
@@ -209,6 +211,7 @@ class _Group:
         telling = {
             key: [call for call in calls if _may_tell(self._calls[call], self._carried[key].last)]
             for key, calls in self._possible.items()
+            if calls
         }
         for key, calls in telling.items():
             is_alone = len(calls) == 1 and sum(calls[0] in others for others in telling.values()) == 1

@@ -74,6 +74,7 @@ class Story:
         self._places: dict[tuple[str, str, str], Place] = {}
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
+        self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})
 
     def at_ns(self, record: Record) -> int:
         """When a record came to be, on the clock that all captures share: the wall clock as it stood when each began."""
@@ -141,7 +142,7 @@ class Story:
                 if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)]):
                     return self._place(key)
         # What was asked may not be recorded to its end yet.
-        answering = (key for key in recent if self._exchanges[key].status and not self.talks.said[key].children)
+        answering = (key for key in recent if not self.talks.said[key].children)
         return next(map(self._place, answering), Place(session=self._session or None))
 
     # What is found.
@@ -179,11 +180,21 @@ class Story:
             yield Candidate(
                 asked=call,
                 arguments=arguments,
-                tools=tools_named(name, self.frames.tools),
+                tools=self.tools_named(name),
                 until_ns=until,
                 told=first.text if first is not None else None,
                 told_place=first.start if first is not None else -1,
             )
+
+    def tools_named(self, name: str) -> frozenset[tuple[str, str]]:
+        """Server and own name of the tools that a name may stand for, as far as tools are known."""
+        known = self.frames.tools
+        if self._named[0] != len(known):
+            self._named = len(known), {}
+        named = self._named[1]
+        if name not in named:
+            named[name] = tools_named(name, known)
+        return named[name]
 
     def links(self) -> Iterator[Found]:
         """The same as links, and what the host put into its requests.

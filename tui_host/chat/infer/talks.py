@@ -20,6 +20,7 @@ class Said:
 
     Attributes:
         asking: What it says.
+        mark: The same for exchanges that send the same messages.
         turn: The turn in the story, from 1.
         step: The step in it, from 1.
         text: What the person said with it, empty where it goes on with results.
@@ -30,6 +31,7 @@ class Said:
     """
 
     asking: Asking
+    mark: bytes
     turn: int
     step: int
     text: str = ""
@@ -65,14 +67,14 @@ class Talks:
             )
         )
         if earlier is not None and not earlier.children and (parent is not None or not earlier.asking.is_answered):
-            said = Said(asking, earlier.turn, earlier.step, "", parent, after, again=True)
+            said = Said(asking, marks[-1], earlier.turn, earlier.step, "", parent, after, again=True)
         elif parent is not None and not text:
-            said = Said(asking, self.said[parent].turn, self.said[parent].step + 1, "", parent, after)
+            said = Said(asking, marks[-1], self.said[parent].turn, self.said[parent].step + 1, "", parent, after)
         else:
             self.turns += 1
             last = [message for message in asking.messages if message.role == "user"][-1:]
             text = text if parent is not None else "".join(said_by_person(message) for message in last)
-            said = Said(asking, self.turns, 1, text, parent, after)
+            said = Said(asking, marks[-1], self.turns, 1, text, parent, after)
         self.said[asking.key] = said
         self._by_messages.setdefault(marks[-1], []).append(asking.key)
         if parent is not None:
@@ -109,7 +111,7 @@ class Talks:
         said = self.said[key]
         if said.children:
             return False
-        alike = self._by_messages.get(_prefixes(said.asking.messages)[-1], ())
+        alike = self._by_messages[said.mark]
         return any(self.said[other].children for other in alike if other != key)
 
     def until(self, key: Key) -> int | None:
