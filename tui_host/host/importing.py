@@ -137,9 +137,9 @@ def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redac
         if size <= JOINED_MOST:
             _join(keeping, story)
         else:
-            keeping.notices.append(f"calls are not joined in more than {JOINED_MOST >> 20} MiB")
+            keeping.notices.append(f"Calls are not joined in more than {JOINED_MOST >> 20} MiB.")
     if reading.notes.left_out:
-        keeping.notices.append(f"left out: {_left_out(reading)}")
+        keeping.notices.append(f"Left out: {_left_out(reading)}.")
     return Imported(id=identity, notices=tuple(keeping.notices))
 
 
@@ -172,7 +172,7 @@ def _join(keeping: _Keeping, story: Story) -> None:
 
 
 def _left_out(reading: Reading) -> str:
-    return ", ".join(f"{count} {what}" for what, count in reading.notes.left_out.items()) or "it is empty"
+    return ", ".join(f"{what} ({count:,})" for what, count in reading.notes.left_out.items()) or "it is empty"
 
 
 class _Keeping:
@@ -204,7 +204,7 @@ class _Keeping:
             raise
         refused = sum(intake.refused_records for intake in self._intakes.values())
         if refused:
-            self.notices.append(f"{refused} records could not be kept: there were others of the same number")
+            self.notices.append(f"Records of a number that another has had are left out ({refused:,}).")
 
     def begin(self, capture: str) -> None:
         """Begin a capture; captures keep this order."""

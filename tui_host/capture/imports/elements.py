@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from mmap import mmap
 from typing import TypeAlias
 
+from tui_host.capture.frames import LEVELS
+
 Data: TypeAlias = "bytes | mmap"
 
 _MARK = re.compile(rb'["{}\[\]]')
@@ -123,6 +125,8 @@ def _closed_at(data: Data, at: int) -> int:
                 continue
             case b"{" | b"[":
                 depth += 1
+                if depth > LEVELS:
+                    raise BrokenError("it is nested too deeply", start)
             case _:
                 depth -= 1
         at = found.end()

@@ -11,9 +11,12 @@ from tui_host.capture.imports.seen import Notes, Seen
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Draft, Head, Kind
 
-NO_HEAD = "the file has the body alone: method and path stand for what is not known"
-NO_REQUEST = "the file has the answer alone"
-NO_STATUS = "the file has the body alone: 200 stands for what is not known"
+NOT_KNOWN = "(not in the file)"
+"""Stands among the headers, where no header has such a name, and says what is taken for granted."""
+NO_HEAD = "method, path and headers: the file has the body alone"
+NO_HEADERS = "headers: the file has the body and the address alone"
+NO_REQUEST = "the request: the file has the answer alone"
+NO_STATUS = "status and headers: the file has the body alone"
 
 TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 
@@ -50,7 +53,7 @@ class Exchanges:
             url: Where it was sent to; empty if that is not known.
         """
         yield from self.finish(at_ns)
-        yield self._begin(body, at_ns, url or self._wires.url_of(dialect), "" if url else NO_HEAD)
+        yield self._begin(body, at_ns, url or self._wires.url_of(dialect), NO_HEADERS if url else NO_HEAD)
 
     def answer(self, data: bytes, at_ns: int, *, dialect: str, form: str) -> Iterator[Seen]:
         """Bytes of an answer: all, or the next ones of a stream."""
@@ -60,8 +63,8 @@ class Exchanges:
         assert opened is not None  # noqa: S101 - just begun
         if not opened.is_answered:
             opened.is_answered = True
-            head = Head(status=200, headers=(("content-type", TYPES[form]),))
-            yield Seen(at_ns=at_ns, draft=_after(opened.draft, "response", head=head, malformed=NO_STATUS))
+            head = Head(status=200, headers=((NOT_KNOWN, NO_STATUS), ("content-type", TYPES[form])))
+            yield Seen(at_ns=at_ns, draft=_after(opened.draft, "response", head=head))
         kept = data[: max(BODY_LIMIT - opened.size, 0)]
         opened.size += len(data)
         if kept:
@@ -81,24 +84,22 @@ class Exchanges:
         ending = Ending(reason=reason, size=opened.size, kept=min(opened.size, BODY_LIMIT))
         yield Seen(at_ns=at_ns, draft=_after(opened.draft, ending.kind, data=ending.to_bytes()))
 
-    def _begin(self, body: bytes, at_ns: int, url: str, malformed: str) -> Seen:
+    def _begin(self, body: bytes, at_ns: int, url: str, not_known: str) -> Seen:
+        headers = (("content-type", "application/json"),)
         draft = Draft(
             wire="llm",
             kind="request",
             peer=self._peer,
             direction="out",
             exchange=self._notes.new_exchange(),
-            head=Head(method="POST", url=url, headers=(("content-type", "application/json"),)),
+            head=Head(method="POST", url=url, headers=((NOT_KNOWN, not_known), *headers)),
             data=body,
-            malformed=malformed or None,
         )
         self._open = _Open(draft)
         return Seen(at_ns=at_ns, draft=draft)
 
 
-def _after(
-    request: Draft, kind: Kind, *, data: bytes = b"", head: Head | None = None, malformed: str | None = None
-) -> Draft:
+def _after(request: Draft, kind: Kind, *, data: bytes = b"", head: Head | None = None) -> Draft:
     return Draft(
         wire="llm",
         kind=kind,
@@ -107,5 +108,4 @@ def _after(
         exchange=request.exchange,
         head=head,
         data=data,
-        malformed=malformed,
     )

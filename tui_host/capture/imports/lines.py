@@ -30,7 +30,7 @@ PREFIX_MOST = 300
 """Bytes before what is JSON in a line, at most; in a line of prose a bracket means nothing."""
 SEVERAL_MOST = 8 << 20
 """Bytes of JSON that goes over several lines."""
-TRIES = 20
+TRIES = 5
 """How often the end of such JSON is looked for in vain: a file of nothing but brackets takes no longer than another."""
 _INNER = ("message", "msg", "body", "request", "response", "payload", "frame", "data", "json", "content", "raw", "line")
 """Under which a log of objects has what was on the wire."""

@@ -1,0 +1,260 @@
+"""What others captured: each format told by its content, and read to the records that it stands for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tui_host.capture.imports import File, read
+from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
+from tui_host.capture.imports.exchanges import NOT_KNOWN
+from tui_host.capture.imports.seen import Seen
+from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request
+from tui_host.errors import JSON, TuiHostError
+from tui_host.llm.dialects import DIALECTS
+
+WIRES = Wires({name: dialect.paths for name, dialect in DIALECTS.items()})
+NOW_NS = 1_795_268_701_000_000_000
+CHAT: JSON = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+PIECE: JSON = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "hello"}}]}
+ASK: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {}}}
+TELL: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
+
+
+def seen(*texts: bytes | str, names: Sequence[str] = ("math.log", "model.log")) -> list[Seen]:
+    files = [
+        File(name=name, data=text.encode() if isinstance(text, str) else text, time_ns=NOW_NS)
+        for name, text in zip(names, texts, strict=False)
+    ]
+    return list(read(files, WIRES).seen)
+
+
+def told(found: Sequence[Seen]) -> list[tuple[str, str, str]]:
+    return [(each.draft.wire, each.draft.kind, each.draft.direction or "") for each in found]
+
+
+def archive(*entries: JSON) -> bytes:
+    return json.dumps({"log": {"version": "1.2", "creator": {"name": "x"}, "entries": entries}}).encode()
+
+
+def entry(url: str, sent: JSON, came: str, at: str = "2026-11-22T02:13:06.890Z", **more: JSON) -> dict[str, JSON]:
+    headers = [{"name": "Authorization", "value": "Bearer sk-1"}, {"name": "content-encoding", "value": "gzip"}]
+    kind = "text/event-stream" if came.startswith(("data:", "event:")) else "application/json"
+    return {
+        "startedDateTime": at,
+        "time": 50.5,
+        "request": {"method": "POST", "url": url, "headers": headers, "postData": {"text": json.dumps(sent)}},
+        "response": {
+            "status": 200,
+            "headers": [{"name": "Content-Type", "value": kind}, {"name": "Content-Encoding", "value": "br"}],
+            "content": {"text": came, "size": len(came)},
+        },
+        "timings": {"blocked": -1, "send": 1, "wait": 9.5, "receive": 40},
+        **more,
+    }
+
+
+MODEL = entry("https://api.deepseek.com/v1/chat/completions", CHAT, f"data: {json.dumps(PIECE)}\n\n")
+
+
+def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None:
+    server = entry(
+        "https://docs.example/mcp", ASK, f"event: message\ndata: {json.dumps(TELL)}\n\n", "2026-11-22T02:13:06.895Z"
+    )
+    page = entry("https://docs.example/logo.svg", {}, "<svg/>")
+    found = seen(archive(server, page, MODEL))
+    assert told(found) == [
+        ("llm", "request", "out"),
+        ("mcp", "request", "out"),
+        ("mcp", "frame", "out"),
+        ("llm", "response", "in"),
+        ("mcp", "response", "in"),
+        ("llm", "chunk", "in"),
+        ("llm", "end", "in"),
+        ("mcp", "chunk", "in"),
+        ("mcp", "frame", "in"),
+        ("mcp", "end", "in"),
+    ]
+    assert [each.at_ns - found[0].at_ns for each in found[:6]] == [
+        0,
+        5_000_000,
+        5_000_000,
+        10_500_000,
+        15_500_000,
+        50_500_000,
+    ]
+    assert found[0].draft.peer == "deepseek"
+    assert found[5].draft.data == f"data: {json.dumps(PIECE)}\n\n".encode()
+    assert {each.draft.encoding for each in found} == {None}  # an archive's bodies have been decoded
+
+
+def test_an_archive_may_hold_a_body_in_base64_and_sockets_are_left_out_with_a_word() -> None:
+    packed = dict(MODEL)
+    packed["response"] = {"status": 200, "headers": [], "content": {"text": "eHl6", "encoding": "base64"}}
+    reading = read([File(name="a", data=archive(packed, {**MODEL, "_webSocketMessages": [{}]}))], WIRES)
+    assert [each.draft.data for each in reading.seen if each.draft.kind == "chunk"] == [b"xyz"]
+    assert dict(reading.notes.left_out) == {"WebSocket conversations": 1}
+
+
+def test_a_request_and_its_answer_in_two_files_are_one_exchange() -> None:
+    stream = f"data: {json.dumps(PIECE)}\r\n\r\ndata: [DONE]".encode()
+    found = seen(stream, json.dumps(CHAT, indent=2))
+    assert [each.draft.kind for each in found] == ["request", "response", "chunk", "end"]
+    assert len({each.draft.exchange for each in found}) == 1
+    assert found[2].draft.data == stream  # as it stands
+    head = found[0].draft.head
+    assert head is not None
+    assert head.url == "/chat/completions"
+    assert head.headers[0][0] == NOT_KNOWN
+
+
+LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
+    "arrows": (
+        f">>> {json.dumps(ASK)}\n<-- {json.dumps(TELL)}\n",
+        [("mcp", "frame", "out"), ("mcp", "frame", "in")],
+    ),
+    "Chinese words, standard error between them": (
+        f"输入: {json.dumps(ASK)}\nSTDERR: working\n输出: {json.dumps(TELL)}\n",
+        [("mcp", "frame", "out"), ("stderr", "line", "in"), ("mcp", "frame", "in")],
+    ),
+    "an object for each message": (
+        json.dumps({"ts": 1764583202.5, "direction": "server -> client", "message": {**ASK, "method": "ping"}})
+        + "\n"
+        + json.dumps({"ts": 1764583203.5, "direction": "client -> server", "message": json.dumps(TELL)}),
+        [("mcp", "frame", "in"), ("mcp", "frame", "out")],
+    ),
+    "a value over several lines under a label": (
+        f"[2025-12-01 10:00:02] server -> client:\n{json.dumps({**ASK, 'method': 'ping'}, indent=2)}\nbye\n",
+        [("mcp", "frame", "in")],
+    ),
+    "nothing but messages": (
+        f"{json.dumps({**ASK, 'method': 'sampling/createMessage'})}\n{json.dumps(TELL)}\n".encode(),
+        [("mcp", "frame", "in"), ("mcp", "frame", "out")],
+    ),
+    "a model's stream that lost its empty lines": (
+        "POST https://api.deepseek.com/v1/chat/completions HTTP/1.1\nAuthorization: Bearer sk-1\n"
+        + "\n".join([json.dumps(CHAT), *[f"data: {json.dumps(PIECE)}"] * 2, "data: [DONE]"]),
+        [("llm", "request", "out"), ("llm", "response", "in"), *[("llm", "chunk", "in")] * 3, ("llm", "end", "in")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_of_a_home_made_proxy_is_read_whatever_stands_before_its_json(name: str) -> None:
+    text, expected = LOGS[name]
+    found = seen(text)
+    assert told(found) == expected
+    assert not any(b"sk-1" in each.draft.data for each in found)
+
+
+def test_two_logs_are_joined_by_their_times_whatever_their_zones() -> None:
+    server = f"[2025-12-01 10:00:01.5Z] {json.dumps(ASK)}\n[2025-12-01T11:00:01.700+01:00] {json.dumps(TELL)}\n"
+    model = f"2025-12-01T10:00:01Z {json.dumps(CHAT)}\n2025-12-01 10:00:02Z data: {json.dumps(PIECE)}\n"
+    found = seen(server, model)
+    assert [each.draft.wire for each in found] == ["llm", "mcp", "mcp", "llm", "llm", "llm"]
+    assert [each.at_ns - found[0].at_ns for each in found[:3]] == [0, 500_000_000, 700_000_000]
+    assert found[1].draft.peer == "math"
+
+
+BODIES: list[tuple[JSON, JSON, str]] = [
+    (CHAT, PIECE, "openai"),
+    ({"model": "m", "input": "hi"}, {"type": "response.created"}, "openai-responses"),
+    (
+        {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "system": "s"},
+        {"type": "message_start"},
+        "anthropic",
+    ),
+    ({"contents": [{"parts": []}]}, [{"candidates": []}], "gemini"),
+    ({"model": "m", "messages": [{"role": "user"}], "options": {}}, {"message": {}, "done": True}, "ollama"),
+]
+
+
+@pytest.mark.parametrize(("asked", "said", "dialect"), BODIES)
+def test_a_body_alone_tells_its_dialect(asked: JSON, said: JSON, dialect: str) -> None:
+    assert (dialect_of_request(asked), dialect_of_answer(said)) == (dialect, dialect)
+    assert WIRES.dialect_at(WIRES.url_of(dialect)) == dialect
+    assert not dialect_of_answer(asked)
+    assert not dialect_of_request(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "where"),
+    [
+        (b"", "nothing in it", "math.log"),
+        (b"one\ntwo\n", "none of what can be read", "line 1, byte 0"),
+        (b"one\ntwo \xff\n", "it is no text", "line 2, byte 8"),
+        (b"\xff\xfe{\0", "UTF-16", "byte 0"),
+        (b'{"log": {"entries": [{"a": 1}, {"b"', "broken: it is cut off", "line 1, byte 31"),
+        (b'{"log": {"version": "1.2"}}', "no entries", "math.log"),
+    ],
+)
+def test_what_is_none_of_the_formats_is_told_in_one_line_that_says_where(text: bytes, words: str, where: str) -> None:
+    with pytest.raises(TuiHostError) as error:
+        seen(text)
+    assert words in error.value.what
+    assert error.value.where.endswith(where)
+    assert "\n" not in str(error.value)
+
+
+HOSTILE = {
+    "brackets": b"{\n" * 20_000,
+    "a deep archive": b'{"log":{"entries":[' + b"[" * 50_000,
+    "a deep message": b'{"jsonrpc": ' + b"[" * 50_000,
+    "a deep entry": b'{"log":{"entries":[{"request":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_002 + b"]}}",
+    "backslashes": b'"' + b"\\" * 100_000,
+    "a long number": b'{"jsonrpc":"2.0","id":' + b"9" * 100_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_end_soon(name: str) -> None:
+    with suppress(TuiHostError):
+        seen(HOSTILE[name])
+
+
+MARKS = rb"""
+{"log": {"entries":[ {"tui_host":1, "session":{}} {"jsonrpc":"2.0" ,"id":1} data: event: {"model":"m","messages":[{}]} [DONE] >>>
+2025-13-99T10:00:00 9999999999 " \\ { } [ ] , {"choices":[]} {"done":true,"message":{}} stderr
+"""
+words = st.sampled_from([*MARKS.split(), b"\n", b"\r", b" ", b"\xff", b"\xef\xbb\xbf", b"\0"])
+
+
+@given(st.lists(words | st.binary(max_size=6), max_size=24).map(b"".join))
+@example(b'{"log":{"entries":[{"request":{"method":"POST","url":"http://[/chat/completions"},"response":{}}]}}')
+@example(b'data: {"choices":[]}\nevent: ')
+def test_no_bytes_break_what_recognises_them(data: bytes) -> None:
+    with suppress(TuiHostError):
+        for each in seen(data):
+            assert each.at_ns >= 0
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+)
+
+
+@given(st.lists(values, max_size=4), st.sampled_from([None, 1]))
+def test_elements_are_found_where_a_parser_finds_them(value: list[JSON], indent: int | None) -> None:
+    data = json.dumps(value, ensure_ascii=False, indent=indent).encode("utf-8", "surrogatepass")
+    assert [json.loads(data[start:end].decode("utf-8", "surrogatepass")) for start, end in elements(data, 0)] == value
+    assert value_end(data, 0) == len(data)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b'{"a"', b'{"a":', b'{"a":1', b"{1:2}", b"[]", b'{"a" 1}', b'{"a":1 "b":2}']
+)
+def test_an_object_that_is_none_is_told(text: bytes) -> None:
+    with pytest.raises(BrokenError):
+        list(members(text, 0))
+
+
+def test_a_body_that_is_base64_by_name_alone_is_kept_as_it_stands() -> None:
+    odd = dict(MODEL)
+    odd["response"] = {"status": 200, "headers": [], "content": {"text": "no base64!", "encoding": "base64"}}
+    assert [each.draft.data for each in seen(archive(odd)) if each.draft.kind == "chunk"] == [b"no base64!"]
