@@ -6,7 +6,7 @@ import re
 
 from tui_host.demo.model.conversation import Conversation, Message, SystemSaid, Thinking, Tool
 from tui_host.demo.model.http import Request
-from tui_host.demo.model.narrow import is_array, is_object
+from tui_host.demo.model.narrow import is_array, is_object, texts_of
 from tui_host.demo.model.tokens import estimate, repeated
 from tui_host.demo.model.wires.anthropic_content import bad, blocks_of, check_keys, messages_of, text_of
 from tui_host.demo.model.wires.reading import parameters, parse
@@ -224,11 +224,8 @@ def _system(body: dict[str, object]) -> tuple[Message, ...]:
 
 
 def _stops(body: dict[str, object]) -> tuple[str, ...]:
-    stops = body.get("stop_sequences")
-    if stops is None:
-        return ()
-    texts = tuple(stop for stop in stops if isinstance(stop, str)) if is_array(stops) else None
-    if texts is None or not is_array(stops) or len(texts) != len(stops):
+    texts = texts_of(body.get("stop_sequences"))
+    if texts is None:
         raise bad("stop_sequences: Input should be a valid list of strings")
     if any(not text.strip() for text in texts):
         raise bad("stop_sequences: each stop sequence must contain non-whitespace")

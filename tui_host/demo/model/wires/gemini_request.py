@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 from tui_host.demo.model.conversation import Conversation, Message, SystemSaid, Thinking, Tool
 from tui_host.demo.model.http import Request
-from tui_host.demo.model.narrow import is_array, is_object
+from tui_host.demo.model.narrow import is_array, is_object, texts_of
 from tui_host.demo.model.tokens import estimate, repeated
 from tui_host.demo.model.wires.gemini_content import bad, camel, messages_of, parts_of, plain
 from tui_host.demo.model.wires.reading import parameters, parse
@@ -153,11 +153,8 @@ def _generation(body: dict[str, object]) -> dict[str, object]:
 
 
 def _stops(generation: dict[str, object]) -> tuple[str, ...]:
-    stops = generation.get("stopSequences")
-    if stops is None:
-        return ()
-    texts = tuple(stop for stop in stops if isinstance(stop, str)) if is_array(stops) else ()
-    if not is_array(stops) or len(texts) != len(stops):
+    texts = texts_of(generation.get("stopSequences"))
+    if texts is None:
         raise bad("Invalid value at 'generation_config.stop_sequences' (TYPE_STRING)")
     if len(texts) > _MOST_STOPS:
         raise bad(f"* GenerateContentRequest.generation_config.stop_sequences: at most {_MOST_STOPS} are supported.")

@@ -17,7 +17,7 @@ from tui_host.demo.model.conversation import (
     ToolSaid,
     UserSaid,
 )
-from tui_host.demo.model.narrow import is_array, is_object
+from tui_host.demo.model.narrow import is_array, is_object, texts_of
 from tui_host.demo.model.tokens import estimate, repeated
 from tui_host.demo.model.wires.reading import is_base64, parameters, parse, picture
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
@@ -114,11 +114,8 @@ def _options(request: dict[str, object]) -> dict[str, object]:
 
 
 def _stops(options: dict[str, object]) -> tuple[str, ...]:
-    stops = options.get("stop")
-    if stops is None:
-        return ()
-    texts = tuple(stop for stop in stops if isinstance(stop, str)) if is_array(stops) else ()
-    if not is_array(stops) or len(texts) != len(stops):
+    texts = texts_of(options.get("stop"))
+    if texts is None:
         raise _bad('option "stop" must be of type array')
     return texts
 

@@ -16,7 +16,7 @@ from tui_host.demo.model.conversation import (
     ToolSaid,
     UserSaid,
 )
-from tui_host.demo.model.narrow import is_array, is_object
+from tui_host.demo.model.narrow import is_array, is_object, texts_of
 from tui_host.demo.model.tokens import estimate, repeated
 from tui_host.demo.model.wires.reading import parameters, parse, picture_at
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
@@ -80,9 +80,8 @@ def thinking_of(effort: object, param: str) -> Thinking:
 
 def _stops(request: dict[str, object]) -> tuple[str, ...]:
     stop = request.get("stop")
-    values = [] if stop is None else stop if is_array(stop) else [stop]
-    texts = tuple(value for value in values if isinstance(value, str))
-    if len(texts) != len(values):
+    texts = (stop,) if isinstance(stop, str) else texts_of(stop)
+    if texts is None:
         raise _type_error("stop", "a string or an array of strings", stop)
     if len(texts) > 4:
         raise _bad("Invalid 'stop': array too long. Expected an array with maximum length 4.", "stop")
