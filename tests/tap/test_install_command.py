@@ -128,6 +128,17 @@ def test_several_installations_are_undone_at_once(desk: Desk) -> None:
     assert desk.files() == before
 
 
+def test_what_was_installed_before_and_after_a_change_by_hand_is_undone_and_the_change_stays(desk: Desk) -> None:
+    path = desk.put("vscode", VSCODE)
+    desk.run("install", "vscode", "fetch", "--yes")
+    path.write_text(path.read_text().replace("API key", "the key"))
+    desk.run("install", "vscode", "perplexity", "--yes")
+
+    desk.run("uninstall", "vscode", "--yes")
+
+    assert path.read_text() == VSCODE.replace("API key", "the key")
+
+
 def test_a_tap_that_was_there_before_is_still_there_afterwards(desk: Desk) -> None:
     text = CURSOR.replace('"docker",', '"tui-host",').replace('"run",', '"tap", "stdio", "pg", "--", "docker", "run",')
     path = desk.put("cursor", text.replace('"linear": {', '"new": {"command": "x"}, "linear": {'))
