@@ -72,6 +72,7 @@ def records(file: File, session: str) -> Iterator[tuple[Record, bool]]:
     Raises:
         TuiHostError: A line is no record; names it.
     """
+    last: dict[tuple[str, bool], int] = {}
     for number, line in _lines(file.data):
         if number == 1 or not line.strip():
             continue
@@ -82,6 +83,9 @@ def records(file: File, session: str) -> Iterator[tuple[Record, bool]]:
                 raise ValueError(f"it is longer than {LINE_MOST >> 20} MiB")  # noqa: TRY301 - told below, with the line
             record, is_preamble = parse(line, session=session)
             _check(record)
+            if record.seq <= last.get((record.capture, is_preamble), 0):
+                raise ValueError("seq does not grow")  # noqa: TRY301 - as above
+            last[record.capture, is_preamble] = record.seq
         except (TuiHostError, ValueError, RecursionError) as error:
             what = error.what if isinstance(error, TuiHostError) else f"this is not a record: {error}"
             raise unreadable(file, what, f"line {number}") from error

@@ -1,0 +1,239 @@
+"""Files brought in as sessions: our own come out again line for line, those of others joined and without secrets; or nothing stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.capture.drafts import FixedClock, any_draft, everything_in, frame
+from tests.capture.test_imports import ASK, CHAT, PIECE, archive, entry
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.record import Draft
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store.sessions import SessionInfo, Source
+from tui_host.capture.store.store import Store
+from tui_host.errors import JSON, TuiHostError
+from tui_host.host.importing import import_files
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "session.jsonl"
+SESSION = "20261121-134501-x7k2q"
+END: JSON = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "here" / "tui-host.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "there" / "tui-host.db")
+    yield opened
+    opened.close()
+
+
+def exported(store: Store, session: str) -> bytes:
+    return b"".join(EXPORTS["jsonl"](store, store.find_session(session)))
+
+
+def written(folder: Path, name: str, text: bytes | str) -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def info(source: Source = "chat", identity: str = SESSION) -> SessionInfo:
+    return SessionInfo(
+        id=identity,
+        title="what's 6 × 5?",
+        created_ns=1_795_268_701_000_000_000,
+        updated_ns=1_795_268_709_123_456_000,
+        turns=2,
+        source=source,
+        live=False,
+        model="demo/openai",
+        protocol="native",
+    )
+
+
+def made(store: Store, session: SessionInfo) -> None:
+    store.sessions.put_back(session)
+    store.run(lambda _: None)
+
+
+def recorded(store: Store, capture: str, drafts: Sequence[Draft]) -> None:
+    recorder = Recorder(store, Redactor(), capture=capture, clock=FixedClock())
+    for draft in drafts:
+        recorder.append(draft)
+    assert recorder.close()
+
+
+def test_a_session_comes_out_again_line_for_line_also_where_it_is_already_and_is_listed_as_an_import(
+    store: Store,
+) -> None:
+    first = import_files(store, [GOLDEN], Redactor())
+    second = import_files(store, [GOLDEN], Redactor())
+    assert first.id == SESSION
+    assert second.id != first.id
+    assert exported(store, first.id) == exported(store, second.id) == GOLDEN.read_bytes()
+    assert {each.listed_source for each in store.sessions.list()} == {"import"}
+    assert store.chain(first.id, "c1").call == "c1"
+
+
+def test_what_several_captures_and_other_sessions_have_of_it_comes_out_in_the_same_order(
+    store: Store, there: Store, tmp_path: Path
+) -> None:
+    own, other = SESSION, "20261121-134501-other"
+    call = frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n', session=own)
+    plain = frame(b'{"jsonrpc":"2.0","method":"x"}\n')
+    theirs = frame(session=other, connection="math#1")
+    request = Draft(
+        wire="llm", kind="request", peer="demo", direction="out", exchange="x1", place=call.place, data=b"{}"
+    )
+    failed = [
+        Draft(wire="llm", kind=kind, peer="demo", direction="in", exchange="x1", place=call.place)
+        for kind in ("error",)
+    ]
+    retried = [
+        Draft(wire="llm", kind="request", peer="demo", direction="out", exchange="x2", place=call.place, data=b"{}")
+    ]
+    # in the first capture the session used no server, so that the second one's preamble comes first of all
+    recorded(there, "b-capture", [request, *failed, *retried])
+    recorded(there, "a-capture", [plain, theirs, plain, call, plain, theirs, plain])
+    made(there, info())
+    before = exported(there, own)
+    assert before.count(b'"preamble":true') == 2
+
+    again = import_files(store, [written(tmp_path, "own.jsonl", before)], Redactor())
+    assert exported(store, again.id) == before
+
+
+def test_what_a_tap_recorded_comes_out_again_line_for_line_and_stays_a_tap_of_one_capture(
+    store: Store, there: Store, tmp_path: Path
+) -> None:
+    recorded(there, SESSION, [frame(session=SESSION, turn=None), frame(session=SESSION, turn=None, direction="in")])
+    made(there, info("tap"))
+    text = exported(there, SESSION)
+    path = written(tmp_path, "tap.jsonl", text)
+    for name in (SESSION, f"{SESSION}~2"):
+        assert import_files(store, [path], Redactor()).id == name
+        assert exported(store, name) == text
+        found = store.find_session(name)
+        assert (found.source, found.listed_source) == ("tap", "import")
+        assert [record.capture for record, _ in store.session_records(name)] == [name] * 2
+
+
+@given(st.lists(any_draft, min_size=1, max_size=12))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_records_survive_export_and_import(tmp_path: Path, drafts: list[Draft]) -> None:
+    number = sum(1 for _ in tmp_path.iterdir())
+    there, here = (Store.open(tmp_path / f"{name}{number}" / "tui-host.db") for name in ("there", "here"))
+    try:
+        recorded(there, "c1", [*drafts, frame(session=SESSION)])
+        made(there, info())
+        before = exported(there, SESSION)
+        again = import_files(here, [written(tmp_path, f"{number}.jsonl", before)], Redactor())
+        assert exported(here, again.id) == before
+    finally:
+        there.close()
+        here.close()
+
+
+def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on_the_disk(
+    store: Store, tmp_path: Path
+) -> None:
+    called: list[dict[str, object]] = [
+        {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    ]
+    piece = {
+        "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **called[0]}]}, "finish_reason": "tool_calls"}]
+    }
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
+    told = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": called},
+        {"role": "tool", "tool_call_id": "call_1", "content": "11"},
+    ]
+    url = "https://api.deepseek.com/v1/chat/completions?key=sk-in-the-query"
+    entries = [
+        entry(url, CHAT, f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n", "2026-11-22T02:13:06Z"),
+        entry("https://docs.example/mcp", ASK, json.dumps(result), "2026-11-22T02:13:07Z"),
+        entry(
+            url,
+            json.loads(json.dumps({"model": "m", "messages": told})),
+            f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(END)}\n\n",
+            "2026-11-22T02:13:08Z",
+        ),
+    ]
+    path = written(tmp_path, "a.har", archive(*entries).replace(b"Bearer sk-1", b"Bearer sk-in-a-header"))
+    imported = import_files(store, [path], Redactor([("OTHER", "by-its-value-1")]))
+    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
+    assert [(link["relation"], link["known"]) for link in links] == [
+        ("asked", "id"),
+        ("sent", "value"),
+        ("answered", "value"),
+        ("told", "id"),
+    ]
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert [item["item"] for item in items] == ["user", "call", "answer"]
+    found = store.find_session(imported.id)
+    assert (found.source, found.turns, found.model) == ("import", 1, "deepseek/m")
+    path.unlink()
+    assert b"sk-in-a" not in everything_in(tmp_path)
+    assert b"sk-in-the-query" not in everything_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b'{"capture":"c1"', "not a record"),
+        (
+            b'{"capture":"../c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"end"}',
+            "the capture's id is none",
+        ),
+        (b'{"capture":"c1","seq":-9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"end"}', "seq"),
+        (
+            b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","mono":99999999999999999999,"wire":"llm","kind":"end"}',
+            "range",
+        ),
+        (b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"run"}', "not a record"),
+        (b'{"tui_host":1,"session":{}}', "another session begins here"),
+        (GOLDEN.read_bytes().splitlines()[-1], "seq does not grow"),
+        (b"[" * 100_000, "not a record"),
+    ],
+)
+def test_a_line_that_is_no_record_is_named_and_nothing_stays(
+    store: Store, tmp_path: Path, line: bytes, words: str
+) -> None:
+    path = written(tmp_path, "own.jsonl", GOLDEN.read_bytes() + line + b"\n")
+    with pytest.raises(TuiHostError) as error:
+        import_files(store, [path], Redactor())
+    assert words in error.value.what
+    assert error.value.where == "own.jsonl, line 19"
+    assert not store.sessions.list()
+    assert not store.read("SELECT 1 FROM captures")
+
+
+def test_an_archive_of_other_things_is_told_as_such_and_nothing_stays(store: Store, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.har", archive(entry("https://a.example/", {}, "<html>")))
+    with pytest.raises(TuiHostError, match=r"no exchange .* exchanges with neither a model nor an MCP server \(1\)"):
+        import_files(store, [path], Redactor())
+    assert not store.sessions.list()
+    assert not store.read("SELECT 1 FROM captures")
+
+
+def test_a_file_cannot_add_to_a_capture_of_this_machine(store: Store, tmp_path: Path) -> None:
+    recorded(store, "c1", [frame(session="20261121-134501-here1"), frame()])
+    before = [record.draft.data for record in store.records(capture="c1")]
+    imported = import_files(store, [GOLDEN], Redactor())
+    assert [record.draft.data for record in store.records(capture="c1")] == before
+    assert {record.capture for record, _ in store.session_records(imported.id)} == {"c1~2"}
+    assert exported(store, imported.id) == GOLDEN.read_bytes()
