@@ -1,0 +1,83 @@
+"""Who a tapped host is, by what it says of itself; and which taps tell one story."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_host.capture.store.sessions import SessionInfo
+from tui_host.chat.infer.recognise import host_asking, host_named, model_asked
+from tui_host.chat.infer.stories import together
+
+SECOND = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("agent", "system", "named"),
+    [
+        ("OpenAI/JS 4.83.0", "You are Cline, a highly skilled software engineer", "Cline"),
+        ("Cline/3.20.1", "", "Cline"),
+        ("claude-cli/2.0.14 (external, cli)", "", "Claude Code"),
+        ("Mozilla/5.0 (Macintosh) AppleWebKit/537.36 CherryStudio/1.6.2 Chrome/138 Electron/37", "", "Cherry Studio"),
+        ("GeminiCLI/v0.9.0/gemini-2.5-pro (linux; x64)", "", "Gemini CLI"),
+        ("GitHubCopilotChat/0.31.0", "", "VS Code Copilot"),
+        ("AsyncOpenAI/Python 1.99.0", "You help.", "the OpenAI SDK for Python"),
+        ("OpenAI/JS 4.83.0", "", "the OpenAI SDK for JavaScript"),
+        ("Anthropic/Python 0.60.0", "", "the Anthropic SDK for Python"),
+        ("google-genai-sdk/1.30.0 gl-python/3.12", "", "the Google Gen AI SDK"),
+        ("ollama-python/0.5.3 (x86_64 linux) Python/3.12", "", "the Ollama SDK for Python"),
+        ("my-agent/2.0 (test)", "", "my-agent"),
+        ("", "", ""),
+    ],
+)
+def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, named: str) -> None:
+    assert host_asking([("User-Agent", agent)], system) == named
+
+
+@pytest.mark.parametrize(
+    ("client", "named"),
+    [
+        ("claude-ai", "Claude Desktop"),
+        ("claude-code", "Claude Code"),
+        ("Visual Studio Code - Insiders", "VS Code Copilot"),
+        ("cursor-vscode", "Cursor"),
+        ("gemini-cli-mcp-client", "Gemini CLI"),
+        ("inspector-cli", "MCP Inspector"),
+        ("mcp", "the MCP SDK for Python"),
+        ("somebody's own", "somebody's own"),
+    ],
+)
+def test_a_host_is_named_by_its_client(client: str, named: str) -> None:
+    assert host_named(client) == named
+
+
+def test_a_model_is_named_in_the_body_or_in_the_path() -> None:
+    assert model_asked("https://x/v1/chat/completions", b'{"model":"deepseek-chat"}') == "deepseek-chat"
+    assert model_asked("https://x/v1beta/models/gemini-3:streamGenerateContent?alt=sse", b"{}") == "gemini-3"
+    assert model_asked("https://x/v1/chat/completions", b"not JSON") == ""
+
+
+def tap(name: str, began: int, ended: int, *, live: bool = False) -> SessionInfo:
+    return SessionInfo(
+        id=name,
+        title=name,
+        created_ns=began * SECOND,
+        updated_ns=ended * SECOND,
+        turns=0,
+        source="tap",
+        live=live,
+        model="",
+        protocol="",
+    )
+
+
+def test_taps_of_the_same_time_tell_one_story_but_not_those_of_different_hosts() -> None:
+    taps = [
+        tap("llm", 0, 50, live=True),
+        tap("math", 10, 40),
+        tap("of claude", 20, 30),
+        tap("of cline", 20, 30),
+        tap("later", 300, 400),
+    ]
+    hosts = {"of claude": "Claude Desktop", "of cline": "Cline", "llm": "Cline", "math": "Cline"}
+    told = together(taps, 200 * SECOND, lambda each: hosts.get(each.id, ""))
+    assert [[each.id for each in story] for story in told] == [["later"], ["llm", "math", "of cline"], ["of claude"]]

@@ -1,0 +1,89 @@
+"""Taps of other processes in the app: listed as live, followed as one story, joined, and still there when they have ended."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from typing_extensions import override
+
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
+from tests.chat.infer.world import ModelTap, ServerTap, World
+from tests.tui.app_running import PATIENT, running
+from tui_host.capture.record import Draft
+from tui_host.tap.recording import TapRecording
+
+CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
+CLINE = FORMS["cline"]
+
+
+class Recorded:
+    """What makes a tap of the tests' world one that records into a database."""
+
+    def __init__(self, folder: Path, title: str) -> None:
+        self.recording = TapRecording(title, tell=print)
+        self.recording.start(folder / "data", os.environ)
+
+    def keep(self, draft: Draft) -> int:
+        """A record, now."""
+        return self.recording.recorder.append(replace(draft, place=self.recording.place))
+
+
+class KeptModelTap(ModelTap):
+    """A tap before a model."""
+
+    def __init__(self, folder: Path, title: str) -> None:
+        super().__init__(World(), title)
+        self.kept = Recorded(folder, title)
+
+    @override
+    def keep(self, draft: Draft) -> int:
+        return self.kept.keep(draft)
+
+
+class KeptServerTap(ServerTap):
+    """A tap before a server."""
+
+    def __init__(self, folder: Path, title: str) -> None:
+        super().__init__(World(), title, title)
+        self.kept = Recorded(folder, title)
+
+    @override
+    def keep(self, draft: Draft) -> int:
+        return self.kept.keep(draft)
+
+
+async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:
+    call = Call("", "math__add", {"a": 1, "b": 2})
+    asked, told = [User("what is one and two?")], Results([(call, "3")])
+    async with running(tmp_path, config=CONFIG) as app:
+        model, math = KeptModelTap(tmp_path, "deepseek"), KeptServerTap(tmp_path, "math")
+        math.start(["add"], client="Cline")
+        await app.press("f5")
+        await app.until_shown("Cline: tap deepseek, tap stdio math", "live")
+        first = model.ask(CLINE, asked)
+        list(model.answer(CLINE, first, Answer("", [call])))
+        await app.until_shown("tap llm deepseek", "deepseek-chat")
+        await app.press("enter")
+        await app.until_shown("what is one and two?", 'asks math.add {"a": 1, "b": 2}', "example/deepseek-chat · cline")
+        identity, _ = math.call("add", call.arguments)
+        math.result(identity, "3")
+        second = model.ask(CLINE, [*asked, Answer("", [call]), told])
+        list(model.answer(CLINE, second, Answer("It is three.")))
+        await app.until_shown('tools/call #1  add {"b":2,"a":1} · inferred', "turn 1 · step 2", "It is three.")
+        await app.until_shown('math.add {"a": 1, "b": 2}  3', "following")
+        await app.send("and four?")
+        await app.until_shown("Another host talks here")
+        assert not app.session.busy
+        assert model.kept.recording.close()
+        assert math.kept.recording.close()
+        await app.until(lambda: not app.inspector_source.live)
+        ladder = app.inspector_source.ladder
+        lanes = [(row.lane, row.turn, row.step) for row in ladder.rows if row.turn]
+        assert lanes == [("llm", 1, 1)] * 2 + [("mcp", 1, 1)] * 2 + [("llm", 1, 2)] * 2
+        frame = next(row for row in ladder.rows if row.method == "tools/call")
+        assert {ladder.rows[number].kind for number in ladder.relatives(frame.number)} >= {"request", "response"}
+        await app.press("f5")
+        await app.until_shown("Cline: tap llm deepseek, tap stdio math")
+        assert "live" not in app.text
