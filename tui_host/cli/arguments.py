@@ -6,10 +6,12 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from typing_extensions import override
 
+from tui_host.cli.options import AddParser, common, name_of, path_of
+from tui_host.cli.tap_arguments import add_tap
 from tui_host.errors import SettingsError
 from tui_host.settings.reader import duration_of, size_of
 from tui_host.tap.words import read_words
@@ -73,14 +75,6 @@ class Arguments:
     allow_origin: tuple[str, ...] = ()
 
 
-class AddParser(Protocol):
-    """`add_parser` of a parser's commands, whose own class argparse keeps to itself."""
-
-    def __call__(self, name: str, /, *, help: str, description: str) -> argparse.ArgumentParser:  # noqa: A002 - argparse's word
-        """A parser for one more command."""
-        ...
-
-
 class _Parser(argparse.ArgumentParser):
     """Mistakes become errors of ours, so that one place writes to standard error; names are written out."""
 
@@ -107,30 +101,6 @@ class _Parser(argparse.ArgumentParser):
         raise SettingsError(message, where=command, remedy=f"see {self.prog} --help")
 
 
-class _Version(argparse.Action):
-    """Says the version and ends; what knows it is imported for that alone."""
-
-    @override
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        import importlib.metadata
-
-        print(f"tui-host {importlib.metadata.version('tui-host')}")
-        parser.exit()
-
-
-def _common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show program's version number and exit"
-    )
-    # SUPPRESS: a default here would undo what stood before the command.
-    parser.add_argument(
-        "--config", type=_path, metavar="FILE", default=argparse.SUPPRESS, help="the configuration to read"
-    )
-    parser.add_argument(
-        "--data-dir", type=_path, metavar="DIR", default=argparse.SUPPRESS, help="where sessions are kept"
-    )
-
-
 def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
@@ -139,26 +109,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 1 on")
     return int(text)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a port: a number up to 65535")
-    return int(text)
-
-
-def _name(text: str) -> str:
-    """A name that was typed. An empty one is a variable that a script forgot to set, and stands for nothing."""
-    if not text:
-        raise argparse.ArgumentTypeError("found nothing, expected a name")
-    return text
-
-
-def _path(text: str) -> Path:
-    """A path that was typed; `Path` would take an empty one for the working directory."""
-    if not text:
-        raise argparse.ArgumentTypeError("found nothing, expected a path")
-    return Path(text)
 
 
 def _duration(text: str) -> float:
@@ -179,7 +129,7 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="PROVIDER/MODEL", default=argparse.SUPPRESS, help="the model to ask")
     parser.add_argument("--protocol", metavar="NAME", default=argparse.SUPPRESS, help="the tool protocol")
     parser.add_argument(
-        "--profile", type=_name, metavar="NAME", default=argparse.SUPPRESS, help="the profile, and what it names"
+        "--profile", type=name_of, metavar="NAME", default=argparse.SUPPRESS, help="the profile, and what it names"
     )
 
 
@@ -189,15 +139,15 @@ def _no_record(parser: argparse.ArgumentParser) -> None:
 
 def _add_ask(add: AddParser) -> None:
     ask = add("ask", help="one turn without the screen", description="One turn without the screen.")
-    _common(ask)
+    common(ask)
     _json(ask)
     _model_options(ask)
-    ask.add_argument("--session", type=_name, metavar="ID", help="go on with this session")
+    ask.add_argument("--session", type=name_of, metavar="ID", help="go on with this session")
     ask.add_argument(
         "--attach",
         action="append",
         default=[],
-        type=_name,
+        type=name_of,
         metavar="FILE",
         help="send an image or a text file along; repeatable",
     )
@@ -222,14 +172,14 @@ def _add_compare(add: AddParser) -> None:
         help=f"{words}, side by side",
         description=f"Put {words}, one after the other, and show side by side what each took and did.",
     )
-    _common(compare)
+    common(compare)
     _json(compare)
     compare.add_argument(
         "--with",
         dest="columns",
         action="append",
         required=True,
-        type=_name,
+        type=name_of,
         metavar="PROVIDER/MODEL[:PROTOCOL]",
         help="whom to ask, through which tool protocol; repeatable",
     )
@@ -241,11 +191,11 @@ def _add_compare(add: AddParser) -> None:
 
 def _add_servers(add: AddParser) -> None:
     servers = add("servers", help="the configured servers", description="The configured servers.")
-    _common(servers)
+    common(servers)
     actions = servers.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
     for name, words in (("list", "what is configured"), ("check", "connect to each, and tell what it offers")):
         action = actions.add_parser(name, help=words, description=words)
-        _common(action)
+        common(action)
         _json(action)
         if name == "check":
             action.add_argument("words", nargs="*", metavar="SERVER", help="only these")
@@ -257,9 +207,9 @@ def _add_models(add: AddParser) -> None:
         help="what the providers report",
         description="The models that the providers report: those with a key, those in a file, those on this machine.",
     )
-    _common(models)
+    common(models)
     _json(models)
-    models.add_argument("words", nargs="*", type=_name, metavar="PROVIDER", help="only these, asked in any case")
+    models.add_argument("words", nargs="*", type=name_of, metavar="PROVIDER", help="only these, asked in any case")
 
 
 READ_FROM_FILES = """\
@@ -278,7 +228,7 @@ def _add_open(add: AddParser) -> None:
         description="The app on what others captured. Nothing of it is kept.",
     )
     opened.epilog = READ_FROM_FILES
-    _common(opened)
+    common(opened)
     _files(opened)
 
 
@@ -286,7 +236,7 @@ def _files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="+",
-        type=_name,
+        type=name_of,
         metavar="FILE",
         help="what to read, - for standard input; two that each hold a half",
     )
@@ -294,7 +244,7 @@ def _files(parser: argparse.ArgumentParser) -> None:
 
 def _add_sessions(add: AddParser) -> None:
     sessions = add("sessions", help="what was recorded", description="What was recorded.")
-    _common(sessions)
+    common(sessions)
     actions = sessions.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
     listed = actions.add_parser("list", help="newest first", description="All sessions, newest first.")
     shown = actions.add_parser("show", help="the conversation", description="A session's conversation.")
@@ -304,7 +254,7 @@ def _add_sessions(add: AddParser) -> None:
         "import", help="bring in what was captured elsewhere", description="Keep what others captured, as a session."
     )
     imported.epilog = READ_FROM_FILES
-    _common(imported)
+    common(imported)
     _json(imported)
     _files(imported)
     pruned = actions.add_parser(
@@ -313,7 +263,7 @@ def _add_sessions(add: AddParser) -> None:
         description="Remove for good what [store] keep and max no longer keep, or these: the oldest first, never what is in use.",
     )
     for action in (listed, shown, exported, deleted, pruned):
-        _common(action)
+        common(action)
     for action in (listed, shown, deleted, pruned):
         _json(action)
     for action in (shown, exported):
@@ -326,85 +276,8 @@ def _add_sessions(add: AddParser) -> None:
     pruned.add_argument("--dry-run", action="store_true", help="only tell what would go")
     exported.add_argument("--format", choices=("jsonl", "markdown"), default="jsonl")
     exported.add_argument(
-        "-o", "--output", type=_path, metavar="FILE", help="instead of standard output, which - stands for"
+        "-o", "--output", type=path_of, metavar="FILE", help="instead of standard output, which - stands for"
     )
-
-
-def _log(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--log",
-        type=_name,
-        metavar="FILE",
-        help="write each record there too, as a JSON line; - writes plain lines to standard error",
-    )
-
-
-def _add_tap(add: AddParser) -> None:
-    tap = add(
-        "tap", help="look into another host", description="Relays for other hosts: what they pass on is recorded."
-    )
-    _common(tap)
-    actions = tap.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
-    stdio = actions.add_parser(
-        "stdio",
-        help="put before a stdio server's command",
-        description="Put before a server's command in a host's configuration. Standard input, output and error, the exit code"
-        " and signals pass unchanged.",
-    )
-    stdio.usage = "tui-host tap stdio [--log FILE] [--data-dir DIR] NAME -- COMMAND..."
-    _common(stdio)
-    _log(stdio)
-    stdio.add_argument("words", nargs=1, type=_name, metavar="NAME", help="what the server is called here")
-    llm = actions.add_parser(
-        "llm",
-        help="put before a model's API",
-        description="Listen on this machine, pass everything on to a model's API and back, unchanged. Standard output has the"
-        " base URL for the host's settings.",
-    )
-    http = actions.add_parser(
-        "http",
-        help="put before an MCP server behind a URL",
-        description="The same for an MCP server over streamable HTTP or SSE. Standard output has the URL for the host's"
-        " settings.",
-    )
-    http.add_argument("words", nargs=1, type=_name, metavar="NAME", help="what the server is called here")
-    for relay, upstream, port in ((llm, "https://api.deepseek.com/v1", 8321), (http, "https://mcp.example/mcp", 8322)):
-        _common(relay)
-        _log(relay)
-        relay.add_argument(
-            "--upstream", type=_name, required=True, metavar="URL", help=f"what it stands for, such as {upstream}"
-        )
-        relay.add_argument("--port", type=_port, metavar="N", help=f"where it listens; 0 for any ({port})")
-        relay.add_argument(
-            "--ca-file", type=_path, metavar="FILE", help="certificates to trust instead of the system's"
-        )
-        relay.add_argument(
-            "--allow-origin", action="append", metavar="ORIGIN", help="take requests with this Origin; repeatable"
-        )
-    _add_install(actions.add_parser)
-
-
-def _add_install(add: AddParser) -> None:
-    from tui_host.settings.hosts.known import HOSTS
-
-    for name, words, long in (
-        ("install", "into another host's configuration", "Write stdio taps before the commands of a host's servers"),
-        ("uninstall", "out of it again", "Take the taps out of a host's configuration again"),
-    ):
-        action = add(
-            name,
-            help=words,
-            description=f"{long}. Shows the difference, asks, and keeps the file as it was beside it."
-            f" Hosts: {', '.join(host.name for host in HOSTS)}.",
-        )
-        action.usage = f"tui-host tap {name} [--file FILE] [--dry-run] [--yes] HOST [SERVER ...]"
-        _common(action)
-        action.add_argument(
-            "words", nargs="+", type=_name, metavar="HOST", help="and, if not all, which of its servers"
-        )
-        action.add_argument("--file", type=_path, metavar="FILE", help="the host's file, if it is another one")
-        action.add_argument("--dry-run", action="store_true", help="only show the difference")
-        action.add_argument("--yes", action="store_true", help="write it without a question")
 
 
 def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
@@ -414,7 +287,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
         description="A terminal chat client that is an MCP host with glass walls.",
         epilog=EPILOG,
     )
-    _common(top)
+    common(top)
     _model_options(top)
     _no_record(top)
     if not commands_too:
@@ -426,8 +299,8 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     _add_models(commands.add_parser)
     _add_sessions(commands.add_parser)
     _add_open(commands.add_parser)
-    _add_tap(commands.add_parser)
-    _common(commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False))
+    add_tap(commands.add_parser)
+    common(commands.add_parser("demo-model", help="the demo model, as a server of its own", add_help=False))
     return top
 
 
@@ -452,9 +325,9 @@ def _own_words(words: Sequence[str]) -> tuple[str, ...]:
     """The demo model's own arguments, without those that every command takes."""
     if not any(word.partition("=")[0] in {"--config", "--data-dir", "--version"} for word in words):
         return tuple(words)  # the host starts it so, and waits for it
-    common = _Parser(prog="tui-host demo-model", add_help=False)
-    _common(common)
-    return tuple(common.parse_known_args(list(words))[1])
+    ours = _Parser(prog="tui-host demo-model", add_help=False)
+    common(ours)
+    return tuple(ours.parse_known_args(list(words))[1])
 
 
 def read_arguments(words: Sequence[str]) -> Arguments:

@@ -1,0 +1,63 @@
+"""What the words of several commands have in common: options that all take, and what a value may be."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from typing_extensions import override
+
+
+class AddParser(Protocol):
+    """`add_parser` of a parser's commands, whose own class argparse keeps to itself."""
+
+    def __call__(self, name: str, /, *, help: str, description: str) -> argparse.ArgumentParser:  # noqa: A002 - argparse's word
+        """A parser for one more command."""
+        ...
+
+
+class _Version(argparse.Action):
+    """Says the version and ends; what knows it is imported for that alone."""
+
+    @override
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        import importlib.metadata
+
+        print(f"tui-host {importlib.metadata.version('tui-host')}")
+        parser.exit()
+
+
+def common(parser: argparse.ArgumentParser) -> None:
+    """The options that every command takes."""
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show program's version number and exit"
+    )
+    # SUPPRESS: a default here would undo what stood before the command.
+    parser.add_argument(
+        "--config", type=path_of, metavar="FILE", default=argparse.SUPPRESS, help="the configuration to read"
+    )
+    parser.add_argument(
+        "--data-dir", type=path_of, metavar="DIR", default=argparse.SUPPRESS, help="where sessions are kept"
+    )
+
+
+def port_of(text: str) -> int:
+    """A port that was typed, 0 for any."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a port: a number up to 65535")
+    return int(text)
+
+
+def name_of(text: str) -> str:
+    """A name that was typed. An empty one is a variable that a script forgot to set, and stands for nothing."""
+    if not text:
+        raise argparse.ArgumentTypeError("found nothing, expected a name")
+    return text
+
+
+def path_of(text: str) -> Path:
+    """A path that was typed; `Path` would take an empty one for the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("found nothing, expected a path")
+    return Path(text)
