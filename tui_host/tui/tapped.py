@@ -17,7 +17,8 @@ from typing_extensions import override
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Record
 from tui_host.chat.conversation import Conversation
-from tui_host.chat.infer.stories import together
+from tui_host.chat.infer.about import FIRST, About, about
+from tui_host.chat.infer.stories import NEAR_NS, together
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import StoreError
@@ -27,12 +28,14 @@ from tui_host.tui.source import LOOK_SECONDS, PER_PAGE, SessionSource
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
 WAIT_NS = 250_000_000
 """So long a record waits for what another process has yet to write of the time before it."""
 LATE_NS = 5_000_000
+"""So much too late an answer may be stamped by a relay that passes it on first: what it causes is quick."""
 TAPS_SECONDS = 1.0
 """How often it is looked for taps that have begun, or ended."""
 JOIN_SECONDS = 0.2
@@ -68,6 +71,7 @@ class TapSource(SessionSource):
         self._telling = Telling(self._story, session.conversation)
         self._taps: dict[str, _Tapped] = {}
         self._links: dict[tuple[str, int], Record] = {}
+        self._about: dict[str, About] = {}
         self._given: set[Found] = set()
         self._joined = -1
         self._version = -1
@@ -117,15 +121,31 @@ class TapSource(SessionSource):
 
     def _look_for_taps(self) -> None:
         """Those that belong to the story by now, and whether they run."""
-        store = self._host.store
-        if store is None:
-            return
-        began = min((tap.info.created_ns for tap in self._taps.values()), default=self._session.created_ns)
-        stories = together(store.sessions.taps(began - 10_000_000_000), time.time_ns())
-        for info in (tap for story in stories for tap in story if any(each.id == self._session.id for each in story)):
-            known = self._taps.setdefault(info.id, _Tapped(info))
-            known.info = info
+        store, now_ns = self._host.store, time.time_ns()
+        before = -1
+        while store is not None and len(self._taps) > before:  # each may reach further back, or on
+            before = len(self._taps)
+            known = [tap.info for tap in self._taps.values()]
+            began = min((tap.created_ns for tap in known), default=self._session.created_ns)
+            found = store.sessions.taps(began - NEAR_NS)
+            known = known or [tap for tap in found if tap.id == self._session.id]
+            ended = max((now_ns if tap.live else tap.updated_ns for tap in known), default=began)
+            near = [tap for tap in found if tap.created_ns <= ended + NEAR_NS]
+            hosts = {tap.id: self._about_of(store, tap).host for tap in near}
+            for story in together(near, now_ns, lambda tap: hosts[tap.id]):
+                if any(tap.id == self._session.id for tap in story):
+                    self._take(story)
         self.live = any(tap.info.live for tap in self._taps.values())
+
+    def _take(self, story: Sequence[SessionInfo]) -> None:
+        for info in story:
+            self._taps.setdefault(info.id, _Tapped(info)).info = info
+
+    def _about_of(self, store: Store, tap: SessionInfo) -> About:
+        known = self._about.get(tap.id)
+        if known is None or (tap.live and not known.hosts):
+            known = self._about[tap.id] = about(store.records(capture=tap.id, limit=FIRST))
+        return known
 
     def _ready(self) -> Iterator[Record]:
         """The next records in the order of time, a page at most."""
@@ -222,7 +242,7 @@ class TapSource(SessionSource):
 
 
 def _late_ns(record: Record) -> int:
-    """By how much a record may be stamped too late: a relay passes an answer on first, and what it causes is quick."""
+    """By how much a record may be stamped too late."""
     return LATE_NS if record.draft.wire == "llm" and record.draft.direction == "in" else 0
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tui_host.capture.record import Record
+from tui_host.chat.infer.recognise import is_host
 from tui_host.chat.infer.story import Story
 
-FIRST = 40
+FIRST = 16
 """Records that are looked at."""
 
 
@@ -26,6 +27,11 @@ class About:
     hosts: Sequence[str] = ()
     models: Sequence[str] = ()
 
+    @property
+    def host(self) -> str:
+        """The one host that is known by its name; empty for what hosts are made with, and for several."""
+        return self.hosts[0] if len(self.hosts) == 1 and is_host(self.hosts[0]) else ""
+
 
 def about(first: Iterable[Record]) -> About:
     """What the first records of a tap tell."""
@@ -35,4 +41,6 @@ def about(first: Iterable[Record]) -> About:
         story.feed(record)
         draft = record.draft
         kind = kind or ("llm" if draft.wire == "llm" else "http" if draft.exchange is not None else "stdio")
+        if story.hosts:
+            break
     return About(kind=kind, hosts=story.hosts, models=[model for _, model in story.models if model])

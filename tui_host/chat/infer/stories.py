@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tui_host.capture.store.sessions import SessionInfo
 
-_NEAR_NS = 5_000_000_000
+NEAR_NS = 5_000_000_000
 """Taps of one host begin and end in turn; a session's last change is not noted at once."""
 
 
@@ -34,7 +34,7 @@ def _touch(one: SessionInfo, other: SessionInfo, now_ns: int, host_of: Callable[
     hosts = {host_of(one), host_of(other)} - {""}
     if len(hosts) > 1:
         return False
-    return one.created_ns <= _end(other, now_ns) + _NEAR_NS and other.created_ns <= _end(one, now_ns) + _NEAR_NS
+    return one.created_ns <= _end(other, now_ns) + NEAR_NS and other.created_ns <= _end(one, now_ns) + NEAR_NS
 
 
 def _end(tap: SessionInfo, now_ns: int) -> int:

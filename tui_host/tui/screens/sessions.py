@@ -97,7 +97,7 @@ def _listed(store: Store, words: str, known: dict[str, About]) -> list[Listed]:
     for tap in taps[:DESCRIBED]:
         if not known.get(tap.id, About()).hosts:  # it may say who it is later
             known[tap.id] = about(store.records(capture=tap.id, limit=FIRST))
-    stories = together(taps, time.time_ns())
+    stories = together(taps, time.time_ns(), lambda tap: known.get(tap.id, About()).host)
     lines = [Listed(each) for each in found if each.session.source != "tap"]
     lines += [Listed(by_id[story[0].id], story, [known.get(tap.id, About()) for tap in story]) for story in stories]
     return sorted(lines, key=lambda line: line.updated_ns, reverse=True)
