@@ -41,6 +41,14 @@ def test_the_answer_alone_stands_on_standard_output(plain: Desk) -> None:
     assert ended.err == ""
 
 
+def test_the_answers_that_a_question_of_the_model_proposes_are_told(plain: Desk) -> None:
+    options = '<options>["东京", "\\u001b[31mParis"]</options>'
+    answer(plain, text(f"<ask_followup_question><question>Where?</question>{options}</ask_followup_question>"))
+    ended = plain.ask("--protocol", "cline", "weather?")
+    assert (ended.code, ended.out) == (0, b"Where?\n")
+    assert "the model asks, and proposes: 东京 · ␛[31mParis (answer with: tui-host ask --session 2" in ended.err
+
+
 def test_a_turn_that_is_done_is_one_object(plain: Desk) -> None:
     answer(plain, text("all ", "good", tokens=(12, 7)))
     ended = plain.ask("--json", "well?")

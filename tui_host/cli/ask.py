@@ -128,6 +128,10 @@ class _Asking:
             asking.value(self._host, _to_json(session, result))
         elif result.answer is not None:
             output.text(self._host.redacted(result.answer))
+        proposed = session.conversation.proposed()
+        if proposed:
+            goes_on = "" if self._arguments.no_record else f" (answer with: tui-host ask --session {session.id} …)"
+            self._say(f"the model asks, and proposes: {' · '.join(proposed)}{goes_on}")
         for words in asking.unconnected(self._host):
             self._say(words)
         for words in () if self._asks else asking.refusals([result]):
