@@ -132,7 +132,7 @@ class TapSource(SessionSource):
             ended = max((now_ns if tap.live else tap.updated_ns for tap in known), default=began)
             near = [tap for tap in found if tap.created_ns <= ended + NEAR_NS]
             hosts = {tap.id: self._about_of(store, tap).host for tap in near}
-            for story in together(near, now_ns, lambda tap: hosts[tap.id]):
+            for story in together(near, now_ns, lambda tap, hosts=hosts: hosts[tap.id]):
                 if any(tap.id == self._session.id for tap in story):
                     self._take(story)
         self.live = any(tap.info.live for tap in self._taps.values())
