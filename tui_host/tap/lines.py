@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tui_host.capture.lines import LINE_KEPT, LINE_LIMIT, Splitter
 from tui_host.capture.recorder import OVERHEAD
 from tui_host.capture.stdio_tap import StdioTap
-from tui_host.tap.passing import ERROR, IN, LOST, OUT
+from tui_host.tap.kinds import ERROR, IN, OUT, lost
 
 if TYPE_CHECKING:
     from tui_host.tap.passing import Item
@@ -18,7 +18,7 @@ _UNFINISHED = {
     IN: "unfinished: the output ended in the middle of the line",
     ERROR: "unfinished",
 }
-_LOST = {lost: kind for kind, lost in LOST.items()}
+_LOST = {lost(kind): kind for kind in (OUT, IN, ERROR)}
 
 
 class Lines:
@@ -38,11 +38,11 @@ class Lines:
 
     def take(self, item: Item) -> int:
         """The next thing that the relay tells; gives the bytes that its records take in memory."""
-        kind, mono_ns, data = item
-        lost = _LOST.get(kind)
-        if lost is not None:
+        kind, _, mono_ns, data = item
+        missing = _LOST.get(kind)
+        if missing is not None:
             words = f"{int(data):,} bytes after this came too fast to be recorded"
-            self._keep(lost, self._splitters[lost].rest(), words, mono_ns)
+            self._keep(missing, self._splitters[missing].rest(), words, mono_ns)
             return OVERHEAD
         self._last_ns = mono_ns
         splitter = self._splitters[kind]

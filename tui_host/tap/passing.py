@@ -1,4 +1,4 @@
-"""What a stdio relay tells the process that records beside it: what passed, on which stream, when. It never waits for it.
+"""How a relay tells the process that records beside it what passed, of which exchange, when. It never waits for it.
 
 It goes through a pipe; what finds no room there waits in memory, and beyond that in a file without a name that both have open.
 Imported before the first byte flows: nothing here imports more than `threading`.
@@ -11,29 +11,24 @@ import select
 import threading
 import time
 
+from tui_host.tap.kinds import PIECES, SPOOLED, lost
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
-    Item: TypeAlias = tuple[bytes, int, bytes]
+    Item: TypeAlias = tuple[bytes, int, int, bytes]
 
-OUT, IN, ERROR = b"o", b"i", b"e"
-"""A chunk of the server's standard input, output, error."""
-LOST = {OUT: b"O", IN: b"I", ERROR: b"E"}
-"""So many bytes of a stream could not be told; a number in ASCII."""
-SPOOLED = b"s"
-"""What follows stands in the file: offset and end, in ASCII."""
 BYE = b"bye\n"
 """On the lifeline, after the server's group: the relay ends in order."""
 CONSUMED = b"\0"
 """Before a number, among the notices: the file was read up to there."""
 
-_HEAD = 13
+_HEAD = 17
 _PIPE_BYTES = 1 << 20
-_IN_MEMORY, _SMALL_IN_MEMORY = 64, 1000
-"""Chunks that wait in memory, and small ones; what comes then waits in the file."""
-_SMALL = 4096
+_IN_MEMORY, _EACH = 4 << 20, 4 << 10
+"""Bytes that wait in memory, about, and what an item counts besides its own; what comes then waits in the file."""
 _IN_FILE = 1 << 30
 """Bytes that wait in the file, at most: what comes then is counted, and not recorded."""
 _AT_ONCE = 64
@@ -42,20 +37,23 @@ TICK = 0.005
 """Seconds in which what comes in a burst is sent, and read, together."""
 
 
-def head(kind: bytes, mono_ns: int, size: int) -> bytes:
-    """What stands before an item's data: its kind, the monotonic clock, how many bytes follow."""
-    return kind + mono_ns.to_bytes(8, "little") + size.to_bytes(4, "little")
+def head(kind: bytes, number: int, mono_ns: int, size: int) -> bytes:
+    """What stands before an item's data: its kind, its exchange, the monotonic clock, how many bytes follow."""
+    return kind + number.to_bytes(4, "little") + mono_ns.to_bytes(8, "little") + size.to_bytes(4, "little")
 
 
 def taken_from(data: bytearray) -> Iterator[Item]:
-    """The whole items at the beginning of the bytes, which are then taken away: kind, monotonic clock, data."""
+    """The whole items at the beginning of the bytes, which are then taken away: kind, exchange, monotonic clock, data."""
     at = 0
     while len(data) - at >= _HEAD:
-        end = at + _HEAD + int.from_bytes(data[at + 9 : at + _HEAD], "little")
+        start = at + _HEAD
+        end = start + int.from_bytes(data[at + 13 : start], "little")
         if len(data) < end:
             break
-        mono_ns = int.from_bytes(data[at + 1 : at + 9], "little")
-        yield bytes(data[at : at + 1]), mono_ns, bytes(data[at + _HEAD : end])
+        number, mono_ns = (
+            int.from_bytes(data[each], "little") for each in (slice(at + 1, at + 5), slice(at + 5, at + 13))
+        )
+        yield bytes(data[at : at + 1]), number, mono_ns, bytes(data[start:end])
         at = end
     del data[:at]
 
@@ -93,7 +91,7 @@ class Telling:
         self._queue: list[Item] = []
         self._spooled: list[int] = []  # offset and end of what is told next of the file
         self._end = 0  # of the file
-        self._lost = {OUT: 0, IN: 0, ERROR: 0}  # bytes
+        self._late: dict[tuple[bytes, int], Item] = {}  # what finds no room in the file; of pieces how many bytes
         self._rest: list[bytes | memoryview] = []
         self._turn = threading.Lock()  # to send
         self._adding = threading.Lock()  # to the file
@@ -105,12 +103,12 @@ class Telling:
         _widen(descriptor)
         threading.Thread(target=self._catch_up, daemon=True).start()
 
-    def passed(self, kind: bytes, data: bytes) -> None:
-        """Put it where nothing overtakes it; `go` sends it."""
+    def passed(self, kind: bytes, data: bytes, number: int = 0) -> None:
+        """Put it where nothing overtakes it; `go` sends it. `number` says of which exchange it is, where there are several."""
         if not self._is_open:
             return
-        item = kind, time.monotonic_ns(), data
-        if self._spooled or len(self._queue) > (_SMALL_IN_MEMORY if len(data) < _SMALL else _IN_MEMORY):
+        item = kind, number, time.monotonic_ns(), data
+        if self._spooled or self._late or len(self._queue) * (len(data) + _EACH) > _IN_MEMORY:
             self._put_aside(item)
         else:
             self._queue.append(item)
@@ -142,9 +140,6 @@ class Telling:
 
     def close(self, seconds: float) -> None:
         """Nothing follows: hand over what is left, at most so long."""
-        with self._adding:
-            now = time.monotonic_ns()
-            self._queue += [(LOST[kind], now, b"%d" % size) for kind, size in self._lost.items() if size]
         self._is_closing = True
         self._is_sent.clear()
         self._due.set()
@@ -153,22 +148,28 @@ class Telling:
         os.close(self._descriptor)
 
     def _put_aside(self, item: Item) -> None:
-        kind, mono_ns, data = item
         with self._adding:
-            lost = self._lost[kind]
-            if lost and self._write_aside((LOST[kind], mono_ns, b"%d" % lost)):
-                self._lost[kind] = 0
-            if not self._write_aside(item):
-                self._lost[kind] += len(data)
+            if self._late or not self._write_aside(item):
+                self._add_late(item)
+
+    def _add_late(self, item: Item) -> None:
+        kind, number, mono_ns, data = item
+        if kind not in PIECES:
+            self._late[kind, number] = item
+            return
+        key = lost(kind), number
+        earlier = self._late.get(key)
+        size = len(data) + (int(earlier[3]) if earlier else 0)
+        self._late[key] = (*key, mono_ns, b"%d" % size)
 
     def _write_aside(self, item: Item) -> bool:
         """Append to the file; False if it is full."""
-        kind, mono_ns, data = item
+        kind, number, mono_ns, data = item
         if self._spool is None or self._end + len(data) > _IN_FILE:
             return False
         at = self._end
         try:
-            rest = memoryview(head(kind, mono_ns, len(data)) + data)
+            rest = memoryview(head(kind, number, mono_ns, len(data)) + data)
             while rest:
                 written = os.pwrite(self._spool, rest, at)
                 rest = rest[written:]
@@ -183,23 +184,26 @@ class Telling:
         return True
 
     def _batch(self) -> list[Item]:
-        """What is sent next: what waits in memory, and after that what stands in the file."""
+        """What is sent next: what waits in memory, after that what stands in the file, and then what found no room there."""
         with self._adding:
             batch = self._queue[:_AT_ONCE]
             del self._queue[: len(batch)]
             if not batch and self._spooled:
                 start, end = self._spooled
                 self._spooled = []
-                batch.append((SPOOLED, time.monotonic_ns(), b"%d %d" % (start, end)))
+                batch.append((SPOOLED, 0, time.monotonic_ns(), b"%d %d" % (start, end)))
+            elif not batch:
+                batch += self._late.values()
+                self._late.clear()
             return batch
 
     def _send(self) -> bool:
         """Send; False if there is no more room."""
         rest = self._rest
-        while rest or self._queue or self._spooled:
+        while rest or self._queue or self._spooled or self._late:
             if not rest:
-                for kind, mono_ns, data in self._batch():
-                    rest += (head(kind, mono_ns, len(data)), data)
+                for kind, number, mono_ns, data in self._batch():
+                    rest += (head(kind, number, mono_ns, len(data)), data)
             try:
                 written = os.writev(self._descriptor, rest)
             except BlockingIOError:
@@ -217,6 +221,7 @@ class Telling:
         """Nobody records any more."""
         self._queue.clear()
         self._spooled.clear()
+        self._late.clear()
         self._rest.clear()
         if self._is_open:
             self._is_open = False

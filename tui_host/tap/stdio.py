@@ -1,13 +1,12 @@
 """`tap stdio`: put before a server's command, it passes on every byte, the exit code and signals, and lets them be recorded.
 
 The server is started first, and bytes flow before anything of the rest is imported. Recording is a process of its own, so that
-nothing that it does ever takes the relay's turn; it also ends the server if the relay is killed. Standard output belongs to the
+nothing that it does ever takes the relay's turn (`beside`); it also ends the server if the relay is killed. Standard output belongs to the
 server alone. Source: MCP 2025-11-25, Transports, stdio; threats.md, PXY-08 to PXY-10; performance.md, Relays.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import signal
@@ -15,7 +14,9 @@ import threading
 import time
 
 from tui_host.capture.no_core import leave_no_core
-from tui_host.tap.passing import BYE, CONSUMED, ERROR, IN, OUT, Telling, open_spool
+from tui_host.tap.beside import Asked, Beside, begin
+from tui_host.tap.descriptors import read, write
+from tui_host.tap.kinds import ERROR, IN, OUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
+    from tui_host.tap.lines import Lines
+    from tui_host.tap.passing import Telling
+    from tui_host.tap.recording import TapRecording
     from tui_host.tap.words import Stdio
 
-READ_BYTES = 64 << 10
 PATIENCE = 2.0
 """Seconds for each step of a server's end once its host has gone, as in our own connections."""
 QUIET_SECONDS = 0.5
 """After the server's end: so long what others hold its pipes for is waited for, if nothing comes."""
-LAST_WORDS = 2.0
-"""Seconds that the end may wait until all is recorded; what is left then is recorded by a process that outlives the tap."""
+START_SECONDS = 1.0
+"""So long the process that records leaves the processor to a server that says nothing yet."""
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """Exit codes for a command that cannot be started: those of the shell, `env` and `nohup`."""
 
@@ -42,57 +45,22 @@ TO_SERVER = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT)
 
 def relay(tap: Stdio) -> NoReturn:
     """Start the server, pass everything on until it has ended, and end as it did."""
-    _Relay(tap, _begin_recording(tap)).run()
+    asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log)
 
+    def tell(words: str) -> None:
+        write(2, f"tui-host tap {tap.name}: {words}\n".encode(errors="backslashreplace"))
 
-class _Recording:
-    """The relay's ends of what leads to the process that records, and from it.
+    def work() -> None:
+        from tui_host.tap.recording_process import record
 
-    Attributes:
-        records: Where it is told what passes.
-        lifeline: Where it is told the server's group; its end without `BYE` is the relay's.
-        notices: What a person should be told, and what of the spool was read.
-        spool: What finds no room in the pipe; None where there is no place for it.
-    """
+        def folding(recording: TapRecording) -> Lines:
+            from tui_host.tap.lines import Lines
 
-    def __init__(self, records: int, lifeline: int, notices: int, spool: int | None) -> None:
-        self.records = records
-        self.lifeline = lifeline
-        self.notices = notices
-        self.spool = spool
+            return Lines(recording, tap.name)
 
+        record(asked, folding, START_SECONDS)
 
-def _begin_recording(tap: Stdio) -> _Recording:
-    """Start the process that records. It is forked: another interpreter would take the time that the server needs to start."""
-    began_ns = time.time_ns()
-    spool = open_spool()
-    records, records_write = os.pipe()
-    lifeline, lifeline_write = os.pipe()
-    notices_read, notices = os.pipe()
-    if os.fork() == 0:
-        try:
-            os.setsid()
-            _keep_alone(records, lifeline, notices, spool)
-            from tui_host.tap.stdio_recording import record
-
-            record(tap, began_ns)
-        finally:
-            os._exit(0)
-    for theirs in (records, lifeline, notices):
-        os.close(theirs)
-    return _Recording(records_write, lifeline_write, notices_read, spool)
-
-
-def _keep_alone(records: int, lifeline: int, notices: int, spool: int | None) -> None:
-    """Hold no other descriptor: whoever waits for the end of one would wait for this process too."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    kept = (nowhere, nowhere, nowhere, records, lifeline, notices, nowhere if spool is None else spool)
-    high = [
-        fcntl.fcntl(descriptor, fcntl.F_DUPFD, 32) for descriptor in kept
-    ]  # out of the way of the numbers that they get
-    for number, descriptor in enumerate(high):
-        os.dup2(descriptor, number)
-    os.closerange(len(kept), min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
+    _Relay(tap, begin(work, tell), tell).run()
 
 
 class _Pump:
@@ -116,10 +84,10 @@ class _Pump:
     def _run(self) -> None:
         source, target, kind = self.source, self.target, self._kind
         passed, go = self._telling.passed, self._telling.go
-        while chunk := _read(source):
+        while chunk := read(source):
             passed(kind, chunk)  # before anybody can answer it
             self.count += 1
-            if not _write(target, chunk):
+            if not write(target, chunk):
                 self.is_broken = True
                 break
             self.count += 1
@@ -129,9 +97,10 @@ class _Pump:
 
 
 class _Relay:
-    def __init__(self, tap: Stdio, recording: _Recording) -> None:
+    def __init__(self, tap: Stdio, beside: Beside, tell: Callable[[str], None]) -> None:
         self._tap = tap
-        self._recording = recording
+        self._beside = beside
+        self._tell = tell
         self._server: int | None = None
         self._is_over = threading.Event()
         self._is_hurried = False
@@ -145,18 +114,16 @@ class _Relay:
         self._group = self._start(theirs)
         for descriptor in theirs:
             os.close(descriptor)
-        _write(recording.lifeline, b"%d\n" % self._group)
-        self._telling = Telling(recording.records, recording.spool, self._tell_of_recording)
-        self._noticing = threading.Thread(target=self._pass_notices, daemon=True)
+        beside.guard(self._group)
 
     def run(self) -> NoReturn:
         leave_no_core()  # not before: the server has the limits that its host gave it
-        telling = self._telling
+        telling = self._beside.telling()
         into = _Pump(0, self._input, OUT, telling, lambda: self._after_input(into))
         out = _Pump(self._output, 1, IN, telling, lambda: self._after_output(out))
         errors = _Pump(self._errors, 2, ERROR, telling, lambda: self._after_errors(errors))
         self._out = out
-        for thread in (into, out, errors, self._noticing):
+        for thread in (into, out, errors):
             thread.start()
         for number in self._early:
             self._pass_signal(number, None)
@@ -168,11 +135,7 @@ class _Relay:
         self._signal_group(signal.SIGKILL)  # descendants that outlived an orderly end
         os.dup2(self._nowhere, 0)
         os.dup2(self._nowhere, 1)
-        _write(self._recording.lifeline, BYE)
-        telling.close(LAST_WORDS)
-        self._noticing.join(LAST_WORDS)
-        if self._noticing.is_alive():
-            self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
+        self._beside.end()
         _end_as(status)
 
     def _drain(self, pump: _Pump) -> None:
@@ -261,22 +224,6 @@ class _Relay:
     def _after_errors(self, _pump: _Pump) -> None:
         os.close(self._errors)
 
-    # What a person should know.
-
-    def _pass_notices(self) -> None:
-        with os.fdopen(self._recording.notices, "rb") as notices:
-            for line in notices:
-                if line.startswith(CONSUMED):
-                    self._telling.consumed(int(line[len(CONSUMED) :]))
-                else:
-                    _write(2, line)
-
-    def _tell_of_recording(self) -> None:
-        self._tell("recording has broken down; everything is passed on, nothing is recorded")
-
-    def _tell(self, words: str) -> None:
-        _write(2, f"tui-host tap {self._tap.name}: {words}\n".encode(errors="backslashreplace"))
-
 
 def _environment() -> Mapping[bytes, bytes]:
     """The environment as the host composed it: Python adds LC_CTYPE to its own where the locale is C."""
@@ -289,44 +236,6 @@ def _environment() -> Mapping[bytes, bytes]:
         except OSError:
             return environment  # no such file on this system
     return environment
-
-
-def _read(source: int) -> bytes:
-    """What has come, once something has; empty at the end."""
-    while True:
-        try:
-            return os.read(source, READ_BYTES)
-        except BlockingIOError:  # whoever shares it has set it so
-            _wait(source, select.POLLIN)
-        except OSError:  # reset, or a terminal that is gone
-            return b""
-
-
-def _write(target: int, chunk: bytes) -> bool:
-    """Write all of it; False if nobody takes it."""
-    try:
-        written = os.write(target, chunk)
-    except BlockingIOError:
-        written = 0
-    except OSError:
-        return False
-    if written == len(chunk):
-        return True
-    rest = memoryview(chunk)[written:]
-    while rest:
-        try:
-            rest = rest[os.write(target, rest) :]
-        except BlockingIOError:
-            _wait(target, select.POLLOUT)
-        except OSError:
-            return False
-    return True
-
-
-def _wait(descriptor: int, event: int) -> None:
-    poll = select.poll()
-    poll.register(descriptor, event)
-    poll.poll()
 
 
 def _end_as(status: int) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The process beside a stdio tap: records what the relay passed on, and ends the server if the relay was killed."""
+"""The process beside a tap: records what the relay passed on, and ends a server that it has, if the relay was killed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import select
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from tui_host.tap.passing import BYE, CONSUMED, OUT, SPOOLED, TICK, taken_from
+from tui_host.tap.kinds import OUT, SPOOLED
+from tui_host.tap.passing import BYE, CONSUMED, TICK, taken_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from tui_host.tap.beside import Asked
     from tui_host.tap.passing import Item
-    from tui_host.tap.recording import Log
-    from tui_host.tap.words import Stdio
+    from tui_host.tap.recording import Log, TapRecording
 
 RECORDS, LIFELINE, NOTICES, SPOOL = 3, 4, 5, 6
 """Descriptors; what each is for stands with the relay's ends of them."""
@@ -25,17 +26,29 @@ IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.
 UNWRITTEN = 16 << 20
 """Bytes that are recorded before the database is waited for: here nobody else waits."""
 CLOSE_SECONDS = 10.0
-START_SECONDS = 1.0
 _READ = 1 << 20
 _EARLY = 64 << 10
 
 
-def record(tap: Stdio, began_ns: int) -> None:
+class Folding(Protocol):
+    """Makes records of what a relay tells."""
+
+    def take(self, item: Item) -> int:
+        """The next thing that the relay tells; gives the bytes that its records take in memory."""
+        ...
+
+    def finish(self) -> None:
+        """Nothing follows."""
+        ...
+
+
+def record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:
     """Record to the end of the relay, and then what is left. Nothing is open but the descriptors above, and nowhere.
 
     Args:
-        tap: What was typed.
-        began_ns: When the tap began, on the wall clock.
+        asked: What is recorded.
+        folding: What makes records.
+        patience: Seconds to wait for a first word; None waits for it, and records nothing without.
     """
     gc.enable()
     for number in IGNORED:
@@ -43,9 +56,9 @@ def record(tap: Stdio, began_ns: int) -> None:
     guarding = threading.Thread(target=_guard)
     guarding.start()
     try:
-        _record(tap, began_ns)
+        _record(asked, folding, patience)
     except Exception as error:  # noqa: BLE001 - the last resort: the relay goes on, and the server is ended all the same
-        _tell(tap.name, f"recording has broken down: {error!r}; everything is passed on")
+        _tell(asked.title, f"recording has broken down: {error!r}; everything is passed on")
         os.close(RECORDS)
     os.close(NOTICES)
     guarding.join()
@@ -62,43 +75,44 @@ def _guard() -> None:
         end_groups({int(told)})
 
 
-def _record(tap: Stdio, began_ns: int) -> None:
-    early = _until_the_server_speaks()
+def _record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:
+    early = _first_words(patience)
+    if not early and patience is None:
+        return
     from pathlib import Path
 
     from tui_host.capture.no_core import leave_no_core
-    from tui_host.tap.lines import Lines
     from tui_host.tap.recording import TapRecording, secrets_in
 
     leave_no_core()
     recording = TapRecording(
-        tap.name,
-        tell=lambda words: _tell(tap.name, words),
+        asked.title,
+        tell=lambda words: _tell(asked.title, words),
         secrets=secrets_in(os.environ),
-        log=_log(tap),
-        began_ns=began_ns,
+        log=_log(asked),
+        began_ns=asked.began_ns,
     )
-    recording.start(None if tap.data_dir is None else Path(tap.data_dir), os.environ)
-    lines = Lines(recording, tap.name)
+    recording.start(None if asked.data_dir is None else Path(asked.data_dir), os.environ)
+    folder = folding(recording)
     recorder = recording.recorder
     unwritten = 0
     for item in _items(early):
-        unwritten += lines.take(item)
+        unwritten += folder.take(item)
         if unwritten > UNWRITTEN and not recorder.fault:
             unwritten = 0
             recorder.flush()
-    lines.finish()
+    folder.finish()
     recording.close(CLOSE_SECONDS)
 
 
-def _until_the_server_speaks() -> bytearray:
-    """What the relay tells until the server has started, a second at most: until then the processor is the server's."""
+def _first_words(patience: float | None) -> bytearray:
+    """What the relay tells until it tells more than a host's input: until then the processor is the server's."""
     early = bytearray()
     told = select.poll()
     told.register(RECORDS, select.POLLIN)
-    end = time.monotonic() + START_SECONDS
-    while len(early) < _EARLY and all(kind == OUT for kind, _, _ in taken_from(bytearray(early))):
-        if not told.poll(max(0.0, end - time.monotonic()) * 1000):
+    end = None if patience is None else time.monotonic() + patience
+    while len(early) < _EARLY and all(item[0] == OUT for item in taken_from(bytearray(early))):
+        if not told.poll(None if end is None else max(0.0, end - time.monotonic()) * 1000):
             break
         chunk = os.read(RECORDS, _READ)
         if not chunk:
@@ -112,7 +126,7 @@ def _items(buffer: bytearray) -> Iterator[Item]:
     while True:
         for item in taken_from(buffer):
             if item[0] == SPOOLED:
-                start, end = map(int, item[2].split())
+                start, end = map(int, item[3].split())
                 yield from _spooled(start, end)
             else:
                 yield item
@@ -136,14 +150,14 @@ def _spooled(start: int, end: int) -> Iterator[Item]:
     _notice(CONSUMED + b"%d\n" % end)
 
 
-def _log(tap: Stdio) -> Log | None:
+def _log(asked: Asked) -> Log | None:
     from pathlib import Path
 
     from tui_host.tap.log import JsonLines, PlainLines
 
-    if tap.log is None:
+    if asked.log is None:
         return None
-    return PlainLines(lambda words: _tell(tap.name, words)) if tap.log == "-" else JsonLines(Path(tap.log))
+    return PlainLines(lambda words: _tell(asked.title, words)) if asked.log == "-" else JsonLines(Path(asked.log))
 
 
 def _tell(name: str, words: str) -> None:

@@ -1,0 +1,46 @@
+"""Reading and writing descriptors that somebody else may have set not to block. Imported before the first byte flows."""
+
+from __future__ import annotations
+
+import os
+import select
+
+READ_BYTES = 64 << 10
+
+
+def read(source: int) -> bytes:
+    """What has come, once something has; empty at the end."""
+    while True:
+        try:
+            return os.read(source, READ_BYTES)
+        except BlockingIOError:  # whoever shares it has set it so
+            _wait(source, select.POLLIN)
+        except OSError:  # reset, or a terminal that is gone
+            return b""
+
+
+def write(target: int, chunk: bytes) -> bool:
+    """Write all of it; False if nobody takes it."""
+    try:
+        written = os.write(target, chunk)
+    except BlockingIOError:
+        written = 0
+    except OSError:
+        return False
+    if written == len(chunk):
+        return True
+    rest = memoryview(chunk)[written:]
+    while rest:
+        try:
+            rest = rest[os.write(target, rest) :]
+        except BlockingIOError:
+            _wait(target, select.POLLOUT)
+        except OSError:
+            return False
+    return True
+
+
+def _wait(descriptor: int, event: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, event)
+    poll.poll()
