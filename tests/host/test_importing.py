@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from tests.capture.drafts import FixedClock, any_draft, everything_in, frame
 from tests.capture.test_imports import ASK, CHAT, PIECE, archive, entry
 from tui_host.capture.exports import EXPORTS
-from tui_host.capture.record import Draft
+from tui_host.capture.link import Link, Span
+from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.sessions import SessionInfo, Source
@@ -237,3 +239,35 @@ def test_a_file_cannot_add_to_a_capture_of_this_machine(store: Store, tmp_path: 
     assert [record.draft.data for record in store.records(capture="c1")] == before
     assert {record.capture for record, _ in store.session_records(imported.id)} == {"c1~2"}
     assert exported(store, imported.id) == GOLDEN.read_bytes()
+
+
+def test_a_session_of_ours_tells_its_chat_with_its_own_turns_calls_and_decisions(
+    store: Store, there: Store, tmp_path: Path
+) -> None:
+    step = Place(session=SESSION, turn=3, step=1)
+    call = Place(session=SESSION, turn=3, step=1, call="3.1.1")
+    url = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")
+    function = {"index": 0, "id": "i", "function": {"name": "math__add", "arguments": "{}"}}
+    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
+    stream = f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode()
+    link = Link(relation="asked", call="3.1.1", span=Span(exchange="x1"), server="math", tool="add")
+    decision = b'{"server":"math","tool":"add","decision":"rejected","by":"person","words":"rejected by you"}'
+    model = Draft(wire="llm", kind="request", peer="demo", exchange="x1", place=step)
+    recorded(
+        there,
+        "c1",
+        [
+            replace(model, head=url, data=json.dumps(CHAT).encode(), direction="out"),
+            replace(model, kind="response", head=Head(status=200, headers=(("content-type", "text/event-stream"),))),
+            replace(model, kind="chunk", data=stream, direction="in"),
+            replace(model, kind="end", data=b'{"reason": "complete"}', direction="in"),
+            Draft(wire="host", kind="link", place=call, data=link.to_bytes()),
+            Draft(wire="host", kind="decision", place=call, data=decision),
+        ],
+    )
+    made(there, info())
+    imported = import_files(store, [written(tmp_path, "own.jsonl", exported(there, SESSION))], Redactor())
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert [(item["item"], item["turn"]) for item in items] == [("user", 3), ("call", 3)]
+    told = ("call", "server", "tool", "state", "by", "words")
+    assert [items[1][name] for name in told] == ["3.1.1", "math", "add", "rejected", "person", "rejected by you"]

@@ -6,7 +6,7 @@ import mmap
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +17,11 @@ from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.store.intake import Intake, free_suffix
 from tui_host.capture.store.sessions import SessionInfo, session_id
-from tui_host.chat.conversation import Conversation, item_to_text
+from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import SettingsError, StoreError, TuiHostError
+from tui_host.host.retelling import Retelling
 from tui_host.llm.dialects import DIALECTS
 
 if TYPE_CHECKING:
@@ -101,8 +102,15 @@ def _import_own(store: Store, file: File, redactor: Redactor) -> Imported:
     with _Keeping(store, session, redactor) as keeping:
         for capture in captures:  # their order is what export goes by
             keeping.begin(f"{capture}{suffix}")
+        retelling = Retelling()
+        size = 0
         for record, _ in jsonl.records(file, session.id):
-            keeping.add(replace(record, capture=f"{record.capture}{suffix}"))
+            kept = replace(record, capture=f"{record.capture}{suffix}")
+            keeping.add(kept)
+            size += len(record.draft.data)
+            if size <= JOINED_MOST and info.source != "tap":  # a tap's is told where it is shown
+                retelling.feed(kept)
+        keeping.tell(retelling.items())
     return Imported(id=session.id, notices=tuple(keeping.notices))
 
 
@@ -159,8 +167,7 @@ def _join(keeping: _Keeping, story: Story) -> None:
         keeping.add(replace(keeping.last_record, seq=keeping.last + 1, draft=draft))
     conversation = Conversation()
     Telling(story, conversation).tell()
-    for number, item in enumerate(conversation.items):
-        keeping.store.sessions.save_item(keeping.session.id, number, item_to_text(item))
+    keeping.tell(conversation.items)
     models = story.models
     keeping.session = replace(
         keeping.session,
@@ -219,6 +226,11 @@ class _Keeping:
         intake.add(record)
         self._first_ns = self._first_ns or record.time_ns
         self._last = record
+
+    def tell(self, items: Iterable[Item]) -> None:
+        """Keep what the chat shows."""
+        for number, item in enumerate(items):
+            self.store.sessions.save_item(self.session.id, number, item_to_text(item))
 
     @property
     def last(self) -> int:
