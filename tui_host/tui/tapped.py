@@ -110,7 +110,6 @@ class TapSource(SessionSource):
         while time.perf_counter() < until:
             ready = list(self._ready())
             if not ready:
-                self.is_settled = not any(tap.has_more or tap.waiting for tap in self._taps.values())
                 break
             self._feed([self._story.feed(record) for record in ready])
         is_read = not any(tap.has_more for tap in self._taps.values())
@@ -118,6 +117,8 @@ class TapSource(SessionSource):
             began = time.monotonic()
             self._join()
             self._join_at = began + max(JOIN_SECONDS, PATIENCE * (time.monotonic() - began))
+        is_waiting = any(tap.has_more or tap.waiting for tap in self._taps.values())
+        self.is_settled = not is_waiting and self._joined == self._story.revision
 
     def _look_for_taps(self) -> None:
         """Those that belong to the story by now, and whether they run."""
@@ -248,4 +249,5 @@ def _late_ns(record: Record) -> int:
 
 def _place(found: Found) -> tuple[object, ...]:
     """What is joined to what, whatever is known besides."""
-    return found.capture, found.link.relation, found.link.call, found.link.span
+    link = found.link
+    return found.capture, link.relation, link.call, link.span.exchange, link.span.seq, not link.call and link.span

@@ -207,11 +207,9 @@ class Story:
             place = self._place((asked.capture, asked.exchange))
             place = replace(place, call=asked.key)
             bare = Link(relation="asked", call=asked.key, span=Span(), server=joined.server, tool=joined.tool)
-            yield Found(
-                capture=asked.capture,
-                place=place,
-                link=replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS)),
-            )
+            if self._exchanges[asked.capture, asked.exchange].is_over:  # else its span may still grow
+                link = replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
+                yield Found(capture=asked.capture, place=place, link=link)
             for sent in joined.sent:
                 link = replace(bare, relation="sent", span=Span(seq=sent.seq), known="value")
                 yield Found(capture=sent.capture, place=place, link=link)
