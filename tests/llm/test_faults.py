@@ -180,5 +180,5 @@ def test_a_context_overflow_is_named_as_such_in_every_dialect(
 def test_a_context_overflow_inside_an_answer_is_named_too() -> None:
     said = Failed(message="Your input exceeds the limit.", vendor="context_length_exceeded", start=0, end=0)
 
-    assert failure(said).what == "context overflow: Your input exceeds the limit."
-    assert failure(replace(said, vendor="server_error")).what == "Your input exceeds the limit."
+    assert failure(said).what == "context overflow: context_length_exceeded: Your input exceeds the limit."
+    assert failure(replace(said, vendor="server_error")).what == "server_error: Your input exceeds the limit."

@@ -134,7 +134,7 @@ async def test_an_error_in_the_stream_is_raised_after_what_came() -> None:
 
     assert (fold.text, fold.stop, fold.failure) == ("so far", "failed", "overloaded")
     assert error is not None
-    assert (error.what, error.where) == ("overloaded", f"mine ({there.url.removesuffix('/v1')})")
+    assert (error.what, error.where) == ("busy: overloaded", f"mine ({there.url.removesuffix('/v1')})")
 
 
 async def test_a_refusal_has_the_provider_s_words_and_where_the_key_comes_from() -> None:

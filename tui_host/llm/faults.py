@@ -78,12 +78,13 @@ def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Mod
 
 
 def failure(fault: Failed | None) -> ModelError:
-    """An error inside an answer, None for one without a word."""
+    """An error inside an answer, with the provider's code for it; None for one without a word."""
     if fault is None:
         return ModelError("the provider ended the answer with an error", remedy="try again")
-    if is_overflow(400, f"{fault.vendor} {fault.message}"):
-        return ModelError(f"{OVERFLOW}: {fault.message}", remedy=SHORTER)
-    return ModelError(fault.message, remedy="try again")
+    what = fault.message if fault.vendor in fault.message else f"{fault.vendor}: {fault.message}"
+    if is_overflow(400, what):
+        return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER)
+    return ModelError(what[:MOST_WORDS], remedy="try again")
 
 
 def is_overflow(status: int, words: str) -> bool:

@@ -99,7 +99,7 @@ class BodyDecoder:
         if self._form == "whole":
             found += self._reading.whole(bytes(self._kept))
         elif self._form == "page":
-            found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", "text/html"))
+            found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", ""))
         elif self._form == "stream":
             for event in self._splitter.finish():
                 is_whole = event.kind == "event"
