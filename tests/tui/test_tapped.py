@@ -75,6 +75,9 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await app.until_shown('math.add {"a": 1, "b": 2}  3', "following")
         await app.send("and four?")
         await app.until_shown("Another host talks here")
+        app.app.clear_notifications()
+        await app.press("ctrl+o")
+        await app.until_shown("Another host talks here")
         assert not app.session.busy
         assert model.kept.recording.close()
         assert math.kept.recording.close()

@@ -49,6 +49,7 @@ LATER = (
     "tui_host.tui.screens.model",
     "tui_host.tui.screens.sessions",
     "tui_host.tui.screens.request",
+    "tui_host.tui.tapped",
     "tui_host.tui.widgets.approval.panel",
     "tui_host.host.crash",
 )
@@ -277,12 +278,15 @@ class TuiHost(Drawn):
         """Choose the model."""
         from tui_host.tui.screens.model import ModelScreen
 
-        self._open(lambda: ModelScreen(self.host, self.session))
+        if self._is_own():
+            self._open(lambda: ModelScreen(self.host, self.session))
 
     def action_profile(self) -> None:
         """Choose a profile."""
         from tui_host.tui.screens.model import ModelScreen
 
+        if not self._is_own():
+            return
         if self.host.settings.profiles:
             self._open(lambda: ModelScreen(self.host, self.session, "profile"))
         else:
@@ -292,9 +296,12 @@ class TuiHost(Drawn):
         """The coming request."""
         from tui_host.tui.screens.request import RequestScreen
 
-        if self.main is not None:
+        if self.main is not None and self._is_own():
             unsent, source, attached = self.main.unsent, self.main.source, self.main.attached
             self._open(lambda: RequestScreen(self.host, self.session, unsent, source, attached))
+
+    def _is_own(self) -> bool:
+        return self.main is None or self.main.is_own()
 
     def action_sessions(self) -> None:
         """Earlier sessions."""

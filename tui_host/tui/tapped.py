@@ -94,6 +94,14 @@ class TapSource(SessionSource):
 
     @override
     def look(self) -> None:
+        try:
+            self._look_at_taps()
+        except (
+            StoreError
+        ):  # what cannot be read now may be readable later; that the store has a fault is told elsewhere
+            self.is_settled = True
+
+    def _look_at_taps(self) -> None:
         until = time.perf_counter() + LOOK_SECONDS
         store = self._host.store
         if store is None:

@@ -239,12 +239,20 @@ class MainScreen(Covered, AskingScreen):
             transcript.set_empty(Empty(questions=offered.questions, lines=offered.lines))
 
     def _source_of(self, session: Session) -> SessionSource:
-        from tui_host.tui.imported import ImportSource
-        from tui_host.tui.source import SessionSource
-        from tui_host.tui.tapped import TapSource
+        """What the inspector reads from; what only sessions from elsewhere need is imported for them alone."""
+        match session.source:
+            case "tap":
+                from tui_host.tui.tapped import TapSource
 
-        kinds = {"tap": TapSource, "import": ImportSource}
-        return kinds.get(session.source, SessionSource)(self._host, session)
+                return TapSource(self._host, session)
+            case "import":
+                from tui_host.tui.imported import ImportSource
+
+                return ImportSource(self._host, session)
+            case _:
+                from tui_host.tui.source import SessionSource
+
+                return SessionSource(self._host, session)
 
     @property
     def has_news(self) -> bool:
@@ -353,11 +361,16 @@ class MainScreen(Covered, AskingScreen):
 
     def on_prompt_held(self) -> None:
         """Nothing is sent into a turn that is at work; what was written stays."""
+        if self.is_own():
+            words = "A turn is at work. It can be sent when that has ended; escape stops it."
+            self.notify(words, markup=False, timeout=4)
+
+    def is_own(self) -> bool:
+        """Whether the session is one to speak in; where it was said elsewhere, that is told."""
         if self._session.is_foreign:
             who = "Another host talks here" if self._session.source == "tap" else "This was captured elsewhere"
             self.notify(f"{who}; ctrl+n begins a session of your own.", markup=False, timeout=6)
-            return
-        self.notify("A turn is at work. It can be sent when that has ended; escape stops it.", markup=False, timeout=4)
+        return not self._session.is_foreign
 
     def on_transcript_picked(self, event: Transcript.Picked) -> None:
         """Send a question of the empty chat."""

@@ -13,7 +13,7 @@ from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
 from tui_host.chat.infer.about import FIRST, About, about
 from tui_host.chat.infer.stories import together
-from tui_host.errors import TuiHostError
+from tui_host.errors import StoreError, TuiHostError
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import ChoiceScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
@@ -148,7 +148,10 @@ class SessionsScreen(ChoiceScreen):
         if store is None or time.monotonic() - self._listed_at < LOOK_AGAIN_SECONDS:
             return False
         self._listed_at = time.monotonic()
-        version, self._version = self._version, store.data_version()
+        try:
+            version, self._version = self._version, store.data_version()
+        except StoreError:
+            return False  # told by whoever wants more of it
         return version != self._version
 
     async def on_input_changed(self) -> None:
