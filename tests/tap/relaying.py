@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing_extensions import override
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
+from tui_host.tap.exchanges import Exchanges, Later
 from tui_host.tap.http import Connections
 from tui_host.tap.llm import OneObserver
 from tui_host.tap.serving import Service, listening
@@ -63,6 +65,19 @@ class Relaying:
             return await rest_of(stream)
 
 
+class AtOnce:
+    """Has what passes recorded in this process, and at once."""
+
+    def __init__(self, exchanges: Exchanges) -> None:
+        self._exchanges = exchanges
+
+    def passed(self, kind: bytes, data: bytes, number: int = 0, /) -> None:
+        self._exchanges.take((kind, number, time.monotonic_ns(), data))
+
+    def go(self) -> None:
+        """It is done."""
+
+
 @asynccontextmanager
 async def relaying(
     upstream: str,
@@ -73,16 +88,19 @@ async def relaying(
     environment: dict[str, str] | None = None,
     recorder: Recorder | None = None,
     port: int = 0,
+    answer_limit: int | None = None,
 ) -> AsyncGenerator[Relaying]:
     recorder = recorder or Recorder(None, Redactor(), capture="c", kind="tap")
     found = Relaying("", recorder, [])
+    later = Later(recorder)
+    observers = Connections(later, "srv") if is_mcp else OneObserver(later, "peer")
     service = Service(
         upstream=upstream_of(upstream, environment or {}, ca_file),
         port=port,
         is_mcp=is_mcp,
         allowed=allowed,
-        observers=Connections(recorder, "srv") if is_mcp else OneObserver(recorder, "peer"),
-        place=PLACE,
+        tells=AtOnce(Exchanges(later, observers, PLACE, found.told.append)),
+        answer_limit=answer_limit,
         tell=found.told.append,
     )
     async with listening(service) as origin:

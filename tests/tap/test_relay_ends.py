@@ -16,7 +16,6 @@ from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.tap.bounded import Bounded
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
@@ -258,17 +257,3 @@ async def test_nothing_that_goes_wrong_with_recording_reaches_what_passes() -> N
     async with peer(script) as up, relaying(up.origin, recorder=broken) as relay:
         assert (await relay.ask(request(relay.host))).endswith(b"hello\r\n0\r\n\r\n")
     assert "the recorder is broken" in relay.told[0]
-
-
-def test_what_comes_faster_than_it_is_written_is_counted_and_takes_no_more_memory() -> None:
-    told: list[str] = []
-    recorder = Recorder(None, Redactor(), capture="c", kind="tap")
-    bounded = Bounded(recorder, told.append, limit=5000)
-    for _ in range(4):
-        bounded.append(Draft(wire="llm", kind="chunk", data=bytes(1500)))
-    bounded.append(Draft(wire="llm", kind="end", data=b"{}"))
-    drafts = [record.draft for record in recorder.since(0)]
-    assert [len(draft.data) for draft in drafts] == [1500, 1500, 0, 0, 2]
-    assert drafts[2].malformed == "1500 bytes were not kept: more passed than could be written"
-    assert bounded.missed == 3000
-    assert told

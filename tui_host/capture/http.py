@@ -35,7 +35,6 @@ class Observer:
         peer: The provider's or server's name.
         connection: The connection's id, of an MCP server.
         limit: Bytes of a body that are kept.
-        answer_limit: The same of a response's body, if it is another.
     """
 
     def __init__(
@@ -46,11 +45,9 @@ class Observer:
         peer: str,
         connection: str | None = None,
         limit: int = BODY_LIMIT,
-        answer_limit: int | None = None,
     ) -> None:
         self._recorder = recorder
         self._limit = limit
-        self._answer_limit = limit if answer_limit is None else answer_limit
         self._draft = Draft(wire=wire, kind="request", peer=peer, connection=connection)
         self._correlator = Correlator()
 
@@ -74,7 +71,7 @@ class Observer:
         frames = HttpFrames(self._recorder, self._correlator, draft) if draft.wire == "mcp" else None
         if frames is not None and method == "POST":
             frames.sent(body)
-        return ObservedExchange(self._recorder, replace(draft, direction="in"), self._answer_limit, frames)
+        return ObservedExchange(self._recorder, replace(draft, direction="in"), self._limit, frames)
 
 
 class ObservedExchange:
@@ -152,6 +149,15 @@ class ObservedExchange:
         self._keep(*self._redactor.feed(kept))
         if self._frames is not None:
             self._frames.received(data)
+
+    def missed(self, size: int) -> None:
+        """So many bytes of the response's body came that cannot be had: nothing after them is kept, and no message found in it."""
+        self._record_gathered()
+        self._size += size
+        self._limit = self._kept
+        if self._frames is not None:
+            self._frames.finished(whole=False)
+            self._frames = None
 
     def end(self) -> None:
         """The response is complete."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
@@ -14,13 +12,11 @@ from tui_host.settings.urls import is_loopback
 
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
-    from tui_host.tap.recording import Log
+    from tui_host.tap.beside import Asked
+    from tui_host.tap.exchanges import Exchanges
+    from tui_host.tap.recording import TapRecording
     from tui_host.tap.upstream import Upstream
 
-CLOSE_SECONDS = 0.4
-"""How long each step of the end may wait for the disk."""
-SWITCH_SECONDS = 0.0002
-"""How long the thread that writes may keep the interpreter from the one that relays: by itself Python gives it 25 times as long."""
 TOLD_LIMIT = 1000
 """Different sentences that are told: a web page could make up any number."""
 
@@ -33,9 +29,9 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     """
     import anyio
 
-    from tui_host.tap import http, llm
-    from tui_host.tap.bounded import Bounded
-    from tui_host.tap.recording import TapRecording
+    from tui_host.tap import llm
+    from tui_host.tap.beside import Asked, begin
+    from tui_host.tap.kinds import STARTED
     from tui_host.tap.serving import Service, serve
     from tui_host.tap.upstream import upstream_of
 
@@ -43,33 +39,55 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     is_mcp = arguments.action == "http"
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
     tell = _telling_once()
-    recording = TapRecording(name, tell=tell, log=_log(arguments.log))
-    recorder = Bounded(recording.recorder, tell)
-    port = arguments.port
+    folder = arguments.data_dir
+    asked = Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log)
+    gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
+    beside = begin(lambda: _record(asked, is_mcp=is_mcp), tell)
+    telling = beside.telling()
+    gc.enable()
     service = Service(
         upstream=upstream,
-        port=(http.PORT if is_mcp else llm.PORT) if port is None else port,
+        port=_port(arguments, is_mcp=is_mcp),
         is_mcp=is_mcp,
         allowed=arguments.allow_origin,
-        observers=http.Connections(recorder, name) if is_mcp else llm.OneObserver(recorder, name),
-        place=recording.place,
+        tells=telling,
+        answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
         tell=tell,
     )
 
     def started(own: str) -> None:
-        recording.start(arguments.data_dir, environment)
+        telling.passed(STARTED, b"")
+        telling.go()
         output.text(llm.base_url(upstream, own))
         _tell_where(upstream, own, is_mcp=is_mcp)
 
-    sys.setswitchinterval(SWITCH_SECONDS)
-    gc.enable()
-    gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
-    code = anyio.run(serve, service, started, diagnostics.ENDED_BY)
-    if recorder.missed:
-        tell(f"{recorder.missed} bytes of what has passed are not kept")
-    if not recording.close(CLOSE_SECONDS):
-        tell("not all that has passed is recorded")
-    return code
+    try:
+        return anyio.run(serve, service, started, diagnostics.ENDED_BY)
+    finally:
+        beside.end()
+
+
+def _port(arguments: Arguments, *, is_mcp: bool) -> int:
+    from tui_host.tap import http, llm
+
+    if arguments.port is not None:
+        return arguments.port
+    return http.PORT if is_mcp else llm.PORT
+
+
+def _record(asked: Asked, *, is_mcp: bool) -> None:
+    """What the process beside the relay does."""
+    from tui_host.tap.recording_process import record
+
+    def folding(recording: TapRecording) -> Exchanges:
+        from tui_host.tap import http, llm
+        from tui_host.tap.exchanges import Exchanges, Later
+
+        later = Later(recording.recorder)
+        observers = http.Connections(later, asked.title) if is_mcp else llm.OneObserver(later, asked.title)
+        return Exchanges(later, observers, recording.place, recording.tell_once)
+
+    record(asked, folding, None)
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
@@ -95,11 +113,3 @@ def _telling_once() -> Callable[[str], None]:
             diagnostics.tell(words)
 
     return tell
-
-
-def _log(typed: str | None) -> Log | None:
-    if typed is None:
-        return None
-    from tui_host.tap.log import JsonLines, PlainLines
-
-    return PlainLines(lambda line: diagnostics.write(f"{line}\n")) if typed == "-" else JsonLines(Path(typed))

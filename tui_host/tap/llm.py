@@ -83,7 +83,7 @@ class OneObserver:
     """All that passes is one client's talk with one provider."""
 
     def __init__(self, recorder: Recording, peer: str) -> None:
-        self._observer = Observer(recorder, wire="llm", peer=peer, answer_limit=ANSWER_LIMIT)
+        self._observer = Observer(recorder, wire="llm", peer=peer)
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
         """The one there is."""

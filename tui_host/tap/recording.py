@@ -26,6 +26,8 @@ DATABASE = "tui-host.db"
 LOOK_SECONDS, LOG_SECONDS = 0.5, 0.05
 """How often it is looked for what is wrong, and for what is new where there is a log to write."""
 REOPEN_SECONDS = 5.0
+TOLD_LIMIT = 1000
+"""Different sentences that are told."""
 TOUCH_SECONDS = 5.0
 """How often at most a list is told that something came."""
 
@@ -160,7 +162,7 @@ class TapRecording:
             found = path.stat()
         except (TuiHostError, OSError) as error:
             self.recorder.without = str(error)
-            self._tell_once(f"nothing is recorded: {error}")
+            self.tell_once(f"nothing is recorded: {error}")
             return
         self._file = found.st_dev, found.st_ino
         self.recorder.keep_in(store)
@@ -191,16 +193,16 @@ class TapRecording:
                     self._logged = new[-1].seq
             except OSError as error:
                 self._log = None
-                self._tell_once(f"the log cannot be written: {error.strerror or error}")
+                self.tell_once(f"the log cannot be written: {error.strerror or error}")
             except TuiHostError as error:
-                self._tell_once(f"the log misses records: {error}")
+                self.tell_once(f"the log misses records: {error}")
         for notice in self._notices:
-            self._tell_once(notice)
+            self.tell_once(notice)
         if self._store is not None:
             if self.recorder.fault:
-                self._tell_once(f"nothing is recorded: {self.recorder.fault}")
+                self.tell_once(f"nothing is recorded: {self.recorder.fault}")
             elif self._is_gone(self._store.path):
-                self._tell_once(f"nothing is recorded any more: {self._store.path} is gone")
+                self.tell_once(f"nothing is recorded any more: {self._store.path} is gone")
 
     def _is_gone(self, path: Path) -> bool:
         try:
@@ -227,9 +229,10 @@ class TapRecording:
             self._log.begin(session)
         except OSError as error:
             self._log = None
-            self._tell_once(f"the log cannot be written: {error.strerror or error}")
+            self.tell_once(f"the log cannot be written: {error.strerror or error}")
 
-    def _tell_once(self, words: str) -> None:
-        if words not in self._told:
+    def tell_once(self, words: str) -> None:
+        """Tell a sentence that has not been told yet."""
+        if words not in self._told and len(self._told) < TOLD_LIMIT:
             self._told.add(words)
             self._tell(words)

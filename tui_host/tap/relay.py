@@ -7,18 +7,18 @@ is not complete, and what the other side does not take in: then no more is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Protocol
 
 from anyio.abc import TaskGroup
 
-from tui_host.capture.record import Place
 from tui_host.tap.gate import Gate
 from tui_host.tap.heads import RequestHead
 from tui_host.tap.rewriting import Rewriting
 from tui_host.tap.upstream import Upstream
-from tui_host.tap.witness import Held, Observers, Witness
+from tui_host.tap.witness import Tells, Witness
 
 READ_BYTES = 1 << 20
 """Bytes that are read at once, at most: the more, the less a large body costs."""
@@ -40,11 +40,11 @@ class Relay:
         upstream: Where requests go.
         gate: Which are taken.
         rewriting: What is led back.
-        observers: Who records.
-        place: Where records belong.
+        tells: Takes what passes, to be recorded.
+        answer_limit: Bytes of one answer that are recorded; None for all.
         group: Owns the tasks that connect.
         tell: Takes a sentence for a person.
-        held: How much of requests' bodies is held.
+        numbers: Of the exchanges.
         clients: The connections there are.
         buffer: What is read from an upstream stands here for a moment; one for all, since it is taken out at once.
     """
@@ -52,18 +52,19 @@ class Relay:
     upstream: Upstream
     gate: Gate
     rewriting: Rewriting
-    observers: Observers
-    place: Place
+    tells: Tells
+    answer_limit: int | None
     group: TaskGroup
     tell: Callable[[str], None]
-    held: Held = field(default_factory=Held)
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
     clients: set[Client] = field(default_factory=set[Client])
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_BYTES)))
 
     def witness(self, head: RequestHead, origin: str | None = None) -> Witness:
         """For a request that goes to the upstream, or, refused, to an origin that it names itself."""
-        url = (origin or self.upstream.origin) + head.target.decode("latin-1")
-        return Witness(self.observers, head, url, place=self.place, held=self.held, fault=self.tell)
+        return Witness(
+            self.tells, next(self.numbers), head, origin or self.upstream.origin, answer_limit=self.answer_limit
+        )
 
     def end(self) -> None:
         """Break off what is left."""

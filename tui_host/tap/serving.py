@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import anyio
 import anyio.lowlevel
 
-from tui_host.capture.record import Place
 from tui_host.errors import TuiHostError
 from tui_host.tap.client_side import ClientSide
 from tui_host.tap.gate import Gate
 from tui_host.tap.relay import Relay
 from tui_host.tap.rewriting import Rewriting
 from tui_host.tap.upstream import Upstream
-from tui_host.tap.witness import Observers
+from tui_host.tap.witness import Tells
 
 LOOPBACK = "127.0.0.1"
 _BACKLOG = 1024
@@ -35,8 +34,8 @@ class Service:
         port: Where it listens, 0 for any.
         is_mcp: Whether the upstream is an MCP server.
         allowed: Origins that a person allowed.
-        observers: Who records.
-        place: Where records belong.
+        tells: Takes what passes, to be recorded.
+        answer_limit: Bytes of one answer that are recorded; None for all.
         tell: Takes a sentence for a person.
     """
 
@@ -44,8 +43,8 @@ class Service:
     port: int
     is_mcp: bool
     allowed: tuple[str, ...]
-    observers: Observers
-    place: Place
+    tells: Tells
+    answer_limit: int | None
     tell: Callable[[str], None]
 
 
@@ -69,8 +68,8 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                     port=port, allowed=frozenset(each.encode() for each in service.allowed), forms=service.is_mcp
                 ),
                 rewriting=Rewriting(service.upstream.origin, own, is_mcp=service.is_mcp),
-                observers=service.observers,
-                place=service.place,
+                tells=service.tells,
+                answer_limit=service.answer_limit,
                 group=group,
                 tell=service.tell,
             )

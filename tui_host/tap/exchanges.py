@@ -1,0 +1,209 @@
+"""What an HTTP relay told of its exchanges, as records: heads as the upstream's side of the wire has them, bodies as they were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urljoin
+
+from tui_host.capture.ending import read_ending
+from tui_host.capture.http import BODY_LIMIT, Headers, ObservedExchange, Observer
+from tui_host.capture.record import Draft, Place
+from tui_host.capture.recorder import OVERHEAD, Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.tap.heads import Fields, RequestHead, ResponseHead, read_request, read_response
+from tui_host.tap.kinds import ANNOUNCED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, lost
+
+if TYPE_CHECKING:
+    from tui_host.tap.passing import Item
+
+REQUESTS_LIMIT = 2 * BODY_LIMIT
+"""Bytes of requests' bodies that are held at a time, of all that are being sent; what is more is not kept."""
+ENDED_EARLY = "the tap was ended"
+_ENDS = frozenset((COMPLETE, FAILED, CLOSED))
+_BLANK_LINE = b"\r\n"
+_SENT_LOST, _CHUNK_LOST = lost(SENT), lost(CHUNK)
+
+
+class Observers(Protocol):
+    """Finds the observer of an exchange."""
+
+    def of(self, head: RequestHead, body: bytes) -> Observer:
+        """For a request."""
+        ...
+
+    def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
+        """A request's response has begun."""
+        ...
+
+    def announced(self, observer: Observer, url: str) -> None:
+        """An event stream has told where messages are to be sent."""
+        ...
+
+
+class Later:
+    """Records what has happened at a moment that is over.
+
+    Args:
+        recorder: Keeps the records.
+
+    Attributes:
+        at_ns: The moment, on the monotonic clock.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.at_ns = 0
+        self.new_exchange = recorder.new_exchange
+        self.new_connection = recorder.new_connection
+
+    @property
+    def redactor(self) -> Redactor:
+        """Knows the secrets."""
+        return self._recorder.redactor
+
+    def append(self, draft: Draft, /) -> int:
+        """Keep a record."""
+        return self._recorder.append(draft, self.at_ns)
+
+
+class Exchanges:
+    """All exchanges of one relay.
+
+    Args:
+        recorder: Keeps the records.
+        observers: Who observes them.
+        place: Where they belong.
+        fault: Takes what goes wrong here, in words.
+    """
+
+    def __init__(self, recorder: Later, observers: Observers, place: Place, fault: Callable[[str], None]) -> None:
+        self._recorder = recorder
+        self._observers = observers
+        self._place = place
+        self._fault = fault
+        self._open: dict[int, _Exchange] = {}
+        self._held = 0
+
+    def take(self, item: Item) -> int:
+        """The next thing that the relay tells; gives the bytes that its records take in memory."""
+        kind, number, self._recorder.at_ns, data = item
+        try:
+            self._take(kind, number, data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other exchanges do not suffer for it
+            self._fault(repr(error))
+        return len(data) + OVERHEAD
+
+    def finish(self) -> None:
+        """Nothing follows: what is still on its way was cut off with the relay."""
+        for exchange in self._open.values():
+            exchange.begin().fail(ENDED_EARLY, "failed")
+        self._open.clear()
+
+    def _take(self, kind: bytes, number: int, data: bytes) -> None:
+        if kind == REQUEST:
+            origin, _, block = data.partition(b"\n")
+            self._open[number] = _Exchange(
+                self._observers, read_request(block.removesuffix(_BLANK_LINE)), origin.decode(), self._place
+            )
+        exchange = self._open.get(number)
+        if exchange is None:
+            return
+        if kind == SENT:
+            self._held += exchange.sent(data, REQUESTS_LIMIT - self._held)
+        elif kind == _SENT_LOST:
+            exchange.left_out(int(data))
+        elif kind != REQUEST:
+            self._held -= exchange.held
+            _after_request(exchange, kind, data)
+        if kind in _ENDS:
+            del self._open[number]
+
+
+def _after_request(exchange: _Exchange, kind: bytes, data: bytes) -> None:
+    """What comes once a request is complete, or no more of it is recorded."""
+    observed = exchange.begin()
+    if kind == CHUNK:
+        observed.chunk(data)
+    elif kind == _CHUNK_LOST:
+        observed.missed(int(data))
+    elif kind == RESPONSE:
+        exchange.answered(read_response(data.removesuffix(2 * _BLANK_LINE)))
+    elif kind == ANNOUNCED:
+        exchange.announced(data)
+    elif kind == COMPLETE:
+        observed.end()
+    elif kind == CLOSED:
+        observed.close()
+    elif kind == FAILED:
+        ending = read_ending(data)
+        observed.fail(ending.error, ending.reason)
+
+
+class _Exchange:
+    """One exchange that is not over yet.
+
+    Attributes:
+        held: Bytes of its request's body that wait for the rest.
+    """
+
+    def __init__(self, observers: Observers, head: RequestHead, origin: str, place: Place) -> None:
+        self._observers = observers
+        self._head = head
+        self._url = origin + head.target.decode("latin-1")
+        self._place = place
+        self._body: list[bytes] = []
+        self._missed = 0
+        self._observer: Observer | None = None
+        self._observed: ObservedExchange | None = None
+        self.held = 0
+
+    def sent(self, data: bytes, room: int) -> int:
+        """A piece of the request's body; gives how much of it is held."""
+        if self._missed or self._observed is not None:
+            return 0
+        kept = data[: max(room, 0)]
+        self._body.append(kept)
+        self.held += len(kept)
+        self._missed += len(data) - len(kept)
+        return len(kept)
+
+    def left_out(self, size: int) -> None:
+        """So much of the request's body was not told: nothing after it is kept."""
+        self._missed += size
+
+    def begin(self) -> ObservedExchange:
+        """The request is recorded, as far as it has come."""
+        if self._observed is None:
+            head, body = self._head, b"".join(self._body)
+            self._body.clear()
+            self.held = 0
+            announced = head.value(b"content-length")
+            if announced.isdigit():  # its client may have gone, or been answered, before it was complete
+                self._missed = max(self._missed, int(announced) - len(body))
+            self._observer = self._observers.of(head, body)
+            self._observed = self._observer.begin(
+                head.method.decode("ascii", "replace"),
+                self._url,
+                pairs(head.fields),
+                body,
+                self._place,
+                missed=self._missed,
+            )
+        return self._observed
+
+    def answered(self, head: ResponseHead) -> None:
+        """The response's head."""
+        if self._observed is not None and self._observer is not None:
+            self._observed.response(head.status, pairs(head.fields))
+            self._observers.answered(self._observer, self._head, head)
+
+    def announced(self, url: bytes) -> None:
+        """Where messages are to be sent."""
+        if self._observer is not None:
+            self._observers.announced(self._observer, urljoin(self._url, url.decode("latin-1")))
+
+
+def pairs(fields: Fields) -> Headers:
+    """Headers as records have them."""
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in fields)
