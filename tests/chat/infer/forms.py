@@ -249,7 +249,7 @@ class Gemini:
 
 
 class Ollama:
-    """`/api/chat`, lines; without ids."""
+    """`/api/chat`, lines; the server names its calls, and its SDKs drop that."""
 
     url = "http://127.0.0.1:11434/api/chat"
     several = True
@@ -270,15 +270,16 @@ class Ollama:
     def response(self, answer: Answer) -> Sequence[bytes]:
         """Two lines."""
         lines: list[JSON] = [
-            {"model": "qwen-x", "message": self._message(answer), "done": False},
+            {"model": "qwen-x", "message": self._message(answer, named=True), "done": False},
             {"model": "qwen-x", "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"},
         ]
         return [dumped(line) + b"\n" for line in lines]
 
     @staticmethod
-    def _message(answer: Answer) -> JSON:
+    def _message(answer: Answer, *, named: bool = False) -> JSON:
         calls: list[JSON] = [
-            {"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in answer.calls
+            {**({"id": call.id} if named else {}), "function": {"name": call.name, "arguments": dict(call.arguments)}}
+            for call in answer.calls
         ]
         return {"role": "assistant", "content": answer.text, **({"tool_calls": calls} if calls else {})}
 

@@ -30,13 +30,13 @@ class Scene:
         """A first request and its answer."""
         return self.again([User(text)], *calls)
 
-    def again(self, entries: Sequence[User | Answer | Results], *calls: Call) -> list[Asked]:
+    def again(self, entries: Sequence[User | Answer | Results], *calls: Call, text: str = "") -> list[Asked]:
         """A request and its answer."""
         self.world.now += 100 * MS
         exchange = self.model.ask(OPENAI, entries)
 
         def answered() -> Generator[int]:
-            yield from self.model.answer(OPENAI, exchange, Answer("", calls))
+            yield from self.model.answer(OPENAI, exchange, Answer(text, calls))
 
         self.world.run(answered())
         return [(self.model.id, exchange, number) for number in range(len(calls))]
@@ -186,3 +186,15 @@ def test_turns_and_steps_are_counted_as_a_person_would() -> None:
         (1, 2, ""),
         (2, 1, "another conversation"),
     ]
+
+
+def test_a_question_to_a_host_that_drops_calls_from_its_history_is_the_new_one_alone() -> None:
+    scene = Scene()
+    scene.server("math", "add")
+    one = call("math__add")
+    hello: list[User | Answer | Results] = [User("hello"), Answer("Hello.", [])]
+    scene.again(hello[:1], text="Hello.")
+    scene.again([*hello, User("a sum")], one)
+    scene.again([*hello, User("a sum"), Answer("", [one]), Results([(one, "3")])], text="It is 3.")
+    scene.again([*hello, User("a sum"), Answer("It is 3.", []), User("another")])
+    assert [said.text for said in scene.world.story().exchanges] == ["hello", "a sum", "", "another"]

@@ -61,11 +61,10 @@ class Talks:
         parent, after = self._parent(asking.messages, marks)
         same = [key for key in self._by_messages.get(marks[-1], ()) if self.said[key].parent == parent]
         earlier = self.said[same[-1]] if same else None
-        text = "\n\n".join(
-            filter(
-                None, (said_by_person(message) for message in asking.messages[after + 1 :] if message.role == "user")
-            )
-        )
+        new = [said_by_person(message) for message in asking.messages[after + 1 :] if message.role == "user"]
+        text = next(
+            (words for words in reversed(new) if words), ""
+        )  # hosts that drop calls from the history repeat more
         if earlier is not None and not earlier.children and (parent is not None or not earlier.asking.is_answered):
             said = Said(asking, marks[-1], earlier.turn, earlier.step, "", parent, after, again=True)
         elif parent is not None and not text:
@@ -134,7 +133,7 @@ def _told_in(said: Said, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]
         return
     results = message.of("result")
     pieces = [(by_id[piece.wire_id], piece, True) for piece in results if piece.wire_id in by_id]
-    if not pieces and len(by_id) < len(calls) and len(results) == len(calls):
+    if not any(piece.wire_id for piece in results) and len(results) == len(calls):  # SDKs may drop ids
         pairs = list(zip(calls, results, strict=True))
         if all(piece.name in {"", call.name} for call, piece in pairs):
             pieces = [(call, piece, False) for call, piece in pairs]
