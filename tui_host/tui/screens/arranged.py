@@ -72,5 +72,4 @@ class ArrangedScreen(PaintedScreen):
 
     def _arrange(self) -> None:
         arrangement = self.arrangement
-        self.set_class(arrangement == "inspector", "-inspector")
-        self.set_class(arrangement == "chat", "-chat")
+        self.update_classes({f"-{alone}": alone == arrangement for alone in ("inspector", "chat")})  # one restyling

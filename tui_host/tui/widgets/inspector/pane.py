@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from textual import events
 from textual.app import ComposeResult
@@ -229,8 +229,7 @@ class Inspector(Container):
     def _arrange(self) -> None:
         arrangement = self.arrangement
         details = self.query_one("#inspector-details")
-        for name in ("side", "stacked", "one"):
-            details.set_class(name == arrangement, f"-{name}")
+        details.update_classes({f"-{name}": name == arrangement for name in get_args(Arrangement)})  # one restyling
         selected, relative = self.details
         had_focus = selected.has_focus_within or relative.has_focus_within
         is_one = arrangement == "one"
@@ -242,8 +241,8 @@ class Inspector(Container):
 
     def on_resize(self) -> None:
         """Put the details where there is room."""
-        self.set_class(self.size.height < _ROOM, "-low")
-        self.set_class(any(detail.has_focus_within for detail in self.details), "-reading")
+        is_reading = any(detail.has_focus_within for detail in self.details)
+        self.update_classes({"-low": self.size.height < _ROOM, "-reading": is_reading})
         self._arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:

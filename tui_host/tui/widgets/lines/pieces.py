@@ -14,24 +14,18 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.lines.jsonlines import Piece
 from tui_host.tui.widgets.lines.view import LineView
 
-_STYLES = (
-    *(
-        "time",
-        "host",
-        "llm",
-        "mcp",
-        "peer",
-        "what",
-        "words",
-        "figure",
-        "note",
-        "heading",
-        "failed",
-        "secret",
-        "decision",
-    ),
-    *("mark", "new", "fold", "control", "key", "string", "number", "word"),
-)
+_LOOKS = {
+    **dict.fromkeys(("time", "host", "figure", "note", "heading"), "muted"),
+    **dict.fromkeys(("llm", "key"), "primary"),
+    "mcp": "secondary",
+    **dict.fromkeys(("decision", "mark", "new", "fold"), "marked"),
+    "what": "strong",
+    "failed": "error",
+    **dict.fromkeys(("secret", "control"), "warning"),
+    "string": "success",
+    **dict.fromkeys(("number", "word"), "accent"),
+}
+"""How styles look that are not plain. A look costs whenever a view is styled, so styles that look alike share one."""
 
 _OURS = frozenset(("time", "figure", "note", "heading", "secret", "new", "fold"))
 """What stands in these styles are our own words, so their marks may be exchanged."""
@@ -39,21 +33,20 @@ _STAND_INS = str.maketrans({"·": "-", "…": "~", "•": "*", "«": '"', "»": 
 
 
 class PieceView(LineView):
-    """A line view that draws pieces; a style name stands for the component class `piece--NAME`."""
+    """A line view that draws pieces; a style's name stands for the component class `piece--LOOK` of its look."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"piece--{name}" for name in _STYLES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"piece--{look}" for look in _LOOKS.values()}
     DEFAULT_CSS = """
     PieceView {
-        & > .piece--time, & > .piece--host, & > .piece--figure, & > .piece--note, & > .piece--heading { color: $text-muted; }
-        & > .piece--llm { color: $text-primary; }
-        & > .piece--mcp { color: $text-secondary; }
-        & > .piece--decision, & > .piece--mark, & > .piece--new, & > .piece--fold { color: $text-accent; text-style: bold; }
-        & > .piece--what { text-style: bold; }
-        & > .piece--failed { color: $text-error; text-style: bold; }
-        & > .piece--secret, & > .piece--control { color: $text-warning; }
-        & > .piece--key { color: $text-primary; }
-        & > .piece--string { color: $text-success; }
-        & > .piece--number, & > .piece--word { color: $text-accent; }
+        & > .piece--muted { color: $text-muted; }
+        & > .piece--primary { color: $text-primary; }
+        & > .piece--secondary { color: $text-secondary; }
+        & > .piece--marked { color: $text-accent; text-style: bold; }
+        & > .piece--strong { text-style: bold; }
+        & > .piece--error { color: $text-error; text-style: bold; }
+        & > .piece--warning { color: $text-warning; }
+        & > .piece--success { color: $text-success; }
+        & > .piece--accent { color: $text-accent; }
     }
     """
 
@@ -78,8 +71,8 @@ class PieceView(LineView):
         """What a style name stands for in the theme as it is; nothing for a name that has none."""
         style = self._piece_styles.get(name)
         if style is None:
-            known = name in _STYLES
-            style = self._piece_styles[name] = self.look_of(f"piece--{name}") if known else Style()
+            look = _LOOKS.get(name)
+            style = self._piece_styles[name] = self.look_of(f"piece--{look}") if look is not None else Style()
         return style
 
     @override
