@@ -15,6 +15,7 @@ from tui_host.capture.frames import LEVELS
 Data: TypeAlias = "bytes | mmap"
 
 _MARK = re.compile(rb'["{}\[\]]')
+_UNESCAPED_QUOTE = re.compile(rb'(?<!\\)(?:\\\\)*"')
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb"[^\s,\]}]*")
 
@@ -101,16 +102,13 @@ def _after_comma(data: Data, at: int, close: bytes) -> int:
 
 
 def _string_end(data: Data, at: int) -> int:
-    end = at
-    while True:
-        end = data.find(b'"', end + 1)
-        if end < 0:
-            raise BrokenError("a string is cut off", at)
-        before = end - 1
-        while data[before] == 0x5C:
-            before -= 1
-        if (end - before) % 2:
-            return end + 1
+    end = data.find(b'"', at + 1)
+    if end > at + 1 and data[end - 1] == 0x5C:
+        found = _UNESCAPED_QUOTE.search(data, at + 1)
+        end = -1 if found is None else found.end() - 1
+    if end < 0:
+        raise BrokenError("a string is cut off", at)
+    return end + 1
 
 
 def _closed_at(data: Data, at: int) -> int:
