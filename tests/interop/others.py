@@ -31,6 +31,7 @@ TIME = "mcp-server-time@2026.10.19"
 GIT = "mcp-server-git@2026.10.19"
 FETCH = "mcp-server-fetch@2026.10.24"
 SQLITE = "mcp-server-sqlite@2025.4.25"
+OLLMCP = "ollmcp@0.35.1"
 EVERYTHING = "@modelcontextprotocol/server-everything"
 
 FASTMCP = "fastmcp==2.14.7"
