@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import time
 from collections.abc import Generator, Sequence
@@ -59,14 +60,13 @@ def at_a_terminal(command: Sequence[str], home: Path) -> Generator[Screen]:
         "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", f"{HOME}/.cache/uv"),
         "TERM": "xterm",
     }
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execvpe(command[0], list(command), environment)
-    try:
-        yield Screen(terminal)
-    finally:
-        os.close(terminal)
-        os.waitpid(child, 0)
+    terminal, theirs = pty.openpty()
+    with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True):
+        os.close(theirs)
+        try:
+            yield Screen(terminal)
+        finally:
+            os.close(terminal)
 
 
 def test_one_call_of_a_terminal_host_is_one_story(tmp_path: Path) -> None:
