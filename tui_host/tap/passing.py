@@ -15,7 +15,7 @@ from tui_host.tap.kinds import PIECES, SPOOLED, lost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
     Item: TypeAlias = tuple[bytes, int, int, bytes]
@@ -42,20 +42,24 @@ def head(kind: bytes, number: int, mono_ns: int, size: int) -> bytes:
     return kind + number.to_bytes(4, "little") + mono_ns.to_bytes(8, "little") + size.to_bytes(4, "little")
 
 
-def taken_from(data: bytearray) -> Iterator[Item]:
+def taken_from(data: bytearray) -> Sequence[Item]:
     """The whole items at the beginning of the bytes, which are then taken away: kind, exchange, monotonic clock, data."""
-    at = 0
-    while len(data) - at >= _HEAD:
-        start = at + _HEAD
-        end = start + int.from_bytes(data[at + 13 : start], "little")
-        if len(data) < end:
-            break
-        number, mono_ns = (
-            int.from_bytes(data[each], "little") for each in (slice(at + 1, at + 5), slice(at + 5, at + 13))
-        )
-        yield bytes(data[at : at + 1]), number, mono_ns, bytes(data[start:end])
-        at = end
+    items: list[Item] = []
+    at, size = 0, len(data)
+    with memoryview(data) as view:
+        while size - at >= _HEAD:
+            start = at + _HEAD
+            end = start + int.from_bytes(view[at + 13 : start], "little")
+            if size < end:
+                break
+            number, mono_ns = (
+                int.from_bytes(view[at + 1 : at + 5], "little"),
+                int.from_bytes(view[at + 5 : at + 13], "little"),
+            )
+            items.append((bytes(view[at : at + 1]), number, mono_ns, bytes(view[start:end])))
+            at = end
     del data[:at]
+    return items
 
 
 def open_spool() -> int | None:

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 from tui_host.capture.record import Kind
-from tui_host.capture.store.bodies import Packer
+from tui_host.capture.store.bodies import LARGE, Packer
 
 LONGEST = 1024
 """Records in one run, at most."""
@@ -28,10 +28,12 @@ KINDS: Final[Sequence[Kind]] = ("response", "chunk", "end", "error")
 """The order is part of the form."""
 _NUMBERS = 7
 
-_PIECES = """
+_PIECES = f"""
     SELECT key, time, mono, kind, encoding, head, data FROM records
-    WHERE place = ? AND direction = 'in' AND malformed IS NULL AND redacted IS NULL AND size IS NULL ORDER BY key
-"""
+    WHERE place = ? AND direction = 'in' AND malformed IS NULL AND redacted IS NULL AND size IS NULL AND length(data) < {LARGE}
+    ORDER BY key
+"""  # noqa: S608 - a constant alone
+"""Without large ones: they have been packed by themselves, or were found not to shrink."""
 _INSERT = """
     INSERT INTO records (key, place, time, mono, kind, direction, encoding, base, size, last, data)
     VALUES (?, ?, ?, ?, ?, 'in', ?, ?, ?, ?, ?)
