@@ -113,7 +113,7 @@ def test_a_server_behind_a_url_is_left_with_the_line_that_does_it_by_hand(
 
     desk.run("install", "cline", "--dry-run")
 
-    line = "tui-host tap http sse --upstream 'https://mcp.example/sse?api_key=•••' --port 8322"
+    line = "tui-host tap http sse --upstream https://mcp.example/sse --port 8322"
     assert line in capsys.readouterr().err
 
 

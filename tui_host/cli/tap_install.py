@@ -203,11 +203,13 @@ def _tell_left(plans: Sequence[_Plan], *, is_told: bool) -> bool:
         if not each.url:
             diagnostics.tell(f"{_place(each.place)} is left as it is: {each.why}")
             continue
-        (url,) = hide([each.url])
+        whole, mark, _ = each.url.partition("?")
+        (url,) = hide([whole])
         words = ("tui-host", "tap", "http", each.place[-1], "--upstream", url, "--port", str(PORT + behind.index(each)))
+        query = "; what stands in it from the ? on stays" if mark else ""
         diagnostics.tell(
             f"{_place(each.place)} is left as it is: a server behind a URL needs a relay that runs."
-            f" Start {shlex.join(words)}, and put the URL that it prints in place of this one"
+            f" Start {shlex.join(words)}, and put the URL that it prints in place of this one{query}"
         )
     return all(each.is_done for each in left)
 
