@@ -40,8 +40,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_collection_finish() -> None:
-    """Spare the collector what was imported, which stays: else it looks through all of it again and again."""
+    """Spare the collector what was imported, which stays: else it looks through all of it again and again. And let it look rarely."""
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)  # a tenth less time than with 700
 
 
 @pytest.fixture(scope="session")
