@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import urllib.request
@@ -16,6 +17,7 @@ import pytest
 from typing_extensions import override
 
 from tests.cli.program import Programs, Running
+from tests.tap.stdio_taps import data, recorded, recorder_of, records, sessions
 from tui_host.capture.store.store import Store
 
 EVENTS = b"".join(b'data: {"n":%d}\n\n' % number for number in range(50))
@@ -130,6 +132,38 @@ def test_when_the_disk_is_full_all_passes_and_that_is_told(program: Programs, tm
         assert all(ask(url) == EVENTS for _ in range(20))
         running.signal(signal.SIGTERM)
         assert running.wait().code == 143
+
+
+def test_a_recorder_that_stands_still_or_is_killed_takes_nothing_with_it(program: Programs, tmp_path: Path) -> None:
+    with upstream() as origin:
+        running = program.start("tap", "llm", "--upstream", origin, "--port", "0", "--data-dir", tmp_path)
+        url = base_url(running)
+        recorder = recorder_of(running.pid)
+        os.kill(recorder, signal.SIGSTOP)
+        assert all(ask(url) == EVENTS for _ in range(20))
+        os.kill(recorder, signal.SIGCONT)
+        running.until(
+            lambda: len(data(records(tmp_path), "in", "llm")) >= 20 * len(EVENTS) if sessions(tmp_path) else 0
+        )
+        os.kill(recorder, signal.SIGKILL)
+        assert all(ask(url) == EVENTS for _ in range(20))
+        running.until_shown("recording has broken down")
+        running.signal(signal.SIGTERM)
+        ended = running.wait()
+    assert ended.code == 143
+    assert ended.err.count("recording has broken down") == 1
+
+
+def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(program: Programs, tmp_path: Path) -> None:
+    with upstream() as origin:
+        running = program.start("tap", "llm", "--upstream", origin, "--port", "0", "--data-dir", tmp_path)
+        url = base_url(running)
+        assert all(ask(url) == EVENTS for _ in range(3))
+        running.until(lambda: bool(sessions(tmp_path)))
+        running.signal(signal.SIGKILL)
+        running.wait()
+    found = recorded(tmp_path)
+    assert [record.draft.kind for record in found if record.draft.kind != "chunk"] == ["request", "response", "end"] * 3
 
 
 def test_a_port_that_is_taken_and_an_upstream_that_is_none_are_told_in_a_line(

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
 from tui_host.capture.record import Record
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
@@ -111,6 +113,14 @@ def runs(pid: int) -> bool:
     except OSError:
         return False
     return sys.platform != "linux"
+
+
+def recorder_of(tap: int) -> int:
+    """The process that records beside a tap: of its children the one with a session of its own."""
+    children = Path(f"/proc/{tap}/task/{tap}/children")
+    if not children.exists():
+        pytest.skip("only Linux tells of a process's children")
+    return next(child for child in map(int, children.read_text().split()) if os.getsid(child) == child)
 
 
 def sessions(folder: Path) -> Sequence[SessionInfo]:

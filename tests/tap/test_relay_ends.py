@@ -11,11 +11,14 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from typing_extensions import override
 
-from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of, until
+from tests.tap.relaying import PLACE, Kept, Relaying, answer, peer, relaying, request, rest_of, until
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
+from tui_host.tap.exchanges import Exchanges, Later
+from tui_host.tap.kinds import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
+from tui_host.tap.llm import OneObserver
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
@@ -257,3 +260,34 @@ async def test_nothing_that_goes_wrong_with_recording_reaches_what_passes() -> N
     async with peer(script) as up, relaying(up.origin, recorder=broken) as relay:
         assert (await relay.ask(request(relay.host))).endswith(b"hello\r\n0\r\n\r\n")
     assert "the recorder is broken" in relay.told[0]
+
+
+async def test_of_an_answer_that_is_longer_than_is_recorded_the_rest_is_counted() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b"0123456789"))
+
+    async with peer(script) as up, relaying(up.origin, answer_limit=4) as relay:
+        assert (await relay.ask(request(relay.host))).endswith(b"0123456789")
+    assert relay.body() == b"0123"
+    assert (ending(relay).reason, ending(relay).size, ending(relay).kept) == ("complete", 10, 4)
+
+
+def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_the_end_is_told_so() -> None:
+    recorder = Recorder(None, Redactor(), capture="c", kind="tap")
+    later = Later(recorder)
+    faults: list[str] = []
+    exchanges = Exchanges(later, OneObserver(later, "peer"), PLACE, faults.append)
+    head = b"http://127.0.0.1:1\nPOST /v1 HTTP/1.1\r\nHost: a\r\n\r\n"
+    items = [(REQUEST, head), (SENT, b"ab"), (lost(SENT), b"5"), (SENT, b"c"), (ASKED, b""), (RESPONSE, HEAD + b"\r\n")]
+    items += [(CHUNK, b"one"), (lost(CHUNK), b"100"), (CHUNK, b"two")]
+    for at, (kind, data) in enumerate(items):
+        exchanges.take((kind, 3, 1000 + at, data))
+    exchanges.finish()
+    assert faults == []
+    records = recorder.since(0)
+    assert [record.draft.data for record in records][:3] == [b"ab", b"", b"one"]
+    assert records[0].draft.malformed == "the body is kept up to 2 of its 8 bytes"
+    found = read_ending(records[-1].draft.data)
+    assert (found.error, found.size, found.kept) == ("the tap was ended", 106, 3)
+    assert [record.mono_ns for record in records][:3] == [1004, 1005, 1006]

@@ -22,6 +22,7 @@ from tests.tap.stdio_taps import (
     pull,
     push,
     recorded,
+    recorder_of,
     records,
     said,
     sessions,
@@ -37,14 +38,6 @@ PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
 
 def pings(count: int) -> bytes:
     return b"".join(PING % number for number in range(count))
-
-
-def recorder_of(tap: int) -> int:
-    """The process that records beside a tap: of its children the one with a session of its own."""
-    children = Path(f"/proc/{tap}/task/{tap}/children")
-    if not children.exists():
-        pytest.skip("only Linux tells of a process's children")
-    return next(child for child in map(int, children.read_text().split()) if os.getsid(child) == child)
 
 
 def test_a_tap_is_a_live_session_of_its_own_while_it_runs(tmp_path: Path) -> None:

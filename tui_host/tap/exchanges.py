@@ -160,9 +160,9 @@ class _Exchange:
 
     def sent(self, data: bytes, room: int) -> int:
         """A piece of the request's body; gives how much of it is held."""
-        if self._missed or self._observed is not None:
+        if self._observed is not None:
             return 0
-        kept = data[: max(room, 0)]
+        kept = b"" if self._missed else data[: max(room, 0)]
         self._body.append(kept)
         self.held += len(kept)
         self._missed += len(data) - len(kept)
