@@ -14,7 +14,7 @@ from tui_host.chat.conversation import NoteItem
 from tui_host.chat.retrying import Retries
 from tui_host.errors import ModelError
 from tui_host.llm.faults import refusal
-from tui_host.settings.schema import Limits
+from tui_host.settings.schema import Limits, ModelRef, Provider
 
 JSON = "application/json"
 BUSY = [head("529 Busy", kind=JSON, more="retry-after-ms: 1\r\n"), b'{"error":{"message":"overloaded"}}']
@@ -44,6 +44,55 @@ async def test_a_provider_that_is_busy_is_asked_again_until_it_answers(bench: Ma
         ("note", "529: overloaded", "trying again in 0.0 s, 1 of 3"),
         ("note", "529: overloaded", "trying again in 0.0 s, 2 of 3"),
     ]
+
+
+OVERLOADED = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+OPENED = b'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":9}}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("dialect", "inside"),
+    [
+        ("anthropic", OVERLOADED),
+        ("anthropic", OPENED + OVERLOADED),
+        ("openai", b'data: {"error":{"message":"Overloaded","type":"server_error","code":null}}\n\n'),
+        ("openai", b'data: {"error":{"message":"Overloaded","code":503}}\n\n'),
+        ("openai-responses", b'data: {"type":"error","code":"server_is_overloaded","message":"Overloaded"}\n\n'),
+        ("gemini", b'data: {"error":{"code":503,"message":"Overloaded","status":"UNAVAILABLE"}}\n\n'),
+        ("ollama", b'{"error":"server busy, please try again"}\n'),
+        ("openai", b""),
+        ("anthropic", b""),
+        ("openai-responses", b""),
+        ("gemini", b""),
+        ("ollama", b""),
+    ],
+)
+async def test_what_passes_and_is_told_inside_a_200_before_any_answer_is_asked_again(
+    bench: Make, dialect: str, inside: bytes
+) -> None:
+    async with peer(in_turn([head(), inside], [head(), inside])) as there:
+        at = patient(bench, there.url, retries=1)
+        plain = await at.services.provider(at.session.model)
+
+        async def spoken(model: ModelRef) -> Provider:
+            return replace(plain, dialect=dialect)
+
+        at.services.provider = spoken
+        result = await at.ask("hello")
+
+    assert (result.stop, len(there.requests)) == ("error", 2)
+    assert [note.kind for note in at.items(NoteItem)] == ["note", "error"]
+
+
+@pytest.mark.parametrize("protocol", ["native", "react"])
+async def test_the_answer_after_an_error_inside_a_200_has_nothing_of_it(bench: Make, protocol: str) -> None:
+    busy = [head(), b'data: {"error":{"message":"Overloaded","type":"server_error"}}\n\n']
+    async with peer(in_turn(busy, says("hi"))) as there:
+        at = patient(bench, there.url)
+        at.session.protocol = protocol
+        result = await at.ask("hello")
+
+    assert (result.stop, result.answer, result.steps, len(there.requests)) == ("done", "hi", 1, 2)
 
 
 async def test_it_is_not_asked_for_ever(bench: Make) -> None:

@@ -17,7 +17,7 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
@@ -68,17 +68,20 @@ class Step:
         self._connections = [each.connection for each in services.pool.statuses() if each.name in offering]
         self._item: int | None = None
         self._began = services.clock()
-        self._has_come = False  # anything of an answer: then it is not asked for again by itself
-        turn = session.turn
-        fold = Fold(
-            provider=session.model.provider,
-            model=session.model.model,
-            call_id=lambda place: f"{turn}.{number}.{place + 1}",
-        )
-        self.answered = Answered(fold=fold)
+        self.answered = Answered(fold=self._new_fold())
+
+    def _new_fold(self) -> Fold:
+        model, turn, number = self._session.model, self._session.turn, self.number
+        return Fold(provider=model.provider, model=model.model, call_id=lambda place: f"{turn}.{number}.{place + 1}")
 
     async def run(
-        self, provider: Provider, ask: Ask, *, prepared: Prepared, told: Sequence[ToolResult], reader: Reader
+        self,
+        provider: Provider,
+        ask: Ask,
+        *,
+        prepared: Prepared,
+        told: Sequence[ToolResult],
+        reader: Callable[[], Reader],
     ) -> Answered:
         """Stream the answer into the conversation; what goes wrong stands in `answered.error`.
 
@@ -87,18 +90,19 @@ class Step:
             ask: What to ask.
             prepared: The same as the tool protocol has it.
             told: The results that this request tells for the first time: the last of those in it.
-            reader: Reads the calls as the tool protocol has them.
+            reader: Makes what reads the calls as the tool protocol has them, one for each answer.
         """
         answered, retries = self.answered, Retries(limit=self._services.settings.limits.retries)
         while True:
             answered.error = None
-            await self._exchange(provider, ask, prepared, told, reader)
-            if answered.error is None or self._has_come:
+            await self._exchange(provider, ask, prepared, told, reader())
+            if answered.error is None or answered.fold.has_begun:
                 break
             seconds = retries.wait(answered.error)
             if seconds is None:
                 break
             await self._pause(answered.error, seconds, retries)
+            answered.fold = self._new_fold()  # the old one has the end of an answer that never began
         self.close("cut" if answered.broken else "done")
         return answered
 
@@ -144,7 +148,6 @@ class Step:
         is_first = True
         try:
             async for events in stream.batches():
-                self._has_come = True
                 if is_first:
                     is_first = False
                     self._session.wait_for("answer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
@@ -163,7 +164,7 @@ class Turn:
                 asked.ask,
                 prepared=asked.prepared,
                 told=untold(asked.history),
-                reader=self._protocol.reader(asked.tools),
+                reader=partial(self._protocol.reader, asked.tools),
             )
             self.result.usage.append(answered.fold.usage)
             self.result.answer = self._answer(step)

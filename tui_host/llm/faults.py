@@ -13,6 +13,7 @@ from tui_host.llm.messages import Failed
 
 MOST_WORDS = 1000
 _SHOWN = 500
+_DIGITS = 3
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPENT = ("insufficient_quota", "credit_balance", "spend", "billing", "balance", "PerDay")
@@ -23,6 +24,31 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 """Every vendor's code or words for a conversation that is longer than the model reads."""
+_STATUSES: Mapping[str, int] = {
+    "overloaded_error": 529,
+    "engine_overloaded_error": 529,
+    "overloaded": 529,
+    "server_is_overloaded": 503,
+    "slow_down": 503,
+    "unavailable": 503,
+    "service_unavailable": 503,
+    "service_unavailable_error": 503,
+    "deadline_exceeded": 504,
+    "timeout_error": 504,
+    "api_error": 500,
+    "internal": 500,
+    "internal_error": 500,
+    "internal_server_error": 500,
+    "server_error": 500,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "resource_exhausted": 429,
+    "too_many_requests": 429,
+    "insufficient_quota": 429,
+}
+"""The status that a refusal with this code has, for errors inside a 200. Source: llm-dialects.md, sections 2 to 7."""
+_BUSY = re.compile(r"overloaded|server busy|too many requests", re.IGNORECASE)
+"""What they say that have no code for it (Ollama)."""
 _RATE = re.compile(r"rate.?limit|per min", re.IGNORECASE)
 OVERFLOW = "context overflow"
 SHORTER = (
@@ -84,7 +110,17 @@ def failure(fault: Failed | None) -> ModelError:
     what = fault.message if fault.vendor in fault.message else f"{fault.vendor}: {fault.message}"
     if is_overflow(400, what):
         return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER)
-    return ModelError(what[:MOST_WORDS], remedy="try again")
+    status = _status_of(fault)
+    passes = _passes(status, what, "")
+    return ModelError(what[:MOST_WORDS], remedy=_remedy(status, what, None) if passes else "try again", passes=passes)
+
+
+def _status_of(fault: Failed) -> int:
+    """The status that an error inside a 200 would have had as a refusal; 200 for one that nothing is known of."""
+    code = fault.vendor.lower()
+    if code.isdecimal() and len(code) == _DIGITS:
+        return int(code)
+    return _STATUSES.get(code) or (529 if _BUSY.search(fault.message) else 200)
 
 
 def is_overflow(status: int, words: str) -> bool:

@@ -122,6 +122,11 @@ class Fold:
         self._blocks: list[_Words | _Call] = []
         self._calls: dict[int, _Call] = {}
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of an answer came: words, thinking, a call, or what was meant as one."""
+        return bool(self._blocks or self.malformed or self.cut_off or self.question)
+
     def add(self, event: ModelEvent) -> None:
         """Take one event in; all events of an answer may be given, in any order that a decoder makes."""
         match event:

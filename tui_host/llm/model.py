@@ -320,6 +320,7 @@ class Stream:
             return None
         elif fault is not None:
             error = fault_of(self._provider, outgoing, fault, answer.size)
+            error.passes = not answer.size and isinstance(fault, httpx.RemoteProtocolError | httpx.ReadError)
         elif answer.is_unreadable:
             error = ModelError(
                 f"nothing in the answer's {answer.size:,} bytes could be read",
@@ -327,6 +328,7 @@ class Stream:
             )
         else:
             error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
+            error.passes = not answer.size  # it is a refusal, but for its status
         error.where = where(self._provider, outgoing)
         error.status, error.exchange = self.status, self.exchange
         return error
