@@ -198,3 +198,11 @@ def test_a_question_to_a_host_that_drops_calls_from_its_history_is_the_new_one_a
     scene.again([*hello, User("a sum"), Answer("", [one]), Results([(one, "3")])], text="It is 3.")
     scene.again([*hello, User("a sum"), Answer("It is 3.", []), User("another")])
     assert [said.text for said in scene.world.story().exchanges] == ["hello", "a sum", "", "another"]
+
+
+def test_the_model_that_was_asked_last_is_told_last() -> None:
+    scene = Scene()
+    scene.asks("one")
+    scene.model.ask(FORMS["ollama"], [User("two")])
+    scene.asks("three")
+    assert [model for _, model in scene.world.story().models] == ["qwen-x", "gpt-x"]

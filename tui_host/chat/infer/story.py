@@ -234,9 +234,9 @@ class Story:
 
     @property
     def models(self) -> Sequence[tuple[str, str]]:
-        """Provider and model of all that were asked."""
-        found = ((said.asking.peer, said.asking.model) for said in self.talks.said.values())
-        return list(dict.fromkeys(found))
+        """Provider and model of all that were asked, the one that was asked last at the end."""
+        found = [(said.asking.peer, said.asking.model) for said in self.talks.said.values()]
+        return list(dict.fromkeys(reversed(found)))[::-1]
 
     @property
     def protocols(self) -> Sequence[str]:
