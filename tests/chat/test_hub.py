@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.chat.bench import asks, in_turn, says
 from tests.chat.conftest import Make
 from tests.llm.peer import peer
+from tests.llm.protocols.answers import call
 from tui_host.chat.conversation import CallItem
-from tui_host.chat.hub import INSPECT, INVOKE, LIST
+from tui_host.chat.hub import HUB, INSPECT, INVOKE, LIST
 
 SUM = '{"name": "math__add", "params": {"a": 6, "b": 5}}'
 
@@ -57,9 +60,35 @@ async def test_a_tool_that_there_is_not_is_told_and_nothing_is_sent(bench: Make)
     assert [item.state for item in at.items(CallItem)] == ["invalid", "invalid", "invalid"]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "tool", "told"),
+    [
+        ("hub", "hub__list", "there is no tool hub__list (there is list_tools"),
+        ("hub", "math__ad", "there is no tool math__ad (there is math__add by way of invoke_tool"),
+        ("hub", "math__add", 'call invoke_tool with {"name": "math__add", "params": {…}}'),
+        ("hub+cline", "add", 'call hub invoke_tool with {"name": "math__add", "params": {…}}'),
+        ("hub+json", "add", 'call invoke_tool with {"name": "math__add", "params": {…}}'),
+        ("hub+hermes", "ad", "there is math__add by way of invoke_tool"),
+    ],
+)
+async def test_a_call_of_what_was_not_offered_is_not_run_and_told_how_it_is_made(
+    bench: Make, protocol: str, tool: str, told: str
+) -> None:
+    spoken = protocol.partition("+")[2]
+    arguments = '{"a": 6, "b": 5}'
+    direct = says(call(spoken, tool, arguments)) if spoken else asks((tool, arguments))
+    async with peer(in_turn(direct, says("sorry"))) as there:
+        at = bench(url=there.url, yes=True)
+        at.session.protocol = protocol
+        await at.ask("what is 6 + 5?")
+
+    assert at.pool.sent == []
+    assert told in json.loads(at.requests()[1])["messages"][-1]["content"]
+
+
 async def test_it_stands_over_any_other_tool_protocol(bench: Make) -> None:
-    call = f'<tool_call>\n{{"name": "{INVOKE}", "arguments": {SUM}}}\n</tool_call>'
-    async with peer(in_turn(says(call), says("It is 11."))) as there:
+    invoked = call("hermes", INVOKE, SUM, server=HUB)
+    async with peer(in_turn(says(invoked), says("It is 11."))) as there:
         at = bench(url=there.url, yes=True)
         at.session.protocol = "hub+hermes"
         result = await at.ask("what is 6 + 5?")

@@ -389,7 +389,7 @@ def test_an_image_goes_along_and_an_error_is_called_one() -> None:
         ("hub", ("invoke_tool", '{"name": "math__ad", "params": {}}'), "there is no tool"),
     ],
 )
-async def test_calls_that_cannot_be_run_end_the_turn_after_three_answers(
+async def test_calls_that_cannot_be_run_end_the_turn_after_three_corrections(
     bench: Make, protocol: str, asked: tuple[str, str], reason: str
 ) -> None:
     async with peer(in_turn(asks(asked))) as there:
@@ -397,9 +397,9 @@ async def test_calls_that_cannot_be_run_end_the_turn_after_three_answers(
         at.session.protocol = protocol
         result = await at.ask("what is 6 + 5?")
 
-    assert (result.stop, result.steps, at.pool.sent) == ("error", 3, [])
-    assert [reason in item.words for item in at.items(CallItem)] == [True, True, True]
+    assert (result.stop, result.steps, at.pool.sent) == ("error", 4, [])
+    assert [reason in item.words for item in at.items(CallItem)] == [True] * 4
     assert result.error is not None
-    assert "3 times in a row" in result.error.what
+    assert "4 times in a row" in result.error.what
     told = [message["content"] for message in json.loads(at.requests()[2])["messages"] if message["role"] == "tool"]
     assert [reason in each for each in told] == [True, True]

@@ -9,9 +9,9 @@ import pytest
 from tests.chat.bench import Answers, Bench, asks, in_turn, says
 from tests.chat.conftest import Make
 from tests.llm.peer import peer
-from tests.llm.protocols.answers import PLAIN, call
+from tests.llm.protocols.answers import PLAIN, call, made_up
 from tui_host.capture.link import Relation
-from tui_host.chat.conversation import NoteItem
+from tui_host.chat.conversation import CallItem, NoteItem
 from tui_host.chat.policy import Question
 from tui_host.errors import SettingsError
 from tui_host.servers.catalog import READ, Content, Resource, Tool, ToolOutput
@@ -86,6 +86,8 @@ async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(
     assert texts(at, 1)[2] == ("assistant", CALL)
     assert len(linked(at, "cut")) == 1
     (note,) = at.items(NoteItem)
+    kinds = [type(item) for item in at.session.conversation]
+    assert kinds.index(NoteItem) == kinds.index(CallItem) + 1, "it stands below the call that it followed"
     count = len(made_up.strip())
     assert (note.kind, note.what) == (
         "note",
@@ -103,7 +105,7 @@ async def test_a_malformed_call_is_corrected_and_the_turn_goes_on(bench: Make) -
     assert role == "user"
     assert "line 1, column 17" in correction
     assert "Nothing of it was run" in correction
-    assert [note.remedy for note in at.items(NoteItem)] == ["told the model so, 1 of 2"]
+    assert [note.remedy for note in at.items(NoteItem)] == ["told the model so, 1 of 3"]
 
 
 async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -> None:
@@ -179,15 +181,72 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
     ]
 
 
-async def test_a_call_in_another_protocols_grammar_is_told_to_be_one(bench: Make) -> None:
-    async with peer(in_turn(says(CALL), says("So be it."))) as there:
+async def test_a_command_that_the_answer_proposes_is_shown_and_not_run(bench: Make) -> None:
+    ending = "<attempt_completion>\n<result>\nDone.\n</result>\n<command>rm -rf /</command>\n</attempt_completion>"
+    async with peer(in_turn(says(ending))) as there:
+        at = speaking(bench, there.url, "cline")
+        result = await at.ask("tidy up")
+
+    assert (result.stop, result.answer, at.pool.sent) == ("done", "Done.", [])
+    assert [note.what for note in at.items(NoteItem)] == ["a command that the model proposes, not run: rm -rf /"]
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "wrong"),
+    [
+        ("cline", "ad", "there is no tool math ad (there is math add"),
+        ("json", "ad", "there is no tool math__ad (there is math__add"),
+    ],
+)
+async def test_a_tool_that_there_is_not_is_told_in_the_form_that_the_model_knows(
+    bench: Make, name: str, tool: str, wrong: str
+) -> None:
+    async with peer(in_turn(says(call(name, tool)), says("sorry"))) as there:
+        at = speaking(bench, there.url, name)
+        await at.ask("what is 6 + 5?")
+
+    assert wrong in texts(at, 1)[-1][1]
+
+
+@pytest.mark.parametrize("name", ["cline", "react", "json", "cherry"])
+async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, name: str) -> None:
+    second = call(name, "multiply")
+    answer = f"{call(name)}\n{made_up(name)}\n{second}" if name == "cherry" else f"{call(name)}\n{second}"
+    async with peer(in_turn(says(answer), says("It is 11."))) as there:
+        at = speaking(bench, there.url, name)
+        result = await at.ask("what is 6 + 5, and 6 × 5?")
+
+    tool = "math multiply" if name == "cline" else "math__multiply"
+    assert (result.answer, [sent for sent, _ in at.pool.sent]) == ("It is 11.", ["math.add"])
+    assert (
+        f"a call of {tool} stood behind a call whose result you did not have yet, and was not run"
+        in texts(at, 1)[-1][1]
+    )
+    (note,) = at.items(NoteItem)
+    assert f"in them a call of {tool}, not run" in note.what
+    assert note.remedy == "told the model so"
+
+
+@pytest.mark.parametrize(
+    ("answer", "form"),
+    [
+        (CALL, "cherry"),
+        ('[TOOL_CALLS][{"name": "math__add", "arguments": {"a": 6, "b": 5}}]', "Mistral's [TOOL_CALLS]"),
+        ('[TOOL_CALLS]math__add[ARGS]{"a": 6, "b": 5}', "Mistral's [TOOL_CALLS]"),
+        ('<|python_tag|>{"name": "math__add", "parameters": {"a": 6, "b": 5}}', "Llama's <|python_tag|>"),
+        ('{"name": "math__add", "parameters": {"a": 6, "b": 5}}', "json"),
+        ("<|channel|>commentary to=functions.math__add <|message|>{}", "gpt-oss's channels"),
+    ],
+)
+async def test_a_call_in_another_grammar_is_told_to_be_one(bench: Make, answer: str, form: str) -> None:
+    async with peer(in_turn(says(answer), says("So be it."))) as there:
         at = speaking(bench, there.url, "hermes")
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "So be it.", [])
     role, correction = texts(at, 1)[-1]
     assert role == "user"
-    assert "in the form of cherry" in correction
+    assert f"in the form of {form}" in correction
     assert "<tool_call>" in correction
 
 
@@ -210,13 +269,13 @@ async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(be
         at = speaking(bench, there.url, name)
         result = await at.ask("what is 6 + 5?")
 
-    assert (result.stop, result.steps, at.pool.sent) == ("error", 3, [])
-    first, second, last = at.items(NoteItem)
-    assert [first.remedy, second.remedy] == ["told the model so, 1 of 2", "told the model so, 2 of 2"]
+    assert (result.stop, result.steps, at.pool.sent) == ("error", 4, [])
+    first, *others, last = at.items(NoteItem)
+    assert [note.remedy for note in (first, *others)] == [f"told the model so, {count} of 3" for count in (1, 2, 3)]
     assert "column " in first.what
     assert "6,}" in first.what
-    assert "3 times in a row" in last.what
-    for number in (1, 2):
+    assert "4 times in a row" in last.what
+    for number in (1, 2, 3):
         assert "The exact form is" in texts(at, number)[-1][1]
 
 

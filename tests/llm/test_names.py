@@ -5,7 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.llm.names import NameRule, NameTable
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.names import NameRule, NameTable, nearest
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -72,12 +73,20 @@ def test_a_vendor_s_rule_for_the_first_character_is_kept() -> None:
 
 
 def test_the_nearest_names_are_offered_for_one_that_does_not_exist() -> None:
-    table = NameTable.make([("math", "add"), ("math", "multiply"), ("orders", "get_order")])
+    tools = [
+        ToolSpec(name=name, description="", schema={}, server=server, tool=tool)
+        for name, server, tool in (
+            ("math__add", "math", "add"),
+            ("math__multiply", "math", "multiply"),
+            ("list_tools", "hub", "list_tools"),
+        )
+    ]
 
-    assert table.nearest("math__multiplies")[0] == "math__multiply"
-    assert table.nearest("add")[0] == "math__add"
-    assert table.nearest("math.add")[0] == "math__add"
-    assert table.nearest("zzzzzzzzzzzz") == ()
+    assert nearest("math__multiplies", tools)[0] == "math__multiply"
+    assert nearest("add", tools)[0] == "math__add"
+    assert nearest("math.add", tools)[0] == "math__add"
+    assert nearest("hub__list", tools)[0] == "list_tools"
+    assert nearest("zzzzzzzzzzzz", tools) == ()
 
 
 @given(st.lists(st.tuples(st.text(max_size=50), st.text(max_size=140)), max_size=12))

@@ -30,6 +30,8 @@ class Asking:
         ask: The request, for any dialect.
         table: Leads from the names in it back to servers and tools.
         tools: What is offered.
+        known: What a model may know by name: what is offered, and what the hub leads to.
+        speaks: The tool protocol.
         hub: What stands for all tools, None where they are offered themselves.
         history: The messages it tells, as every provider takes them.
         prepared: The same as the tool protocol has them.
@@ -39,6 +41,8 @@ class Asking:
     prepared: Prepared
     table: NameTable
     tools: tuple[ToolSpec, ...]
+    known: tuple[ToolSpec, ...]
+    speaks: ToolProtocol
     history: Sequence[Message]
     hub: Hub | None = None
 
@@ -89,4 +93,13 @@ def asking(
         stop_sequences=prepared.stop_sequences,
         options=session.options.over(profile.options),
     )
-    return Asking(ask=ask, prepared=prepared, table=offer.table, tools=offer.specs, history=history, hub=offer.hub)
+    return Asking(
+        ask=ask,
+        prepared=prepared,
+        table=offer.table,
+        tools=offer.specs,
+        known=offer.known,
+        speaks=speaks,
+        history=history,
+        hub=offer.hub,
+    )

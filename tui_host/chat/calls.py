@@ -21,6 +21,7 @@ from tui_host.chat.outcome import Outcome
 from tui_host.chat.policy import CallRequest, Decision, Question, refused
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
+from tui_host.llm.names import nearest
 from tui_host.servers.definitions import changes
 
 if TYPE_CHECKING:
@@ -52,18 +53,23 @@ class Calls:
         self._step = step
         self._table = asked.table
         self._hub = asked.hub
+        self._known = asked.known
+        self._speaks = asked.speaks
         self._stop = stop
         self._tools: dict[tuple[str, str], Tool] = {(tool.server, tool.name): tool for tool in services.pool.tools()}
         self.outcomes: list[Outcome] = []
 
-    async def run(self, calls: Sequence[FoldedCall], *, cut: str) -> None:
-        """Take each call to its end, in the order asked; see `results`, which tells the truth after a cancellation too.
+    def read(self, calls: Sequence[FoldedCall], *, cut: str) -> None:
+        """Show each call in the chat, and find out what it means; one that cannot be run has its result with that.
 
         Args:
             calls: What was asked for.
             cut: Where the arguments of a call that is not complete were cut.
         """
         self.outcomes = [self._read(folded.call, cut="" if folded.complete else cut) for folded in calls]
+
+    async def run(self) -> None:
+        """Take each call to its end, in the order asked; see `results`, which tells the truth after a cancellation too."""
         asked = [(outcome, outcome.request) for outcome in self.outcomes if outcome.request is not None]
         async with anyio.create_task_group() as group:
             self._session.wait_for("tools")
@@ -120,11 +126,10 @@ class Calls:
         if isinstance(meant, Answer):
             return self._answered(call, meant)
         written = Inner(name=call.name, arguments=call.arguments) if meant is None else meant
-        found = self._table.find(written.name)
-        server, name = found or ("", written.name)
+        server, name = self._table.find(written.name) or ("", written.name)
         outcome = self._open(call, server, name, written.arguments)
         try:
-            tool = self._runnable(written.name, self._tools.get((server, name)) if found else None, cut=cut)
+            tool = self._runnable(written.name, is_direct=meant is None, cut=cut)
             value = read_arguments(written.arguments)
         except TuiHostError as error:
             self._invalid(outcome, error)
@@ -151,13 +156,23 @@ class Calls:
         self._show(outcome, state="done", words="answered by the host", result=answer.text)
         return outcome
 
-    def _runnable(self, name: str, tool: Tool | None, *, cut: str) -> Tool:
+    def _runnable(self, name: str, *, is_direct: bool, cut: str) -> Tool:
+        """The tool of a call, of those that were offered; else what is wrong, in the words of the tool protocol."""
         if cut:
             raise TuiHostError(f"the arguments were cut {cut}")
-        if tool is None:
-            near = self._table.nearest(name)
-            raise TuiHostError(f"there is no tool {name}", remedy=f"there is {', '.join(near)}" if near else "")
-        return tool
+        if self._hub is not None and is_direct:
+            raise self._hub.refused(name, self._spoken)
+        found = self._table.find(name)
+        tool = self._tools.get(found) if found is not None else None
+        if tool is not None:
+            return tool
+        others = [tool for tool in self._known if tool.name != name]
+        near = [self._spoken(each) for each in nearest(name, others)]
+        remedy = f"there is {', '.join(near)}" if near else ""
+        raise TuiHostError(f"there is no tool {self._spoken(name)}", remedy=remedy)
+
+    def _spoken(self, name: str) -> str:
+        return self._speaks.spoken(name, self._known)
 
     def _invalid(self, outcome: Outcome, error: TuiHostError) -> None:
         outcome.decision = Decision(

@@ -7,13 +7,14 @@ decided on and sent as any other.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_host.chat.arguments import read_arguments
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import ToolCall, ToolSpec
+from tui_host.llm.names import nearest
 
 HUB = "hub"
 """The tool protocol's name; `hub+NAME` is over another one than `native`."""
@@ -90,6 +91,22 @@ class Hub:
             raise TuiHostError("params is no JSON object")
         return Inner(name=tool.name, arguments=_json(params))
 
+    def refused(self, name: str, spoken: Callable[[str], str]) -> TuiHostError:
+        """Why a call of none of these three is not run, and how it is made.
+
+        Args:
+            name: What the model called.
+            spoken: A name as the tool protocol says it.
+        """
+        if name in self._tools:
+            params = f'{{"name": {_json(name)}, "params": {{…}}}}'
+            return TuiHostError(f"{name} is not offered by itself", remedy=f"call {spoken(INVOKE)} with {params}")
+        own = {tool.name for tool in self.specs}
+        near = nearest(name, (*self.specs, *self._tools.values()))
+        ways = [spoken(each) if each in own else f"{each} by way of {spoken(INVOKE)}" for each in near]
+        remedy = f"there is {', '.join(ways)}" if ways else f"{spoken(LIST)} names those that there are"
+        return TuiHostError(f"there is no tool {spoken(name)}", remedy=remedy)
+
     def _listed(self, limit: int, offset: int) -> str:
         limit = min(limit, _MOST)
         some = list(self._tools.values())[offset : offset + limit]
@@ -99,7 +116,9 @@ class Hub:
     def _tool(self, name: JSON) -> ToolSpec:
         found = self._tools.get(name) if isinstance(name, str) else None
         if found is None:
-            raise TuiHostError(f"there is no tool {str(name)[:100]!r}", remedy=f"{LIST} names those that there are")
+            near = nearest(str(name), self._tools.values())
+            there = f"there is {', '.join(near)}; " if near else ""
+            raise TuiHostError(f"there is no tool {str(name)[:100]!r}", remedy=f"{there}{LIST} names all")
         return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_host.llm.messages import CallMalformed, Text
+from tui_host.llm.protocols.behind import calls_behind
 from tui_host.llm.protocols.foreign import grammar_of
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from tui_host.llm.messages import ToolSpec
     from tui_host.llm.protocols.protocol import ToolProtocol
 
-MOST_MISTAKES = 3
-"""Answers in a row whose calls cannot be read, or are of no tool that there is, until the turn is given up."""
+MOST_CORRECTIONS = 3
+"""Answers in a row whose calls cannot be read, or are of no tool that there is, that the model is corrected for; then the turn is
+given up."""
 MOST_SAME = 3
 """Times in a row that the same calls with the same arguments are run."""
 
@@ -26,15 +28,25 @@ class Mistakes:
     Attributes:
         malformed: Answers in a row whose calls could not be read, or run as they are.
         same: Times in a row that the same calls were asked for.
+        behind: The tools of the calls that stand in what was cut behind the answer's call, as the tool protocol says them.
     """
 
     def __init__(self) -> None:
         self.malformed = 0
         self.same = 0
+        self.behind: list[str] = []
         self._last: tuple[tuple[str, str], ...] = ()
 
     def look(self, fold: Fold, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> None:
-        """Look through an answer; what is found besides what the reader found stands in its `malformed`."""
+        """Look through an answer; what is found besides what the reader found stands in its `malformed`.
+
+        Args:
+            fold: The answer.
+            speaks: The tool protocol that it was read by.
+            tools: What a model may know by name.
+        """
+        cut = "".join(piece.text for piece in fold.cut_off) if fold.calls else ""
+        self.behind = [speaks.spoken(name, tools) for name in calls_behind(cut, speaks, tools)]
         if speaks.name != "native":  # there the vendor's interface says what a call is
             reason = _reason(fold, speaks, tools)
             if reason:

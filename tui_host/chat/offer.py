@@ -23,6 +23,7 @@ class Offer:
         rule: How the dialect wants tools to be named.
         table: Leads from the names back to servers and tools.
         specs: What is offered.
+        known: What a model may know by name: what is offered, and what the hub leads to.
         hub: What stands for all tools, None where they are offered themselves.
     """
 
@@ -30,6 +31,7 @@ class Offer:
     rule: NameRule
     table: NameTable
     specs: Tools
+    known: Tools
     hub: Hub | None = None
 
     @classmethod
@@ -49,8 +51,11 @@ class Offer:
             )
             for tool in tools
         )
-        hub = Hub(specs) if is_hub else None
-        return cls(tools=tools, rule=rule, table=table, specs=specs if hub is None else Tools(hub.specs), hub=hub)
+        if not is_hub:
+            return cls(tools=tools, rule=rule, table=table, specs=specs, known=specs)
+        hub = Hub(specs)
+        own = Tools(hub.specs)
+        return cls(tools=tools, rule=rule, table=table, specs=own, known=Tools((*own, *specs)), hub=hub)
 
 
 def _resources(tool: Tool) -> tuple[ResourceSpec, ...] | None:

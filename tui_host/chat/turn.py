@@ -15,7 +15,7 @@ from tui_host.chat.asking import asking, spoken
 from tui_host.chat.calls import Calls
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.history import host_says, untold
-from tui_host.chat.mistakes import MOST_MISTAKES, MOST_SAME, Mistakes
+from tui_host.chat.mistakes import MOST_CORRECTIONS, MOST_SAME, Mistakes
 from tui_host.chat.outcome import Outcome
 from tui_host.chat.profiles import applied, offers, profile_of
 from tui_host.chat.step import Step, cut_note
@@ -164,12 +164,12 @@ class Turn:
                 asked.ask,
                 prepared=asked.prepared,
                 told=untold(asked.history),
-                reader=partial(self._protocol.reader, asked.tools),
+                reader=partial(self._protocol.reader, asked.known),
             )
             self.result.usage.append(answered.fold.usage)
             self.result.answer = self._answer(step)
             self._step = None
-            self._mistakes.look(answered.fold, self._protocol, asked.tools)
+            self._mistakes.look(answered.fold, self._protocol, asked.known)
             if self._ended(step) or self._repeats():
                 return
             invalid = await self._run_calls(step, asked) if answered.fold.calls else []
@@ -198,12 +198,14 @@ class Turn:
             tools: What it might ask for.
             invalid: What is wrong with the calls that could be read and not run, if that was all of them: their results tell it.
         """
+        if self._mistakes.behind:
+            self._tell(wording.not_run_behind_of(self._mistakes.behind))
         if self._mistakes.same == MOST_SAME:
             self._tell(wording.same_call_of(MOST_SAME))
             self._note(f"the same call with the same arguments, {MOST_SAME} times in a row", remedy="told the model so")
         reasons = [each.reason for each in fold.malformed]
         count = self._mistakes.count([*reasons, *invalid])
-        if count >= MOST_MISTAKES:
+        if count > MOST_CORRECTIONS:
             what = f"the model's calls could not be read {count} times in a row: {[*reasons, *invalid][0]}"
             remedy = "choose another tool protocol, or another model"
             self._fail(ModelError(what, self._session.model.provider, remedy))
@@ -213,7 +215,7 @@ class Turn:
         self._tell(self._protocol.correction(reasons, tools))
         self._note(
             f"a call could not be read: {'; '.join(reasons)}",
-            remedy=f"told the model so, {count} of {MOST_MISTAKES - 1}",
+            remedy=f"told the model so, {count} of {MOST_CORRECTIONS}",
         )
         return True
 
@@ -240,14 +242,15 @@ class Turn:
             words = "1 part" if count == 1 else f"{count:,} parts"
             shown = "it" if count == 1 else "them"
             self._note(f"{words} of the answer could not be read; the inspector shows {shown}")
-        if answered.fold.cut_off:
-            count = sum(len(piece.text) for piece in answered.fold.cut_off)
-            self._note(wording.cut_behind_call_of(count))
-        if answered.fold.has_calls_left_out:
-            self._note(wording.left_out_of(len(answered.fold.calls)))
         self._doubt_window(answered)
-        if answered.fold.calls or answered.fold.malformed:
+        if answered.fold.calls:
             return False
+        self._tell_left_out(answered.fold)
+        if answered.fold.malformed:
+            return False
+        command = self._protocol.command(message) if message is not None else ""
+        if command:
+            self._note(wording.command_of(command))
         if answered.fold.stop == "paused":
             self._note(f"the provider paused ({answered.fold.vendor_stop}); asked to go on")
             return False
@@ -264,6 +267,15 @@ class Turn:
         elif not answered.fold.text.strip():
             self._note("the answer is empty", again=True)
         return True
+
+    def _tell_left_out(self, fold: Fold) -> None:
+        """Tell the person what of an answer is not taken in; it stands behind its calls, so it is told below them."""
+        if fold.cut_off:
+            count = sum(len(piece.text) for piece in fold.cut_off)
+            asked = self._mistakes.behind
+            self._note(wording.cut_behind_call_of(count, asked), remedy="told the model so" if asked else "")
+        if fold.has_calls_left_out:
+            self._note(wording.left_out_of(len(fold.calls)))
 
     def _doubt_window(self, answered: Answered) -> None:
         """Tell once that the prompt may have been cut by the server without a word."""
@@ -291,7 +303,9 @@ class Turn:
         """Take them to their results; what is wrong with each, if none of them could be run."""
         self._calls = Calls(self._services, self._session, step=step.number, asked=asked, stop=self.stop)
         fold = step.answered.fold
-        await self._calls.run(fold.calls, cut="at the token limit" if fold.stop == "length" else "before their end")
+        self._calls.read(fold.calls, cut="at the token limit" if fold.stop == "length" else "before their end")
+        self._tell_left_out(fold)
+        await self._calls.run()
         invalid = self._calls.invalid
         self._close_calls()
         # A decision that stopped the turn ends it here, before the next step is begun.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 
 from tui_host.chat.policy import Decision
 from tui_host.errors import TuiHostError
@@ -11,6 +12,7 @@ from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
 from tui_host.servers.catalog import Content, ToolOutput
 
 RESULT_LIMIT = 50_000
+COMMAND_LIMIT = 2_000
 
 
 def shortened(text: str, limit: int = RESULT_LIMIT) -> str:
@@ -119,7 +121,31 @@ def same_call_of(times: int) -> str:
     )
 
 
-def cut_behind_call_of(count: int) -> str:
-    """Tells the person what is left out of an answer."""
+def cut_behind_call_of(count: int, asked: Sequence[str]) -> str:
+    """Tells the person what is left out of an answer.
+
+    Args:
+        count: How many characters.
+        asked: The tools of the calls that stand in them.
+    """
     characters = "1 character" if count == 1 else f"{count:,} characters"
-    return f"cut behind the call: {characters} that the model made up; the inspector shows them"
+    held = f", and in them {_calls_of(asked)}, not run" if asked else " that the model made up"
+    return f"cut behind the call: {characters}{held}; the inspector shows them"
+
+
+def not_run_behind_of(asked: Sequence[str]) -> str:
+    """Tells the model that what it asked for behind its call was not run."""
+    was = "was" if len(asked) == 1 else "were"
+    return (
+        f"In your answer {_calls_of(asked)} stood behind a call whose result you did not have yet, and {was} not run. "
+        "End an answer with its call, and wait for the result before you ask for more."
+    )
+
+
+def _calls_of(asked: Sequence[str]) -> str:
+    return f"a call of {asked[0]}" if len(asked) == 1 else f"{len(asked)} calls ({', '.join(asked)})"
+
+
+def command_of(command: str) -> str:
+    """Shows the person a command that an answer proposes."""
+    return f"a command that the model proposes, not run: {shortened(command, COMMAND_LIMIT)}"

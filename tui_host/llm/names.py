@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from tui_host.llm.messages import ToolSpec
+
 Known: TypeAlias = tuple[str, str]
 
 _HASH = 8
@@ -102,8 +104,19 @@ class NameTable:
         """Server and tool by name."""
         return self._known
 
-    def nearest(self, name: str, most: int = 3) -> tuple[str, ...]:
-        """The names most like one that does not exist, best first; a tool's bare name leads to it too."""
-        bare = [full for full, (_, tool) in self._known.items() if tool == name]
-        close = difflib.get_close_matches(name[:200], self._known.keys(), n=most, cutoff=0.5)
-        return tuple(dict.fromkeys([*bare, *close]))[:most]
+
+def nearest(name: str, tools: Iterable[ToolSpec], *, most: int = 3, alike: float = 0.5) -> tuple[str, ...]:
+    """The names most like one that does not exist, best first.
+
+    Args:
+        name: As a model wrote it; a tool's bare name leads to it too.
+        tools: All that a model may know by name.
+        most: How many at most.
+        alike: From 0 to 1, how much alike they are at least.
+    """
+    named: dict[str, list[str]] = {}
+    for tool in tools:
+        for form in dict.fromkeys((tool.tool, tool.name, f"{tool.server}__{tool.tool}")):
+            named.setdefault(form, []).append(tool.name)
+    close = difflib.get_close_matches(name[:200], named, n=3 * most, cutoff=alike)
+    return tuple(dict.fromkeys(full for form in close for full in named[form]))[:most]

@@ -225,6 +225,8 @@ def test_a_tool_of_clines_own_is_told_to_be_none() -> None:
         '{"city": "Paris"}',
         '[{"name": "math__add"}]',
         '{"tool": 3, "arguments": {}}',
+        '{"tool": "hammer", "arguments": {"weight": 2}}',
+        '{"function": "hammer", "parameters": {}}',
         "[a](b)",
         "{x} is a set",
         "[1, 2]",

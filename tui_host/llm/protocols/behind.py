@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from tui_host.llm.messages import CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
+from tui_host.llm.messages import CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta, ToolSpec
+
+if TYPE_CHECKING:
+    from tui_host.llm.protocols.protocol import ToolProtocol
 
 MOST_WAITING = 8 << 10
 """Characters behind a call after which no other is waited for."""
+_MOST_LOOKED_AT = 20_000
+_MOST_NAMED = 8
+_BETWEEN = " \t\r\n,;"
 
 
 class Behind:
@@ -52,3 +59,24 @@ class Behind:
             return []
         self._has_cut = True
         return [CutOff(text=text, start=event.start, end=event.end)]
+
+
+def calls_behind(cut: str, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> list[str]:
+    """The names of the tools that a model asked for in what was cut behind its call: none of these is run.
+
+    Args:
+        cut: All that was cut.
+        speaks: The tool protocol.
+        tools: What the answer may ask for.
+    """
+    names: list[str] = []
+    rest = cut[:_MOST_LOOKED_AT]
+    while (rest := rest.lstrip(_BETWEEN)) and len(names) < _MOST_NAMED:
+        reader = speaks.reader(tools)
+        events = [*reader.feed(TextDelta(text=rest, start=0, end=0)), *reader.finish()]
+        found = [event.name for event in events if isinstance(event, CallStarted)]
+        if not found:
+            break
+        names += found
+        rest = "".join(event.text for event in events if isinstance(event, CutOff))
+    return names[:_MOST_NAMED]

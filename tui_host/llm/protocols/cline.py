@@ -157,7 +157,7 @@ class Cline(Plain):
     @override
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         """The call between its tags."""
-        server, tool = _place_of(call, tools)
+        server, tool = _place_of(call.name, tools)
         uri = _uri_of(call, tools)
         if uri:
             return f"<{RESOURCE}>\n<server_name>{server}</server_name>\n<uri>{uri}</uri>\n</{RESOURCE}>"
@@ -172,13 +172,23 @@ class Cline(Plain):
         for number, result in enumerate(results):
             words.add("\n\n" if number else "")
             asked = RESOURCE if _uri_of(result.call, tools) else USE
-            words.add(f"[{asked} for '{_place_of(result.call, tools)[0]}'] Result:\n", "frames a result")
+            words.add(f"[{asked} for '{_place_of(result.call.name, tools)[0]}'] Result:\n", "frames a result")
             words.tell(result.call.id, result_text(result))
 
     @override
-    def spoken(self, tool: ToolSpec) -> str:
+    def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
         """Server and tool stand apart here."""
-        return f"{tool.server} {tool.tool}"
+        return " ".join(_place_of(name, tools)).strip()
+
+    @override
+    def command(self, message: Message) -> str:
+        """What stands beside the result in the block that ends the turn."""
+        ending = next(
+            (part.written for part in message.parts if isinstance(part, Text) and f"<{END}>" in part.written), ""
+        )
+        beside = ending.partition("<result>")[0] + ending.rpartition("</result>")[2]
+        found = element(beside, "command", is_last=True)
+        return "" if found is None else found[0]
 
     @override
     def form(self, tool: ToolSpec | None) -> str:
@@ -191,10 +201,10 @@ class Cline(Plain):
         )
 
 
-def _place_of(call: ToolCall, tools: Sequence[ToolSpec]) -> tuple[str, str]:
+def _place_of(name: str, tools: Sequence[ToolSpec]) -> tuple[str, str]:
     """Server and tool of a call; of one that is not offered, those that it was asked by."""
-    server, _, tool = call.name.rpartition("__")
-    return next(((tool.server, tool.tool) for tool in tools if tool.name == call.name), (server, tool))
+    server, _, tool = name.rpartition("__")
+    return next(((tool.server, tool.tool) for tool in tools if tool.name == name), (server, tool))
 
 
 def _uri_of(call: ToolCall, tools: Sequence[ToolSpec]) -> str:

@@ -1,4 +1,7 @@
-"""Recognises a call that is written in the grammar of another tool protocol than the one that was taught."""
+"""Recognises a call in another grammar than the one that was taught: another tool protocol's, or a model's own markup.
+
+The latter comes as text where a server does not read it: tool-protocols.md, section 6, the near relatives.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,36 @@ from tui_host.llm.protocols.json_calls import JsonCalls
 from tui_host.llm.protocols.react import React
 
 _MARKS = re.compile(
-    r"""<use_mcp_tool>|<tool_use>|<tool_call>|"(?:tool|function)"\s*:\s*"|^[ \t*]*Action[ \t*]*[:：]""", re.MULTILINE
+    r"""<use_mcp_tool>|<tool_use>|<tool_call>|"(?:tool|function|name)"\s*:\s*"|^[ \t*]*Action[ \t*]*[:：]""",
+    re.MULTILINE,
 )
+_MARKUPS = (
+    ("Mistral's [TOOL_CALLS]", re.compile(r"\[TOOL_CALLS\]")),
+    ("LM Studio's [TOOL_REQUEST]", re.compile(r"\[TOOL_REQUEST\]")),
+    ("Llama's <|python_tag|>", re.compile(r"<\|python_tag\|>")),
+    ("Llama's <function=…>", re.compile(r"<function=")),
+    ("Qwen's <tool_call><function=…>", re.compile(r"<tool_call>\s*<function=")),
+    ("DeepSeek's special tokens", re.compile(r"<[|｜]tool[▁_]calls?[▁_]begin[|｜]>")),
+    ("gpt-oss's channels", re.compile(r"(?:<\|start\|>assistant)?<\|channel\|>\w+ to=")),
+)
+"""What models are trained on, by the beginning of a call."""
+_WORDS = (re.compile(r"[\w.-]+"), re.compile(r"[\w-]+"))
 _MOST = 20_000
 """Characters of an answer that are looked through."""
 
 
 def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
-    """The tool protocol in whose grammar a text asks for one of the tools; empty if it does not.
+    """In whose grammar a text asks for one of the tools: a tool protocol's name, or words for a markup; empty if it does not.
 
     Args:
         text: A whole answer.
         tools: What may be asked for.
         besides: The tool protocol that has read it already.
     """
-    text = text[:_MOST]
+    text = text[:_MOST].strip()
+    markup = next((words for words, begins in _MARKUPS if begins.match(text) and _named_in(text, tools)), "")
+    if markup:
+        return markup
     if _MARKS.search(text) is None:
         return ""
     names = {tool.name for tool in tools}
@@ -39,3 +57,8 @@ def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
         if any(isinstance(event, CallStarted) and event.name in names for event in events):
             return kind.name
     return ""
+
+
+def _named_in(text: str, tools: Sequence[ToolSpec]) -> bool:
+    words = {word for each in _WORDS for word in each.findall(text)}
+    return any(tool.name in words or tool.tool in words for tool in tools)

@@ -3,7 +3,8 @@
 A second object behind the first is none: the model was told to wait, and has gone on as if it knew the result.
 
 Two spellings of one idea, read by one reader: `{"tool": …, "arguments": …}` of the official simple chatbot, and
-`{"function": …, "parameters": …}` of teaching texts. JSON that a person asked for is no call: the name must be a tool's.
+`{"function": …, "parameters": …}` of teaching texts. JSON that a person asked for is no call: the name must be a tool's, or one
+that a slip of the pen makes of it, so that the model can be told.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tui_host.llm.messages import (
     ToolResult,
     ToolSpec,
 )
+from tui_host.llm.names import nearest
 from tui_host.llm.protocols.ending import Balance
 from tui_host.llm.protocols.fences import (
     FENCE,
@@ -47,6 +49,10 @@ SPELLINGS: tuple[tuple[str, str], ...] = (("tool", "arguments"), ("function", "p
 """The keys of the name and of the arguments, in every spelling that models use."""
 _MEANT = re.compile(r"""["'](?:tool|function|name)["']\s*:\s*["']([^"'\n]{1,200})["']""")
 _MOST_HELD = 1 << 22
+_ALIKE = 0.8
+"""How much a name must be like a tool's for it to be meant by it."""
+_MOST_GUESSED = 16
+"""Names in an answer that are compared with those of all tools."""
 
 _Step: TypeAlias = Sequence[ModelEvent] | None
 """What a look at the held text gives; None: more must come before anything can be told."""
@@ -63,6 +69,7 @@ class JsonReader(TextReader):
         super().__init__()
         self._tools = tools
         self._names = {tool.name for tool in tools}
+        self._guessed: dict[str, bool] = {}  # whether a name that is no tool's means one
         self._line = Line()
         self._mode: Literal["text", "code", "value", "over"] = "text"
         self._balance: Balance | None = None  # of the value, while its end has not come
@@ -223,14 +230,14 @@ class JsonReader(TextReader):
         return [Broken(reason=f"the call is not JSON: {json_fault(text, error)}"[:300])]
 
     def _call(self, body: bytes, node: Node) -> ReadCall | Broken | None:
-        """The call that an object is. A name that is no tool's makes it one only where nothing else stands in it."""
+        """The call that an object is. A name that is like a tool's makes it one only where nothing else stands in it."""
         for called, given in SPELLINGS:
             name = node.get(called)
             if name is None or not (named := name.text(body)):
                 continue
             arguments = node.get(given)
             is_exact = arguments is not None and arguments.kind == "object" and len(node.members) == 2
-            if named not in self._names and not (is_exact and called != "name"):
+            if named not in self._names and not (is_exact and called != "name" and self._means_tool(named)):
                 continue
             if arguments is None:
                 arguments = next((value for _, key in SPELLINGS if (value := node.get(key)) is not None), None)
@@ -243,6 +250,12 @@ class JsonReader(TextReader):
                 return Broken(reason=f"{named}: {read.reason}")
             return ReadCall(name=named, arguments=read, written=body[node.start : node.end].decode())
         return None
+
+    def _means_tool(self, name: str) -> bool:
+        """Whether a name that is no tool's is so like one that it is meant as it."""
+        if name not in self._guessed and len(self._guessed) < _MOST_GUESSED:
+            self._guessed[name] = bool(nearest(name, self._tools, alike=_ALIKE))
+        return self._guessed.get(name, False)
 
 
 class JsonCalls(Plain):

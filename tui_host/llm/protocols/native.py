@@ -42,6 +42,16 @@ class Native:
         text = "".join(part.text for part in message.parts if isinstance(part, Text))
         return text or None
 
+    def command(self, message: Message) -> str:
+        """None."""
+        del message
+        return ""
+
+    def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
+        """The name itself."""
+        del tools
+        return name
+
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
         """A word on it: calls are the vendor's to read, so there is no form to show."""
         del tools

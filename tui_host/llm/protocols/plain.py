@@ -73,9 +73,15 @@ class Plain(ABC):
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
         """The results of one step, as the model is told them."""
 
-    def spoken(self, tool: ToolSpec) -> str:
+    def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
         """A tool as its calls name it."""
-        return tool.name
+        del tools
+        return name
+
+    def command(self, message: Message) -> str:
+        """None, where the grammar has no place for one."""
+        del message
+        return ""
 
     @abstractmethod
     def form(self, tool: ToolSpec | None) -> str:
@@ -128,7 +134,7 @@ class Plain(ABC):
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
         """What was wrong, the exact form, and that nothing was run."""
-        named = next((tool for tool in tools if _names(reasons, self.spoken(tool))), None)
+        named = next((tool for tool in tools if _names(reasons, self.spoken(tool.name, (tool,)))), None)
         wrong = "; ".join(dict.fromkeys(reasons))
         return f"Your call could not be read: {wrong}. Nothing of it was run. The exact form is:\n\n{self.form(named)}"
 

@@ -107,6 +107,19 @@ class ToolProtocol(Protocol):
         """What counts as the answer in a turn's last message; None if there is none."""
         ...
 
+    def command(self, message: Message) -> str:
+        """The command that a turn's last message invites the person to run, to be shown and never run; empty for none."""
+        ...
+
+    def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
+        """A tool's name in words, in the form that the model was told it, or wrote it.
+
+        Args:
+            name: The name by which calls have it, of a tool that there is not too.
+            tools: What a model may know by name.
+        """
+        ...
+
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
         """What the model is told of an answer whose calls cannot be read: what was wrong, and the exact form."""
         ...
