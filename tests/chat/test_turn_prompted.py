@@ -232,7 +232,7 @@ async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, 
     [
         (CALL, "cherry"),
         ('[TOOL_CALLS][{"name": "math__add", "arguments": {"a": 6, "b": 5}}]', "Mistral's [TOOL_CALLS]"),
-        ('[TOOL_CALLS]math__add[ARGS]{"a": 6, "b": 5}', "Mistral's [TOOL_CALLS]"),
+        ('Let me add.\n[TOOL_CALLS]math__add[ARGS]{"a": 6, "b": 5}', "Mistral's [TOOL_CALLS]"),
         ('<|python_tag|>{"name": "math__add", "parameters": {"a": 6, "b": 5}}', "Llama's <|python_tag|>"),
         ('{"name": "math__add", "parameters": {"a": 6, "b": 5}}', "json"),
         ("<|channel|>commentary to=functions.math__add <|message|>{}", "gpt-oss's channels"),

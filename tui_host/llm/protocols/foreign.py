@@ -20,13 +20,13 @@ _MARKS = re.compile(
     re.MULTILINE,
 )
 _MARKUPS = (
-    ("Mistral's [TOOL_CALLS]", re.compile(r"\[TOOL_CALLS\]")),
-    ("LM Studio's [TOOL_REQUEST]", re.compile(r"\[TOOL_REQUEST\]")),
-    ("Llama's <|python_tag|>", re.compile(r"<\|python_tag\|>")),
-    ("Llama's <function=…>", re.compile(r"<function=")),
-    ("Qwen's <tool_call><function=…>", re.compile(r"<tool_call>\s*<function=")),
-    ("DeepSeek's special tokens", re.compile(r"<[|｜]tool[▁_]calls?[▁_]begin[|｜]>")),
-    ("gpt-oss's channels", re.compile(r"(?:<\|start\|>assistant)?<\|channel\|>\w+ to=")),
+    ("Mistral's [TOOL_CALLS]", re.compile(r"(?m)^[ \t]*\[TOOL_CALLS\]")),
+    ("LM Studio's [TOOL_REQUEST]", re.compile(r"(?m)^[ \t]*\[TOOL_REQUEST\]")),
+    ("Llama's <|python_tag|>", re.compile(r"(?m)^[ \t]*<\|python_tag\|>")),
+    ("Qwen's <tool_call><function=…>", re.compile(r"(?m)^[ \t]*<tool_call>\s*<function=")),
+    ("Llama's <function=…>", re.compile(r"(?m)^[ \t]*<function=")),
+    ("DeepSeek's special tokens", re.compile(r"(?m)^[ \t]*<[|｜]tool[▁_]calls?[▁_]begin[|｜]>")),
+    ("gpt-oss's channels", re.compile(r"(?m)^[ \t]*(?:<\|start\|>assistant)?<\|channel\|>\w+ to=")),
 )
 """What models are trained on, by the beginning of a call."""
 _WORDS = (re.compile(r"[\w.-]+"), re.compile(r"[\w-]+"))
@@ -43,7 +43,7 @@ def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
         besides: The tool protocol that has read it already.
     """
     text = text[:_MOST].strip()
-    markup = next((words for words, begins in _MARKUPS if begins.match(text) and _named_in(text, tools)), "")
+    markup = _markup_of(text, tools)
     if markup:
         return markup
     if _MARKS.search(text) is None:
@@ -56,6 +56,15 @@ def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
         events = [*reader.feed(TextDelta(text=text, start=0, end=0)), *reader.finish()]
         if any(isinstance(event, CallStarted) and event.name in names for event in events):
             return kind.name
+    return ""
+
+
+def _markup_of(text: str, tools: Sequence[ToolSpec]) -> str:
+    """The markup that a line of the text begins with, if it names one of the tools; in a code fence it is an example."""
+    for words, markup in _MARKUPS:
+        begun = markup.search(text)
+        if begun is not None and "```" not in text[: begun.start()] and _named_in(text[begun.start() :], tools):
+            return words
     return ""
 
 
