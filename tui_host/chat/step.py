@@ -17,7 +17,7 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
@@ -68,6 +68,7 @@ class Step:
         self._connections = [each.connection for each in services.pool.statuses() if each.name in offering]
         self._item: int | None = None
         self._began = services.clock()
+        self._has_told = False  # what of the options is not sent
         self.answered = Answered(fold=self._new_fold())
 
     def _new_fold(self) -> Fold:
@@ -128,12 +129,24 @@ class Step:
                 def began(exchange: str) -> None:
                     answered.exchange, answered.window = exchange, stream.window
                     self._links.offer(exchange, self._newly_offered())
+                    self._tell_unsent(stream.unsent)
                     self._links.prepared(exchange, stream.request, dialect(provider.dialect), prepared, told)
 
                 stream.began = began
                 await self._read(stream)
         except ModelError as error:
             answered.error = error
+
+    def _tell_unsent(self, unsent: Mapping[str, str]) -> None:
+        """Once in a turn, that an option is not sent as it was set."""
+        session = self._session
+        for name, why in unsent.items() if self.number == 1 and not self._has_told else ():
+            session.conversation.add(
+                NoteItem(
+                    turn=session.turn, kind="note", what=f"the option {name} is not sent: {why}", remedy="f4 sets it"
+                )
+            )
+        self._has_told = True
 
     def _newly_offered(self) -> list[str]:
         """The connections whose tools no request of this session has offered before."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tui_host.errors import JSON
-from tui_host.settings.options import Options
+from tui_host.settings.options import Options, text_of, value_of
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad call", "failed", "cut", "stopped"]
@@ -206,6 +207,20 @@ class Ask:
     def stops(self) -> tuple[str, ...]:
         """All texts at which the answer should end: the tool protocol's first, for vendors take a few alone."""
         return tuple(dict.fromkeys((*self.stop_sequences, *self.options.stop)))
+
+    def unsent(self, stops: Sequence[str], **why: str) -> dict[str, str]:
+        """The options that were set and are not sent, each with the reason.
+
+        Args:
+            stops: The stops that are sent.
+            why: Options that the API does not have, by their names, and what to say of them.
+        """
+        missing = {name: reason for name, reason in why.items() if value_of(self.options, name) is not None}
+        left_out = [stop for stop in self.options.stop if stop not in stops]
+        if left_out and "stop" not in missing:
+            texts = text_of(left_out)
+            missing["stop"] = f"{texts} left out: this API takes neither white space alone nor more than a few"
+        return missing
 
 
 # What a decoder reads out of a response. `start` and `end` are byte offsets in the decoded body.

@@ -222,6 +222,7 @@ class Stream:
         self.size = 0
         self.request = b""
         self.window: Window | None = None
+        self.unsent: Mapping[str, str] = {}
         self.began: Callable[[str], None] = _unheard
         self._client = client
         self._provider = provider
@@ -295,7 +296,7 @@ class Stream:
     async def _begin(self) -> tuple[Outgoing, httpx.Response]:
         provider = self._provider
         outgoing = model_request(provider, self._ask, self._client.environment)
-        self.request, self.window = outgoing.body, outgoing.window
+        self.request, self.window, self.unsent = outgoing.body, outgoing.window, outgoing.unsent
         response = await self._client.send(provider, outgoing, self._place, began=self._has_begun)
         self._response = response
         self.status = response.status_code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit, urlunsplit
 
 from typing_extensions import override
@@ -30,6 +30,7 @@ class Outgoing:
         body: The exact bytes.
         secret: The credential in it, None if there is none.
         window: Where the server may cut the prompt unsaid, None where it does not.
+        unsent: The options that are not sent as they were set, each with the reason.
     """
 
     method: str
@@ -38,6 +39,7 @@ class Outgoing:
     body: bytes = b""
     secret: Secret | None = None
     window: Window | None = None
+    unsent: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @override
     def __repr__(self) -> str:
@@ -92,7 +94,17 @@ def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) 
         body=request.body,
         secret=secret,
         window=request.window,
+        unsent=request.unsent,
     )
+
+
+def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The options that a request would not tell as they were set, each with the reason; `ask` has the provider's too."""
+    try:
+        address = address_of(provider, environment)
+    except SettingsError:
+        address = ""
+    return dialect(provider.dialect).write(ask, _target(provider, address)).unsent
 
 
 def models_request(provider: Provider, environment: Mapping[str, str]) -> Outgoing:

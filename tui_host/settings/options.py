@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
@@ -25,6 +25,17 @@ _KINDS: Mapping[str, str] = {
     "stop": _TEXTS,
     "extra_body": _OBJECT,
 }
+_WIRE: Mapping[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p", "topP"),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"),
+    "reasoning_effort": ("reasoning_effort", "reasoning", "thinking", "output_config", "think", "thinkingConfig"),
+    "seed": ("seed", "random_seed"),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+}
+"""What the vendors call each option: so far one that is named and one in `extra_body` are the same."""
+_INNER = ("generationConfig", "options")
+"""The members of a body in which some of them want these."""
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -53,7 +64,9 @@ class Options:
     extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
 
     def over(self, below: Options) -> Options:
-        """These, and those of `below` where these say nothing."""
+        """These, and those of `below` where these say nothing, be it by name or by the vendor's own key."""
+        said = [key for name, keys in _WIRE.items() if value_of(self, name) is not None for key in keys]
+        told = {*said, *self.others}
         return Options(
             temperature=below.temperature if self.temperature is None else self.temperature,
             top_p=below.top_p if self.top_p is None else self.top_p,
@@ -61,9 +74,16 @@ class Options:
             reasoning_effort=below.reasoning_effort if self.reasoning_effort is None else self.reasoning_effort,
             stop=self.stop or below.stop,
             seed=below.seed if self.seed is None else self.seed,
-            others={**below.others, **self.others},
-            extra_body={**below.extra_body, **self.extra_body},
+            others={**_without(below.others, {*said, *self.extra_body}), **self.others},
+            extra_body={**_without(below.extra_body, told), **self.extra_body},
         )
+
+    def on_wire(self, name: str) -> JSON:
+        """What is sent for an option that is set by its name: what `extra_body` or another key says of it wins."""
+        places = [self.others, self.extra_body]
+        places += [inner for place in places for key in _INNER if isinstance(inner := place.get(key), Mapping)]
+        found = [place[key] for place in places for key in _WIRE.get(name, ()) if key in place]
+        return found[-1] if found else value_of(self, name)
 
 
 SETTABLE = tuple(_KINDS)
@@ -145,6 +165,15 @@ def options_of(values: Mapping[str, JSON]) -> Options:
         others={name: value for name, value in values.items() if name not in _KINDS},
         extra_body=extra if isinstance(extra, Mapping) else {},
     )
+
+
+def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSON]:
+    """The values but for some, also where they stand one deeper."""
+    kept = {name: value for name, value in values.items() if name not in keys}
+    return {
+        name: _without(value, keys) if name in _INNER and isinstance(value, Mapping) else value
+        for name, value in kept.items()
+    }
 
 
 def _is(kind: str, value: JSON) -> bool:

@@ -63,6 +63,7 @@ class Anthropic:
             path="messages",
             body=body_bytes(body, dict(ask.extra), tools=tools, messages=messages),
             headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
+            unsent=ask.unsent(_stops(ask), **_lacks(_version(target))),
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
@@ -94,6 +95,17 @@ def _version(target: Target) -> str:
     return target.api_version or (_NEW_VERSION if target.service == "anthropic" else _OLD_VERSION)
 
 
+def _lacks(version: str) -> dict[str, str]:
+    """The options that this API does not have, and why."""
+    no_choice = f"version {_NEW_VERSION} of this API does not have it: an api_version before it does"
+    new = {"temperature": no_choice, "top_p": no_choice} if version >= _NEW_VERSION else {}
+    return {"seed": "this API has no seed", **new}
+
+
+def _stops(ask: Ask) -> list[str]:
+    return [stop for stop in ask.stops if stop.strip()]  # white space alone is refused
+
+
 def _options(ask: Ask, version: str) -> dict[str, JSON]:
     """What this API has of the options: no seed, and from the new version on nothing that chooses among words."""
     options, effort = ask.options, ask.options.reasoning_effort
@@ -105,10 +117,10 @@ def _options(ask: Ask, version: str) -> dict[str, JSON]:
         found["output_config"] = {"effort": effort}
     elif effort is not None:
         found["thinking"] = {"type": "disabled"}
-    if version < _NEW_VERSION:
-        chosen = {"temperature": options.temperature, "top_p": options.top_p}
-        found |= {name: value for name, value in chosen.items() if value is not None}
-    stops: list[JSON] = [stop for stop in ask.stops if stop.strip()]  # white space alone is refused
+    chosen = {"temperature": options.temperature, "top_p": options.top_p}
+    lacks = _lacks(version)
+    found |= {name: value for name, value in chosen.items() if value is not None and name not in lacks}
+    stops = _stops(ask)
     return {**found, **({"stop_sequences": stops} if stops else {}), **options.others}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tui_host.errors import ModelError
@@ -42,12 +42,14 @@ class WireRequest:
         body: The exact bytes.
         headers: Names and values, without the credential.
         window: Where the server may cut the prompt unsaid; None where it refuses what is too long.
+        unsent: The options that a person set and that are not in the body as they were set, each with the reason.
     """
 
     path: str
     body: bytes
     headers: tuple[tuple[str, str], ...]
     window: Window | None = None
+    unsent: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,7 @@ class Gemini:
             path=f"{_path(ask.model)}:{'streamGenerateContent?alt=sse' if ask.stream else 'generateContent'}",
             body=body_bytes(body, given, tools=tools, contents=contents),
             headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
+            unsent=ask.unsent(_stops(ask)),
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
@@ -106,13 +107,17 @@ def _path(model: str) -> str:
     return quote(model if model.startswith(_PREFIXES) else f"models/{model}", safe="/@")
 
 
+def _stops(ask: Ask) -> list[str]:
+    return list(ask.stops[:_MOST_STOPS])
+
+
 def _generation(ask: Ask) -> dict[str, JSON]:
     options = ask.options
     found: dict[str, JSON] = {
         "temperature": options.temperature,
         "topP": options.top_p,
         "maxOutputTokens": options.max_tokens,
-        "stopSequences": list(ask.stops[:_MOST_STOPS]) or None,
+        "stopSequences": _stops(ask) or None,
         "seed": options.seed,
         "thinkingConfig": thinking_config(ask.model, options.reasoning_effort),
     }

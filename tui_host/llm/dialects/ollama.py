@@ -58,7 +58,10 @@ class Ollama:
         """
         body: dict[str, JSON] = {"model": ask.model, "stream": ask.stream, "truncate": False, "shift": False}
         body |= _options(ask)
-        added = dict(ask.extra)
+        added, own = dict(ask.extra), body.get("options")
+        more = added.get("options")
+        if isinstance(more, Mapping) and isinstance(own, Mapping):
+            added["options"] = {**own, **more}
         tools = tools_text(ask.tools, _tool)
         messages = _Writer(ask, target.provider).messages()
         return WireRequest(

@@ -62,6 +62,7 @@ class OpenAI:
             path=path_of("chat/completions", target),
             body=body_bytes(body, dict(ask.extra), tools=tools, messages=messages),
             headers=HEADERS,
+            unsent=ask.unsent(_stops(ask)),
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
@@ -85,6 +86,10 @@ class OpenAI:
         return names_in(body)
 
 
+def _stops(ask: Ask) -> list[str]:
+    return list(ask.stops[:_MOST_STOPS])
+
+
 def _options(ask: Ask, service: str) -> dict[str, JSON]:
     options = ask.options
     most = "max_completion_tokens" if service in _NEW_NAME else "max_tokens"
@@ -94,7 +99,7 @@ def _options(ask: Ask, service: str) -> dict[str, JSON]:
         most: options.max_tokens,
         "reasoning_effort": options.reasoning_effort,
         "random_seed" if service == _MISTRAL else "seed": options.seed,
-        "stop": list(ask.stops[:_MOST_STOPS]) or None,
+        "stop": _stops(ask) or None,
     }
     return {name: value for name, value in found.items() if value is not None} | dict(options.others)
 

@@ -34,6 +34,9 @@ _THINKS_NOT = re.compile(r"(^|[/:])(gpt-3|gpt-4|chatgpt|gpt-5[\w.-]*-chat)")
 _THINKS = re.compile(r"(^|[/:])(o\d|gpt-[5-9]|gpt-oss|codex)")
 
 
+_LACKS = {"seed": "this API has no seed", "stop": "this API has no texts to stop at"}
+
+
 class OpenAIResponses:
     """Responses: all items go with every request, so that what is sent is all that the model sees."""
 
@@ -55,7 +58,9 @@ class OpenAIResponses:
         body |= _options(ask)
         tools = tools_text(ask.tools, _tool)
         whole = body_bytes(body, dict(ask.extra), tools=tools, input=_Writer(ask, target.provider).items())
-        return WireRequest(path=path_of("responses", target), body=whole, headers=HEADERS)
+        return WireRequest(
+            path=path_of("responses", target), body=whole, headers=HEADERS, unsent=ask.unsent((), **_LACKS)
+        )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
         """The credential."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
-from tui_host.settings.options import SETTABLE, text_of, value_of
+from tui_host.settings.options import SETTABLE, Options, text_of, value_of
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.settings.usable import lacks_key
 from tui_host.tui.masks import mask_of
@@ -16,6 +16,7 @@ from tui_host.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
+    from tui_host.errors import TuiHostError
     from tui_host.host.host import Host
     from tui_host.settings.schema import Profile, Provider
     from tui_host.tui.glyphs import Glyphs
@@ -91,6 +92,11 @@ def _named(profile: Profile) -> Iterator[str]:
         yield line(profile.system.text.strip(), 80)
 
 
+def _short(error: TuiHostError) -> str:
+    """What to do first, for a line that may be cut, where there is anything to do."""
+    return f"{error.remedy}; {error.what}" if error.remedy else error.what
+
+
 class Lines:
     """Makes the lines, of what is known now."""
 
@@ -115,7 +121,7 @@ class Lines:
             if lacks(self._host, provider):
                 continue  # it has a line of its own, which asks for the key
             if answer is not None and answer.error is not None:
-                bare.append(self._bare(provider, self._mask(f"cannot be asked: {answer.error.what}")))
+                bare.append(self._bare(provider, self._mask(f"cannot be asked: {_short(answer.error)}")))
             elif not names:
                 bare.append(self._bare(provider, f"{origin}; type its model's name"))
         if self._session.model not in found:
@@ -161,15 +167,37 @@ class Lines:
     def options(self) -> list[Entry]:
         """The options of the session's model, and what each is now."""
         entries: list[Entry] = []
+        sent, unsent = self._sent()
         for name in SETTABLE:
             own = value_of(self._session.options, name)
-            below, where = configured(self._host.settings, self._session, name)
+            _, where = configured(self._host.settings, self._session, name)
+            on_wire = sent.on_wire(name)
+            by_key = on_wire is not None and on_wire != value_of(sent, name)
             note = "for this session" if own is not None else where or NOT_SENT
-            value = text_of(below if own is None else own)
+            if by_key:
+                note = "as extra_body or another key of the vendor's says"
+            elif name in unsent:
+                note = f"not sent: {unsent[name]}"
+            value = text_of(on_wire)
             right = (self._mask(value)[:24],) if value else ()
             mark = self._glyphs.state[0] if value else self._glyphs.state[1]
             entries.append(Entry(choice=Choice(words=name, mark=mark, note=note, right=right), option=name))
         return entries
+
+    def _sent(self) -> tuple[Options, Mapping[str, str]]:
+        """The options that the next request has, and those of them that cannot be told, with the reason."""
+        from tui_host.llm.messages import Ask
+        from tui_host.llm.request import unsent
+
+        settings, session = self._host.settings, self._session
+        options, profile = session.options, settings.profiles.get(session.profile)
+        provider = settings.providers.get(session.model.provider)
+        options = options.over(profile.options) if profile is not None else options
+        if provider is None:
+            return options, {}
+        options = options.over(provider.options)
+        ask = Ask(model=session.model.model, messages=(), options=options)
+        return options, unsent(provider, ask, settings.environment)
 
     def keyless(self) -> Iterator[Entry]:
         """The presets that could be used, if only there were a key."""

@@ -1,0 +1,68 @@
+"""Which option reaches the wire: the nearest wins, by whatever name, and one that is not sent is told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tui_host.llm.messages import Ask
+from tui_host.llm.request import model_request
+from tui_host.settings.options import Options
+from tui_host.settings.schema import Provider, Template
+
+BASE = Template(text="http://127.0.0.1:9/v1", literal=True)
+
+
+def sent(dialect: str, session: Options, provider: Options) -> tuple[str, dict[str, str]]:
+    asked = Provider(name="p", dialect=dialect, base_url=BASE, options=provider, allow_http=True)
+    request = model_request(asked, Ask(model="m", messages=(), options=session), {})
+    return json.dumps(json.loads(request.body)), dict(request.unsent)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "below"),
+    [
+        ("openai", {"temperature": 0.9}),
+        ("openai-responses", {"temperature": 0.9}),
+        ("anthropic", {"temperature": 0.9}),
+        ("gemini", {"generationConfig": {"temperature": 0.9}}),
+        ("ollama", {"options": {"temperature": 0.9, "num_ctx": 7}}),
+    ],
+)
+def test_an_option_of_the_session_wins_over_the_same_key_in_the_extra_body_of_its_provider(
+    dialect: str, below: dict[str, object]
+) -> None:
+    provider = Options(extra_body=json.loads(json.dumps(below)))
+
+    body, _ = sent(dialect, Options(temperature=0.1), provider)
+
+    assert "0.1" in body
+    assert "0.9" not in body
+
+
+def test_what_the_session_says_in_extra_body_wins_over_what_is_named_below_it() -> None:
+    body, _ = sent("openai", Options(extra_body={"temperature": 0.1}), Options(temperature=0.9))
+
+    assert '"temperature": 0.1' in body
+    assert Options(extra_body={"temperature": 0.1}, temperature=0.9).on_wire("temperature") == 0.1
+
+
+EVERY = Options(temperature=0.1, top_p=0.2, max_tokens=9, reasoning_effort="low", seed=1, stop=tuple("abcdef"))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "names"),
+    [
+        ("openai", {"stop"}),
+        ("openai-responses", {"seed", "stop"}),
+        ("anthropic", {"seed"}),
+        ("gemini", {"stop"}),
+        ("ollama", set[str]()),
+    ],
+)
+def test_an_option_that_a_dialect_does_not_send_is_told_with_the_reason(dialect: str, names: set[str]) -> None:
+    _, unsent = sent(dialect, EVERY, Options())
+
+    assert set(unsent) == names
+    assert all(unsent.values())
