@@ -49,6 +49,13 @@ def test_the_answers_that_a_question_of_the_model_proposes_are_told(plain: Desk)
     assert "the model asks, and proposes: 东京 · ␛[31mParis (answer with: tui-host ask --session 2" in ended.err
 
 
+def test_a_question_of_the_model_is_told_to_a_machine_with_its_options(plain: Desk) -> None:
+    options = '<options>["here", "there"]</options>'
+    answer(plain, text(f"<ask_followup_question><question>Where?</question>{options}</ask_followup_question>"))
+    ended = plain.ask("--json", "--protocol", "cline", "weather?")
+    assert ended.json["question"] == {"text": "Where?", "options": ["here", "there"]}
+
+
 def test_a_turn_that_is_done_is_one_object(plain: Desk) -> None:
     answer(plain, text("all ", "good", tokens=(12, 7)))
     ended = plain.ask("--json", "well?")

@@ -81,6 +81,12 @@ def test_the_contracts_example_is_read_whole(tmp_path: Path) -> None:
     assert not settings.default_servers
 
 
+def test_an_empty_table_of_servers_says_that_there_are_none(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[servers]\n")
+    settings = load(Overrides(config=tmp_path / "config.toml"), {})
+    assert (dict(settings.servers), settings.default_servers) == ({}, False)
+
+
 def test_without_any_file_the_demo_model_and_the_bundled_servers_are_there(no_home: Path) -> None:
     settings = load(Overrides(), {})
     assert settings.config_file is None

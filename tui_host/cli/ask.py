@@ -1,4 +1,7 @@
-"""`ask`: one turn without the screen."""
+"""`ask`: one turn without the screen.
+
+`--json` prints one object; where the model asks something with proposed answers, it has `"question": {"text", "options"}` beside the answer.
+"""
 
 from __future__ import annotations
 
@@ -145,10 +148,13 @@ class _Asking:
 
 def _to_json(session: Session, result: TurnResult) -> dict[str, JSON]:
     """The object that `--json` prints. Source: DESIGN, Contract, `ask`."""
+    options: list[JSON] = list(session.conversation.proposed())
+    asked: dict[str, JSON] = {"question": {"text": result.answer, "options": options}} if options else {}
     return {
         "session": session.id,
         "turn": result.turn,
         "answer": result.answer,
+        **asked,
         "stop": result.stop,
         "steps": result.steps,
         "calls": [outcome.to_json() for outcome in result.outcomes],

@@ -248,4 +248,4 @@ def _remedy(status: int, words: str, wait: float | None) -> str:
         return "check the model's name, and whether the base URL lacks /v1 or has it twice"
     if status in {408, 429} or status >= 500:
         return f"try again in {wait:.0f} s" if wait else "try again in a while"
-    return "see the request in the inspector"
+    return "look at the request: in the inspector, or by tui-host sessions show last"

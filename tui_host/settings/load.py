@@ -93,16 +93,12 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     files = _open(arguments, snapshot, report)
     data_dir = _found(lambda: paths.data_dir(arguments.data_dir, snapshot), report)
     providers = _providers(files, snapshot, report)
-    servers = _servers(files, report)
-    profiles = _profiles(
-        files, Known(providers=providers, servers=tuple(servers) or BUNDLED, environment=snapshot), report
-    )
-    default_servers = not servers and arguments.only_server is None
-    if arguments.only_server is not None:
-        servers = {arguments.only_server.name: arguments.only_server}
-        profiles = {name: replace(each, servers=None, tools=None) for name, each in profiles.items()}
-    elif default_servers:
-        servers = {name: ServerSpec(name=name, bundled=name) for name in BUNDLED}
+    configured = _servers(files, report)
+    are_bundled = not configured and "servers" not in files.config  # an empty table says that there are none
+    if are_bundled:
+        configured = {name: ServerSpec(name=name, bundled=name) for name in BUNDLED}
+    known = Known(providers=providers, servers=tuple(configured), environment=snapshot)
+    servers, profiles = _typed_alone(arguments.only_server, configured, _profiles(files, known, report))
     rules, allow = _rules(files, report), read_patterns(arguments.allow, report)
     if arguments.only_server is None:
         _tell_of_idle(rules, tuple(servers), report)
@@ -117,9 +113,8 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     ).choose()
     report.notices += unused_templates(files.folder)
     limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files, report)
-    files.config.finish()
-    files.state.finish()
-    files.rules.finish()
+    for table in (files.config, files.state, files.rules):
+        table.finish()
     report.raise_if_any()
     return Settings(
         config_file=files.config_file,
@@ -138,9 +133,18 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         ui=ui,
         environment=snapshot,
         notices=tuple(dict.fromkeys(report.notices)),
-        default_servers=default_servers,
+        default_servers=are_bundled and arguments.only_server is None,
         fixed=frozenset(key for key in ("model", "protocol", "profile") if key in files.config),
     )
+
+
+def _typed_alone(
+    only: ServerSpec | None, servers: dict[str, ServerSpec], profiles: dict[str, Profile]
+) -> tuple[dict[str, ServerSpec], dict[str, Profile]]:
+    """Servers and profiles; the one server that was typed, if any, stands for all, and no profile chooses among it."""
+    if only is None:
+        return servers, profiles
+    return {only.name: only}, {name: replace(each, servers=None, tools=None) for name, each in profiles.items()}
 
 
 def _open(arguments: Overrides, environment: Mapping[str, str], report: Report) -> _Files:
