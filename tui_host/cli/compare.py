@@ -22,6 +22,7 @@ import anyio
 
 from tui_host.chat.compare import Column, Run, column_to_json
 from tui_host.chat.policy import Refuse
+from tui_host.chat.session import title_of
 from tui_host.cli import asking, diagnostics, output
 from tui_host.cli.columns import laid_out
 from tui_host.cli.compared import rows_of
@@ -163,6 +164,7 @@ class _Comparing:
             self._say_begun(number, column)
             session = host.new_session(model=column.model)
             session.protocol = column.protocol
+            session.title = title_of(f"compare: {session.redact(text)}")
             result = await asking.take_turn(
                 host, session, text, interruption, lambda words, column=column: asking.say(host, f"{column}: {words}")
             )
