@@ -8,6 +8,8 @@ import anyio
 import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tui_host.tap.gate import Gate
+from tui_host.tap.heads import HeadError, RequestHead
 
 POST = b"POST /v1/x HTTP/1.1\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -51,6 +53,7 @@ REFUSED = {
 }
 TAKEN = {
     "a name of this machine": POST + b"Host: LocalHost:PORT\r\n" + JSON + TWO,
+    "a name that was allowed": POST + b"Host: host.docker.internal:PORT\r\n" + JSON + TWO,
     "its newer address": POST + b"Host: [::1]:PORT\r\n" + JSON + TWO,
     "its own origin": POST + HERE + b"Origin: http://127.0.0.1:PORT\r\n" + JSON + TWO,
     "an origin that was allowed": POST + HERE + b"Origin: app://cherry\r\n" + JSON + TWO,
@@ -90,7 +93,7 @@ async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
 async def test_what_programs_send_is_passed_on(name: str) -> None:
     async with (
         peer(answering) as up,
-        relaying(up.origin, allowed=("app://cherry",)) as relay,
+        relaying(up.origin, allowed=("app://cherry",), names=("Host.Docker.internal",)) as relay,
         await relay.client() as client,
     ):
         await client.send(TAKEN[name].replace(b"PORT", b"%d" % relay.port))
@@ -100,6 +103,20 @@ async def test_what_programs_send_is_passed_on(name: str) -> None:
     assert b": %s\r\n" % up.origin.partition("://")[2].encode() in passed
     if name == "its own origin":
         assert b"Origin: %s\r\n" % up.origin.encode() in passed
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        (b"evil.test:8321", "--allow-host evil.test"),
+        (b"localhost", "has to end in :8321"),
+        (b"host.docker.internal", "has to end in :8321"),
+    ],
+)
+def test_a_refused_host_is_told_what_would_let_it_in(host: bytes, words: str) -> None:
+    gate = Gate(port=8321, names=frozenset((b"host.docker.internal",)))
+    with pytest.raises(HeadError, match=words):
+        gate.check(RequestHead(minor=1, method=b"GET", target=b"/", fields=((b"Host", host),)))
 
 
 async def test_what_belongs_to_one_hop_alone_goes_no_farther_and_nothing_is_added() -> None:

@@ -73,6 +73,7 @@ class Arguments:
     port: int | None = None
     ca_file: Path | None = None
     allow_origin: tuple[str, ...] = ()
+    allow_host: tuple[str, ...] = ()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -356,7 +357,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     is_plain = first is None and all(word.partition("=")[0] in OPTIONS_WITH_VALUE for word in words[::2])
     found = vars(parser(commands_too=not is_plain).parse_args(list(words)))
     known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
-    for name in ("words", "allow", "attach", "columns", "allow_origin"):
+    for name in ("words", "allow", "attach", "columns", "allow_origin", "allow_host"):
         if name in known:
             known[name] = tuple(known[name])
     if (known.get("command"), known.get("action")) == ("tap", "stdio"):

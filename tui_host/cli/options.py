@@ -56,6 +56,13 @@ def name_of(text: str) -> str:
     return text
 
 
+def host_of(text: str) -> str:
+    """A machine's name that was typed, as it stands before the port."""
+    if not text.isascii() or not text.replace(".", "").replace("-", "").replace("_", "").isalnum():
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a machine's name without a port")
+    return text
+
+
 def path_of(text: str) -> Path:
     """A path that was typed; `Path` would take an empty one for the working directory."""
     if not text:

@@ -50,6 +50,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
         port=_port(arguments, is_mcp=is_mcp),
         is_mcp=is_mcp,
         allowed=arguments.allow_origin,
+        names=arguments.allow_host,
         tells=telling,
         answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
         tell=tell,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tui_host.cli.options import AddParser, common, name_of, path_of, port_of
+from tui_host.cli.options import AddParser, common, host_of, name_of, path_of, port_of
 
 
 def add_tap(add: AddParser) -> None:
@@ -49,6 +49,13 @@ def add_tap(add: AddParser) -> None:
         )
         relay.add_argument(
             "--allow-origin", action="append", metavar="ORIGIN", help="take requests with this Origin; repeatable"
+        )
+        relay.add_argument(
+            "--allow-host",
+            action="append",
+            type=host_of,
+            metavar="NAME",
+            help="take requests that call this machine so, such as host.docker.internal; repeatable",
         )
     _add_install(actions.add_parser)
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from tui_host.tap.heads import HeadError, RequestHead
 
+_OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
 _UNASKED = frozenset((b"", b"text/plain", b"multipart/form-data", b"application/x-www-form-urlencoded"))
 """Content types that a page may post to anybody."""
 _FORM = b"application/x-www-form-urlencoded"
@@ -26,19 +27,21 @@ class Gate:
     Args:
         port: Where the relay listens.
         allowed: Origins that a person allowed.
+        names: Names of this machine that a person allowed, as in `Host`, without a port.
         forms: Whether forms without a credential are taken: OAuth sends its codes so.
     """
 
     port: int
     allowed: frozenset[bytes] = frozenset()
+    names: frozenset[bytes] = frozenset()
     forms: bool = False
 
     @cached_property
     def own_hosts(self) -> frozenset[bytes]:
         """The values of `Host` that mean this port of this machine."""
-        names = (b"127.0.0.1", b"localhost", b"[::1]")
+        names = _OWN_NAMES | {name.lower() for name in self.names}
         hosts = {b"%s:%d" % (name, self.port) for name in names}
-        return frozenset(hosts.union(names) if self.port == 80 else hosts)
+        return frozenset(hosts | names if self.port == 80 else hosts)
 
     @cached_property
     def own_origins(self) -> frozenset[bytes]:
@@ -53,7 +56,7 @@ class Gate:
         """
         host = head.value(b"host")
         if host.lower() not in self.own_hosts:
-            raise HeadError(403, f"Host is {_shown(host)}, which is not this machine: a web page may have sent that")
+            raise HeadError(403, self._words_of(host))
         origins = head.values(b"origin")
         if any(each not in self.allowed and each not in self.own_origins for each in origins):
             origin = _shown(origins[0])
@@ -63,6 +66,13 @@ class Gate:
             raise HeadError(403, "Sec-Fetch-Site says that a web page has sent that")
         if head.method == b"POST" and not origins:
             self._check_content(head)
+
+    def _words_of(self, host: bytes) -> str:
+        name, _, port = host.rpartition(b":")
+        if port != b"%d" % self.port:
+            return f"Host is {_shown(host)}, which is not this port: the name that was asked for has to end in :{self.port}"
+        remedy = f"if your host has to call this machine so, start the tap with --allow-host {_shown(name)}"
+        return f"Host is {_shown(host)}, which is not this machine: a web page may have sent that; {remedy}"
 
     def _check_content(self, head: RequestHead) -> None:
         kind = head.value(b"content-type").partition(b";")[0].strip().lower()

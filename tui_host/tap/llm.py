@@ -16,12 +16,19 @@ PORT = 8321
 ANSWER_LIMIT = 16 << 20
 """Bytes of one answer that are kept: more than models say. To write a larger one down takes longer than to pass it on."""
 
+_DOCKER: Mapping[str, str] = MappingProxyType(
+    {
+        "Open WebUI in Docker Desktop": "the same with host.docker.internal for 127.0.0.1; start the tap with --allow-host"
+        " host.docker.internal (on Linux only a container with --network host reaches the tap, at 127.0.0.1)"
+    }
+)
 _OPENAI_LIKE: Mapping[str, str] = MappingProxyType(
     {
         "Cline": "API Provider «OpenAI Compatible», Base URL: {url}",
         "Cherry Studio": "Settings > Model Provider > Add (type OpenAI), API Host: {url}/",
         "Continue": "config.yaml, of the model: provider: openai, apiBase: {url}",
         "Open WebUI": "Settings > Connections > OpenAI API: {url}   (OPENAI_API_BASE_URL={url})",
+        **_DOCKER,
         "SDKs": "OPENAI_BASE_URL={url}",
     }
 )
@@ -46,6 +53,7 @@ _OLLAMA: Mapping[str, str] = MappingProxyType(
         "Cherry Studio": "Settings > Model Provider > Ollama, API Host: {root}",
         "Continue": "config.yaml, of the model: provider: ollama, apiBase: {root}",
         "Open WebUI": "Settings > Connections > Ollama API: {root}   (OLLAMA_BASE_URL={root})",
+        **_DOCKER,
         "ollama, its SDK": "OLLAMA_HOST={root}",
     }
 )

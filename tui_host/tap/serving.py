@@ -34,6 +34,7 @@ class Service:
         port: Where it listens, 0 for any.
         is_mcp: Whether the upstream is an MCP server.
         allowed: Origins that a person allowed.
+        names: Names of this machine that a person allowed.
         tells: Takes what passes, to be recorded.
         answer_limit: Bytes of one answer that are recorded; None for all.
         tell: Takes a sentence for a person.
@@ -43,6 +44,7 @@ class Service:
     port: int
     is_mcp: bool
     allowed: tuple[str, ...]
+    names: tuple[str, ...] = ()
     tells: Tells
     answer_limit: int | None
     tell: Callable[[str], None]
@@ -65,7 +67,10 @@ async def listening(service: Service) -> AsyncGenerator[str]:
             relay = Relay(
                 upstream=service.upstream,
                 gate=Gate(
-                    port=port, allowed=frozenset(each.encode() for each in service.allowed), forms=service.is_mcp
+                    port=port,
+                    allowed=frozenset(each.encode() for each in service.allowed),
+                    names=frozenset(each.encode() for each in service.names),
+                    forms=service.is_mcp,
                 ),
                 rewriting=Rewriting(service.upstream.origin, own, is_mcp=service.is_mcp),
                 tells=service.tells,
