@@ -13,6 +13,8 @@ from tui_host.tap.heads import HeadError, RequestHead
 
 POST = b"POST /v1/x HTTP/1.1\r\n"
 JSON = b"Content-Type: application/json\r\n"
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+BROWSER = b"User-Agent: Mozilla/5.0 (X11)\r\n"
 EMPTY = b"Content-Length: 0\r\n\r\n"
 TWO = b"Content-Length: 2\r\n\r\n{}"
 HERE = b"Host: 127.0.0.1:PORT\r\n"
@@ -32,9 +34,10 @@ REFUSED = {
     ),
     "a page's picture": (403, b"GET /v1/x HTTP/1.1\r\n" + HERE + b"Sec-Fetch-Site: cross-site\r\n\r\n"),
     "a page that asks first": (403, b"OPTIONS /v1/x HTTP/1.1\r\n" + HERE + b"Origin: https://evil.test\r\n\r\n"),
-    "text": (415, POST + HERE + b"Content-Type: text/plain\r\n" + TWO),
-    "a form": (415, POST + HERE + b"Content-Type: application/x-www-form-urlencoded\r\n" + TWO),
-    "no type": (415, POST + HERE + TWO),
+    # From programs these are taken (below): a page's browser cannot help being one, and curl sends them as Ollama's documentation has it.
+    "a browser's text": (415, POST + HERE + BROWSER + b"Content-Type: text/plain\r\n" + TWO),
+    "a page's form": (415, POST + HERE + b"Referer: http://a.test/\r\n" + FORM + TWO),
+    "a page's body without a type": (415, POST + HERE + b"Sec-Fetch-Mode: no-cors\r\n" + TWO),
     "a whole URL": (400, b"GET http://internal.test/ HTTP/1.1\r\n" + HERE + b"\r\n"),
     "a tunnel": (400, b"CONNECT internal.test:443 HTTP/1.1\r\n" + HERE + b"\r\n"),
     "a star": (400, b"OPTIONS * HTTP/1.1\r\n" + HERE + b"\r\n"),
@@ -57,7 +60,15 @@ TAKEN = {
     "its newer address": POST + b"Host: [::1]:PORT\r\n" + JSON + TWO,
     "its own origin": POST + HERE + b"Origin: http://127.0.0.1:PORT\r\n" + JSON + TWO,
     "an origin that was allowed": POST + HERE + b"Origin: app://cherry\r\n" + JSON + TWO,
-    "a file with a credential": POST + HERE + b"Authorization: Bearer x\r\nContent-Type: multipart/form-data\r\n" + TWO,
+    "a file with a credential": POST
+    + HERE
+    + BROWSER
+    + b"Authorization: Bearer x\r\nContent-Type: multipart/form-data\r\n"
+    + TWO,
+    "what curl -d sends": POST + HERE + b"User-Agent: curl/8.5.0\r\nAccept: */*\r\n" + FORM + TWO,
+    "a program's text": POST + HERE + b"Content-Type: text/plain\r\n" + TWO,
+    "a program's body without a type": POST + HERE + TWO,
+    "a browser's JSON": POST + HERE + BROWSER + JSON + TWO,
     "nothing to send": POST + HERE + EMPTY,
 }
 

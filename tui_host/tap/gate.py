@@ -1,7 +1,9 @@
 """Which requests a relay on this machine takes: those of programs, and none that a web page has sent.
 
 A page can reach a port of this machine, by its address or by a name of its own that leads there, but it cannot help telling so in
-`Host`, `Origin` or `Sec-Fetch-Site`, and without asking first it can post only a few types of content.
+`Host`, `Origin` or `Sec-Fetch-Site`, and without asking first it can post only a few types of content. To be on the safe side with
+browsers that leave `Origin` out, those types are refused from whatever looks like one; a program such as curl, whose `-d` names
+a form's type whatever it sends, is no browser.
 Source: threats.md, PXY-01 and PXY-02; Fetch standard, CORS-safelisted request-headers.
 """
 
@@ -64,7 +66,7 @@ class Gate:
             raise HeadError(403, f"Origin is {origin}: a web page may have sent that; {remedy}")
         if not origins and head.value(b"sec-fetch-site") in {b"cross-site", b"same-site"}:
             raise HeadError(403, "Sec-Fetch-Site says that a web page has sent that")
-        if head.method == b"POST" and not origins:
+        if head.method == b"POST" and not origins and _is_like_a_browser(head):
             self._check_content(head)
 
     def _words_of(self, host: bytes) -> str:
@@ -83,6 +85,13 @@ class Gate:
             return
         words = f"Content-Type is {_shown(kind)}, which any web page may post; send application/json, or a credential"
         raise HeadError(415, words)
+
+
+def _is_like_a_browser(head: RequestHead) -> bool:
+    agent = head.value(b"user-agent").lower()
+    return agent.startswith(b"mozilla/") or any(
+        name == b"referer" or name.startswith(b"sec-fetch-") for name in head.by_name
+    )
 
 
 def _shown(value: bytes) -> str:
