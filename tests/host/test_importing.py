@@ -207,7 +207,7 @@ def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on
             "range",
         ),
         (b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"run"}', "not a record"),
-        (b'{"tui_host":1,"session":{}}', "another session begins here"),
+        (b'{"tui_host":1,"session":{}}', "not a session's line"),
         (GOLDEN.read_bytes().splitlines()[-1], "seq does not grow"),
         (b"[" * 100_000, "not a record"),
     ],
@@ -222,6 +222,39 @@ def test_a_line_that_is_no_record_is_named_and_nothing_stays(
     assert error.value.where == "own.jsonl, line 19"
     assert not store.sessions.list()
     assert not store.read("SELECT 1 FROM captures")
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_cut(
+    store: Store, there: Store, tmp_path: Path, files: int
+) -> None:
+    function = {"index": 0, "id": "i", "function": {"name": "math__add", "arguments": "{}"}}
+    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
+    stream = f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode()
+    call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{}}}\n'
+    url = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")
+    asked = Draft(wire="llm", kind="request", peer="demo", exchange="x1", direction="out", head=url)
+    texts: list[bytes] = []
+    for name, drafts in {
+        "20261121-134501-model": [
+            replace(asked, data=json.dumps(CHAT).encode()),
+            replace(asked, kind="response", head=Head(status=200), direction="in"),
+            replace(asked, kind="chunk", head=None, data=stream, direction="in"),
+            replace(asked, kind="end", head=None, data=b'{"reason": "complete"}', direction="in"),
+        ],
+        "20261121-134501-serve": [frame(call, session=None), frame(b"[]\n" * 20, session=None)],
+    }.items():
+        recorded(there, name, [replace(draft, place=Place(session=name)) for draft in drafts])
+        made(there, info("tap", name))
+        texts.append(exported(there, name))
+    texts[1] = texts[1][:-30]
+    if files == 1:
+        texts = [b"".join(texts)]
+    paths = [written(tmp_path, f"tap{number}.jsonl", text) for number, text in enumerate(texts)]
+    imported = import_files(store, paths, Redactor())
+    assert imported.notices == (f"{paths[-1].name} ends within a line: it is read up to there.",)
+    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
+    assert [link["relation"] for link in links] == ["asked", "sent"]
 
 
 def test_an_archive_of_other_things_is_told_as_such_and_nothing_stays(store: Store, tmp_path: Path) -> None:

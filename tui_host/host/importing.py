@@ -53,7 +53,7 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
 
     Args:
         store: Where.
-        paths: One file, or two that each hold a half.
+        paths: One file, or several that each hold a part.
         redactor: What takes the secrets out.
 
     Raises:
@@ -66,7 +66,8 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
         reading = read(files, Wires({name: dialect.paths for name, dialect in DIALECTS.items()}))
         store.redactor = redactor
         own = reading.own
-        return _import_own(store, own, redactor) if own else _import_foreign(store, files, reading, redactor)
+        imported = _import_own(store, own, redactor) if own else _import_foreign(store, files, reading, redactor)
+        return replace(imported, notices=(*reading.notes.told, *imported.notices))
 
 
 def _opened(path: Path, stack: ExitStack) -> File:
@@ -93,7 +94,7 @@ def _opened(path: Path, stack: ExitStack) -> File:
 
 def _import_own(store: Store, file: File, redactor: Redactor) -> Imported:
     """A session of tui-host's own, as it was."""
-    info = jsonl.session_of(file)
+    (info,) = jsonl.sessions_of(file)
     captures = jsonl.captures_of(file, info.id)
     if not captures:
         raise TuiHostError("there is no record in it", file.name, "export a session that has some")

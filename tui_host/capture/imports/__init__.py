@@ -32,7 +32,7 @@ class Reading:
     """What files were recognised as.
 
     Attributes:
-        own: The file with record lines of our own; None if they are of other formats, and then `seen` has what they say.
+        own: The file with one session in record lines of our own, to be brought in as it was; None else, and then `seen` has what they say.
         notes: What was left out, once `seen` was read to its end.
         formats: What each file is, for a person.
     """
@@ -52,15 +52,17 @@ def read(files: Sequence[File], wires: Wires) -> Reading:
     notes = Notes()
     files = [_plain(file) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
-    if own:
-        if len(files) > 1:
-            raise unreadable(own[0], "record lines are read alone, one file at a time")
+    notes.told += [f"{file.name} ends within a line: it is read up to there." for file in own if jsonl.is_cut(file)]
+    if own == files and len(own) == 1 and len(jsonl.sessions_of(own[0])) == 1:
         return Reading(own[0], notes, ["record lines"], iter(()))
     formats: list[str] = []
     sources: list[Iterator[Seen]] = []
     bodies: list[File] = []
     for file in files:
-        if har.recognise(file):
+        if file in own:
+            formats.append("record lines")
+            sources.append(jsonl.read(file, notes))
+        elif har.recognise(file):
             formats.append("an HTTP archive")
             sources.append(har.read(file, wires, notes))
         elif found := body.recognise(file):

@@ -1,20 +1,22 @@
 """Sessions in our own record lines, read back exactly. Source: DESIGN, Contract, Record lines.
 
 A record of a session's own need not name it in its line, so all belong to it but those of its connections' preamble: what was selected
-for an export is then selected again, in the same order.
+for an export is then selected again, in the same order. What taps recorded may also be read as what others captured is: with other
+files, or several sessions of one file (taps append to their log, also several at once) as one story.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from heapq import merge
 
 from tui_host.capture.exports.jsonl import FORMAT, parse
 from tui_host.capture.imports.elements import Data
-from tui_host.capture.imports.seen import File, unreadable
+from tui_host.capture.imports.seen import MOST, File, Notes, Seen, unreadable
 from tui_host.capture.record import Record
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.words import mapping
@@ -36,21 +38,70 @@ def recognise(file: File) -> bool:
     return b'"tui_host"' in file.data[: max(end, 0) or 1 << 16] and file.data[:1] == b"{"
 
 
-def session_of(file: File) -> SessionInfo:
-    """What the first line says.
+def sessions_of(file: File) -> Sequence[SessionInfo]:
+    """What the lines say that each begin a session.
 
     Raises:
-        TuiHostError: It says it wrongly, or in a form that this version does not know.
+        TuiHostError: One says it wrongly, or in a form that this version does not know.
     """
-    _, first = next(_lines(file.data))
+    found = [_session_of(file, 1, next(_lines(file.data))[1])]
+    if file.data.find(b"\n" + _FIRST) >= 0:
+        found += [
+            _session_of(file, number, line)
+            for number, line in _lines(file.data)
+            if number > 1 and line.startswith(_FIRST)
+        ]
+    return found
+
+
+def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
     try:
-        value: JSON = json.loads(first)
+        value: JSON = json.loads(line)
         head = mapping(value)
         if head.get("tui_host") != FORMAT:
-            raise unreadable(file, f"this version reads form {FORMAT} of record lines, not {head.get('tui_host')!r}")
+            what = f"this version reads form {FORMAT} of record lines, not {head.get('tui_host')!r}"
+            raise unreadable(file, what, f"line {number}")
         return _session(mapping(head.get("session")))
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise unreadable(file, f"this is not a session's line: {error}", "line 1") from error
+        raise unreadable(file, f"this is not a session's line: {error}", f"line {number}") from error
+
+
+def is_cut(file: File) -> bool:
+    """Whether its last line breaks off, as when a tap that wrote it was killed: it is read up to there."""
+    return _end(file.data) < len(file.data)
+
+
+def read(file: File, notes: Notes) -> Iterator[Seen]:
+    """What taps recorded, as what others captured is read: all captures on one clock.
+
+    Raises:
+        TuiHostError: It is no tap's, or a line is no record; names it.
+    """
+    for session in sessions_of(file):
+        if session.source != "tap":
+            raise unreadable(file, "a session that is no tap's is read alone, one file at a time")
+    return _seen(file, notes)
+
+
+def _seen(file: File, notes: Notes) -> Iterator[Seen]:
+    ids: dict[tuple[str, str], str] = {}
+    clocks: dict[str, int] = {}
+    by_capture: dict[str, list[Seen]] = {}
+    for record, _ in records(file, ""):
+        capture, draft = record.capture, record.draft
+        exchange, connection = draft.exchange, draft.connection
+        if exchange is not None:
+            exchange = ids.get((capture, exchange)) or ids.setdefault((capture, exchange), notes.new_exchange())
+        if connection is not None:
+            key = capture, f"connection {connection}"
+            connection = ids.get(key) or ids.setdefault(key, notes.new_connection(draft.peer))
+        at_ns = record.mono_ns + clocks.setdefault(capture, record.time_ns - record.mono_ns)
+        seen = Seen(at_ns=max(at_ns, 0), draft=replace(draft, exchange=exchange, connection=connection))
+        if len(file.data) > MOST:  # that much is not held in memory, nor joined
+            yield seen
+        else:
+            by_capture.setdefault(capture, []).append(seen)
+    yield from merge(*by_capture.values(), key=lambda seen: seen.at_ns)
 
 
 def captures_of(file: File, session: str) -> Mapping[str, int]:
@@ -74,10 +125,8 @@ def records(file: File, session: str) -> Iterator[tuple[Record, bool]]:
     """
     last: dict[tuple[str, bool], int] = {}
     for number, line in _lines(file.data):
-        if number == 1 or not line.strip():
+        if number == 1 or not line.strip() or line.startswith(_FIRST):
             continue
-        if line.startswith(_FIRST):
-            raise unreadable(file, "another session begins here: read one at a time", f"line {number}")
         try:
             if len(line) > LINE_MOST:
                 raise ValueError(f"it is longer than {LINE_MOST >> 20} MiB")  # noqa: TRY301 - told below, with the line
@@ -96,13 +145,26 @@ def records(file: File, session: str) -> Iterator[tuple[Record, bool]]:
 
 
 def _lines(data: Data) -> Iterator[tuple[int, bytes]]:
-    at, number = 0, 0
-    while at < len(data):
+    at, number, last = 0, 0, _end(data)
+    while at < last:
         end = data.find(b"\n", at)
-        end = len(data) if end < 0 else end
+        end = last if end < 0 else end
         number += 1
         yield number, data[at : min(end, at + LINE_MOST + 1)]
         at = end + 1
+
+
+def _end(data: Data) -> int:
+    """Where its whole lines end."""
+    begin = data.rfind(b"\n") + 1
+    if begin and len(data) - begin <= LINE_MOST and data[begin:].strip():
+        try:
+            json.loads(data[begin:])
+        except RecursionError:
+            pass  # told where it is read
+        except ValueError:
+            return begin
+    return len(data)
 
 
 def _check(record: Record) -> None:

@@ -44,9 +44,10 @@ class Seen:
 
 @dataclass(slots=True)
 class Notes:
-    """What all files of one import share: ids, and what was left out, counted by its kind."""
+    """What all files of one import share: ids, what was left out, counted by its kind, and what else a person should be told."""
 
     left_out: Counter[str] = field(default_factory=Counter[str])
+    told: list[str] = field(default_factory=list[str])
     _exchanges: Iterator[int] = field(default_factory=lambda: count(1))
     _connections: Iterator[int] = field(default_factory=lambda: count(1))
 
