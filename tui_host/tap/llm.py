@@ -57,6 +57,16 @@ _OLLAMA: Mapping[str, str] = MappingProxyType(
         "ollama, its SDK": "OLLAMA_HOST={root}",
     }
 )
+_ANY: Mapping[str, str] = MappingProxyType(
+    {
+        "«OpenAI Compatible» in Cline, Continue, Open WebUI, SDKs": "OPENAI_BASE_URL={root}/v1",
+        "Claude Code, Anthropic's SDKs": "ANTHROPIC_BASE_URL={root}",
+        "Gemini CLI, Google's SDK": "GOOGLE_GEMINI_BASE_URL={root}",
+        "ollama, its SDK, «Ollama» in hosts": "OLLAMA_HOST={root}",
+        **_DOCKER,
+    }
+)
+"""For an upstream that does not show whose way it speaks."""
 
 
 def base_url(upstream: Upstream, own: str) -> str:
@@ -75,11 +85,11 @@ def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
     service, port, path = service_at(upstream.url.geturl()), upstream.url.port, upstream.url.path.rstrip("/")
     if service == "anthropic" or path.endswith("/anthropic"):
         return _ANTHROPIC
-    if service == "gemini" and not path.endswith("/openai"):
+    if (service == "gemini" and not path.endswith("/openai")) or path.endswith("/v1beta"):
         return _GEMINI
     if (service == "ollama" or port == 11434) and not path.endswith("/v1"):
         return _OLLAMA
-    return _OPENAI_LIKE
+    return _OPENAI_LIKE if service or path else _ANY
 
 
 def peer(upstream: Upstream) -> str:

@@ -1,0 +1,37 @@
+"""Where hosts of others want the address of a tap before a model."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_host.tap.llm import instructions
+from tui_host.tap.upstream import upstream_of
+
+OWN = "http://127.0.0.1:8321"
+OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "OLLAMA_HOST"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "hints"),
+    [
+        ("https://api.deepseek.com/v1", {f"{OPENAI}={OWN}/v1"}),
+        ("http://127.0.0.1:11434/v1", {f"{OPENAI}={OWN}/v1"}),
+        ("https://llm.example/v1", {f"{OPENAI}={OWN}/v1"}),
+        ("https://api.anthropic.com", {f"{ANTHROPIC}={OWN}"}),
+        ("https://api.deepseek.com/anthropic", {f"{ANTHROPIC}={OWN}/anthropic"}),
+        ("https://generativelanguage.googleapis.com", {f"{GEMINI}={OWN}"}),
+        ("https://llm.example/v1beta", {f"{GEMINI}={OWN}"}),
+        ("http://127.0.0.1:11434", {f"{OLLAMA}={OWN}"}),
+        (
+            "http://127.0.0.1:9000",
+            {f"{OPENAI}={OWN}/v1", f"{ANTHROPIC}={OWN}", f"{GEMINI}={OWN}", f"{OLLAMA}={OWN}"},
+        ),
+    ],
+)
+def test_the_variables_named_are_those_of_whom_the_upstream_speaks_like(upstream: str, hints: set[str]) -> None:
+    lines = list(instructions(upstream_of(upstream, {}, None), OWN))
+    names = (OPENAI, ANTHROPIC, GEMINI, OLLAMA)
+    assert {line.rpartition(": ")[2] for line in lines if any(f" {name}=" in line for name in names)} == hints
+    assert any("--allow-host host.docker.internal" in line for line in lines) == (
+        OPENAI in str(hints) or OLLAMA in str(hints)
+    )
