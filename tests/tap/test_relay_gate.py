@@ -98,6 +98,7 @@ async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
     if status == 403:
         assert [record.draft.kind for record in relay.records()] == ["request", "response", "chunk", "end"]
         assert relay.told
+        assert relay.records()[0].draft.malformed is None  # no byte of a body was looked at, so none is missing
 
 
 @pytest.mark.parametrize("name", TAKEN)

@@ -275,9 +275,7 @@ class ClientSide(asyncio.Protocol):
         """What was refused is recorded, as asked of whatever host it names."""
         witness = self._relay.witness(head, f"http://{head.value(b'host').decode('latin-1')}")
         said, body = refusal(error.status, error.words, head.method)
-        witness.answered(said)
-        witness.chunk(body)
-        witness.end()
+        witness.refused(said, body)
         self._relay.tell(f"refused {head.method.decode()} {head.target.decode('latin-1')}: {error.words}")
 
     def _refuse(self, error: HeadError, method: bytes = b"GET") -> None:

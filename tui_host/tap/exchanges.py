@@ -12,7 +12,7 @@ from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import OVERHEAD, Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.tap.heads import Fields, RequestHead, ResponseHead, read_request, read_response
-from tui_host.tap.kinds import ANNOUNCED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, lost
+from tui_host.tap.kinds import ANNOUNCED, ASKED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, UNREAD, lost
 
 if TYPE_CHECKING:
     from tui_host.tap.passing import Item
@@ -114,6 +114,8 @@ class Exchanges:
         elif kind == _SENT_LOST:
             exchange.left_out(int(data))
         elif kind != REQUEST:
+            if kind == ASKED and data == UNREAD:
+                exchange.is_unread = True
             self._held -= exchange.held
             _after_request(exchange, kind, data)
         if kind in _ENDS:
@@ -145,6 +147,7 @@ class _Exchange:
 
     Attributes:
         held: Bytes of its request's body that wait for the rest.
+        is_unread: The relay has refused it, and looked at no body: none is missing.
     """
 
     def __init__(self, observers: Observers, head: RequestHead, origin: str, place: Place) -> None:
@@ -157,6 +160,7 @@ class _Exchange:
         self._observer: Observer | None = None
         self._observed: ObservedExchange | None = None
         self.held = 0
+        self.is_unread = False
 
     def sent(self, data: bytes, room: int) -> int:
         """A piece of the request's body; gives how much of it is held."""
@@ -179,7 +183,9 @@ class _Exchange:
             self._body.clear()
             self.held = 0
             announced = head.value(b"content-length")
-            if announced.isdigit():  # its client may have gone, or been answered, before it was complete
+            if (
+                announced.isdigit() and not self.is_unread
+            ):  # its client may have gone, or been answered, before it was complete
                 self._missed = max(self._missed, int(announced) - len(body))
             self._observer = self._observers.of(head, body)
             self._observed = self._observer.begin(

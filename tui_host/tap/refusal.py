@@ -27,7 +27,7 @@ def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes
         reason=HTTPStatus(status).phrase.encode(),
         fields=(
             (b"Server", NAME.encode()),
-            (b"X-Tui-Host-Tap", b"refused" if status != 502 else b"upstream not reached"),
+            (b"X-Tui-Host-Tap", b"refused" if status != 502 else b"no valid answer from the upstream"),
             (b"Content-Type", b"application/json"),
             (b"Content-Length", b"%d" % len(body)),
             (b"Connection", b"close"),

@@ -10,7 +10,7 @@ from typing import Protocol
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.tap.heads import RequestHead, ResponseHead, request_bytes, response_bytes
-from tui_host.tap.kinds import ANNOUNCED, ASKED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, lost
+from tui_host.tap.kinds import ANNOUNCED, ASKED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, UNREAD, lost
 
 
 class Tells(Protocol):
@@ -88,6 +88,14 @@ class Witness:
         """The head of the response has come."""
         self.sent_all()
         self._tell(RESPONSE, response_bytes(head))
+
+    def refused(self, head: ResponseHead, body: bytes) -> None:
+        """The relay has answered itself, and not looked at the request's body."""
+        self._is_asked = True
+        self._tell(ASKED, UNREAD)
+        self.answered(head)
+        self.chunk(body)
+        self.end()
 
     def announced(self, url: bytes) -> None:
         """The answer has told where messages are to be sent."""
