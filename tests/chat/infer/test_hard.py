@@ -147,6 +147,28 @@ def test_a_frame_that_no_answer_asked_for_is_joined_to_nothing() -> None:
     assert scene.sent() == {}
 
 
+@pytest.mark.parametrize(
+    ("agent", "client", "words", "turn"),
+    [
+        ("", "", "sum", None),
+        ("", "", "use add for this", 1),
+        ("Cline/3", "cline", "sum", 1),
+        ("Cline/3", "cursor", "use add for this", None),
+    ],
+)
+def test_a_frame_stands_in_the_turn_of_the_host_whose_it_is_or_that_offers_its_tool_else_in_none(
+    agent: str, client: str, words: str, turn: int | None
+) -> None:
+    world = World()
+    world.model().ask(OPENAI, [User(words)], agent)
+    world.now += MS
+    tap = world.server("math")
+    tap.start(["add"], client)
+    tap.call("add", SUM)
+    story = world.story()
+    assert story.feed(world.records[-1][1]).draft.place.turn == turn
+
+
 def test_a_tool_whose_name_ends_as_another_is_told_apart() -> None:
     scene = Scene()
     jobs = scene.server("jobs", "status", "get_status")

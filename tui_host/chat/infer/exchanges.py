@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import chain
 
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.record import Head, Record
 from tui_host.chat.infer.history import Heard, Piece, heard
+from tui_host.chat.infer.names import HUB, tools_named
 from tui_host.chat.infer.prompted import protocol_of, reader_of
 from tui_host.chat.infer.recognise import host_asking, model_asked
 from tui_host.chat.infer.values import Asked, canonical_text
@@ -31,6 +34,7 @@ class Asking:
         at_ns: When the request was sent.
         body: The request's body, after content decoding.
         messages: The conversation that it sends; empty if it cannot be read.
+        offered: The names of the tools that it offers by the vendor's API.
         protocol: The tool protocol that it speaks.
         host: Who asks, as far as that can be told.
         model: Who is asked.
@@ -49,8 +53,10 @@ class Asking:
         self.is_over = False
         self.system_pieces: tuple[Piece, ...] = ()
         self.messages: tuple[Heard, ...] = ()
+        self.offered: tuple[str, ...] = ()
         outline = dialect.outline(body)
         if outline is not None:
+            self.offered = tuple(part.name for part in outline.walk() if part.kind == "tool")
             self.system_pieces, self.messages = heard(outline)
         system = "\n\n".join(piece.text for piece in self.system_pieces)
         head = record.draft.head or Head()
@@ -135,6 +141,13 @@ class Asking:
         ]
         self._calls = found if self.is_over else None
         return found
+
+    def may_ask_for(self, server: str, tool: str) -> bool:
+        """Whether the model is offered a tool: by the vendor's API, through a hub, or in words that tell of it."""
+        if any(name.endswith(HUB) or tools_named(name, [(server, tool)]) for name in self.offered):
+            return True
+        told = chain(self.system_pieces, self.messages[0].of("text") if self.messages else ())
+        return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in told)
 
     def is_told_in(self, message: Heard) -> bool:
         """Whether a message of a later request is this answer."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+HUB = "invoke"
+"""So ends the name of a hub's tool whose arguments hold the call that is meant."""
 _SHORTENED = 40
 """Characters from which on a name may have been shortened."""
 _ALIKE = 28

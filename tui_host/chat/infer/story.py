@@ -12,7 +12,7 @@ from tui_host.capture.visible import line
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.matching import Candidate, match
-from tui_host.chat.infer.names import tools_named
+from tui_host.chat.infer.names import HUB, tools_named
 from tui_host.chat.infer.prompted import injected_in
 from tui_host.chat.infer.recognise import host_named, is_host
 from tui_host.chat.infer.talks import Key, Said, Talks
@@ -135,14 +135,23 @@ class Story:
         return self._places.get((record.capture, record.draft.connection or "", _id_of(record)))
 
     def _step_of(self, sent: Sent) -> Place:
-        recent = list(self.talks.said)[: -_LOOKED_BACK - 1 : -1]
+        client = host_named(self.frames.clients.get(sent.capture, ""))
+        hosts = {key: {self._exchanges[key].host, client} for key in list(self.talks.said)[: -_LOOKED_BACK - 1 : -1]}
+        recent = [key for key, named in hosts.items() if sum(map(is_host, named)) < 2]
         for key in recent:
             for asked in self._exchanges[key].calls():
                 name, arguments = _meant(asked)
                 if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)]):
                     return self._place(key)
         # What was asked may not be recorded to its end yet.
-        answering = (key for key in recent if not self.talks.said[key].children)
+        answering = (
+            key
+            for key in recent
+            if not self.talks.said[key].children
+            and (
+                (is_host(client) and hosts[key] == {client}) or self._exchanges[key].may_ask_for(sent.server, sent.tool)
+            )
+        )
         return next(map(self._place, answering), Place(session=self._session or None))
 
     # What is found.
@@ -253,7 +262,7 @@ class Story:
 def _meant(asked: Asked) -> tuple[str, str | None]:
     """Name and arguments of the call that is meant: a hub's `invoke` holds it."""
     arguments = canonical_text(asked.arguments)
-    if not asked.name.endswith("invoke") or arguments is None:
+    if not asked.name.endswith(HUB) or arguments is None:
         return asked.name, arguments
     value: JSON = json.loads(arguments)
     if isinstance(value, dict) and value.keys() == {"name", "params"} and isinstance(name := value["name"], str):
