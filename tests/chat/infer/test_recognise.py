@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.chat.infer.forms import FORMS, User
+from tests.chat.infer.world import World
+from tui_host.capture.record import Draft, Head
 from tui_host.capture.store.sessions import SessionInfo
+from tui_host.chat.infer.about import about
 from tui_host.chat.infer.recognise import host_asking, host_named, model_asked
 from tui_host.chat.infer.stories import together
 
@@ -81,3 +85,14 @@ def test_taps_of_the_same_time_tell_one_story_but_not_those_of_different_hosts()
     hosts = {"of claude": "Claude Desktop", "of cline": "Cline", "llm": "Cline", "math": "Cline"}
     told = together(taps, 200 * SECOND, lambda each: hosts.get(each.id, ""))
     assert [[each.id for each in story] for story in told] == [["later"], ["llm", "math", "of cline"], ["of claude"]]
+
+
+def test_a_tap_is_known_by_its_first_chat_request_however_much_else_was_asked_before() -> None:
+    world = World()
+    model = world.model()
+    for number in range(40):
+        head = Head(method="GET", url="https://api.example/v1/models")
+        model.keep(Draft(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head))
+    model.ask(FORMS["openai"], [User("hi")], "Cline/3")
+    known = about(record for _, record in world.records)
+    assert (known.kind, known.host, known.models) == ("llm", "Cline", ["gpt-x"])

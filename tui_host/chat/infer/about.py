@@ -9,8 +9,10 @@ from tui_host.capture.record import Record
 from tui_host.chat.infer.recognise import is_host
 from tui_host.chat.infer.story import Story
 
-FIRST = 16
-"""Records that are looked at."""
+FIRST = 500
+"""Records that are looked at, at most: hosts ask for lists of models, and for health, before they ask a model."""
+_TELLING = 16
+"""And so many frames, or records of exchanges with a model, tell what they can tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +39,12 @@ def about(first: Iterable[Record]) -> About:
     """What the first records of a tap tell."""
     story = Story()
     kind = ""
+    telling = 0
     for record in first:
         story.feed(record)
         draft = record.draft
+        telling += draft.kind == "frame" or bool(story.exchanges)
         kind = kind or ("llm" if draft.wire == "llm" else "http" if draft.exchange is not None else "stdio")
-        if story.hosts:
+        if story.hosts or telling >= _TELLING:
             break
     return About(kind=kind, hosts=story.hosts, models=[model for _, model in story.models if model])
