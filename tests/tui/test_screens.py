@@ -224,7 +224,7 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
 async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app: Running) -> None:
     await opened(app, "f4")
     await app.type("bare")
-    await app.until_shown("cannot be asked: cannot connect")
+    await app.until_shown("cannot be asked: is it running? check base_url; cannot connect")
     await app.press("enter")
     await app.until(lambda: shown(app).query_one(Input).value == "bare/")
     await app.type("gpt-9")

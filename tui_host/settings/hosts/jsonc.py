@@ -15,8 +15,9 @@ from typing import TypeAlias
 DEPTH = 200
 """Levels of nesting that are read; no host's file has ten."""
 
-_SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\.)*+"')
+# No possessive group round what may give back: Python 3.11 before .5 matches those wrongly.
+_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*"')
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
 
 
