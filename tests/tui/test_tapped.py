@@ -13,6 +13,7 @@ from tests.chat.infer.world import ModelTap, ServerTap, World
 from tests.tui.app_running import PATIENT, running
 from tui_host.capture.record import Draft
 from tui_host.tap.recording import TapRecording
+from tui_host.tui.tapped import LOADING, NOTHING_SAID, TapSource
 
 CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
 CLINE = FORMS["cline"]
@@ -87,6 +88,10 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         assert lanes == [("llm", 1, 1)] * 2 + [("mcp", 1, 1)] * 2 + [("llm", 1, 2)] * 2
         frame = next(row for row in ladder.rows if row.method == "tools/call")
         assert {ladder.rows[number].kind for number in ladder.relatives(frame.number)} >= {"request", "response"}
+        again = TapSource(app.app.host, app.session)
+        assert again.empty == LOADING  # until all is read, nobody knows whether something was said
+        await app.until(lambda: again.look() or again.is_settled)
+        assert again.empty == NOTHING_SAID
         await app.press("f5")
         await app.until_shown("Cline: tap llm deepseek, tap stdio math")
         assert "live" not in app.text

@@ -46,6 +46,7 @@ _LINKS_FROM = 1 << 48
 """Numbers of the links that are found here: no capture has so many records."""
 
 NO_MODEL = "Only servers are tapped so far. tui-host tap llm --upstream URL shows what this host says to its model."
+LOADING = "What the taps recorded is being read …"
 NOTHING_SAID = "Nothing has been said yet: use the tapped host, and it appears here."
 
 
@@ -65,7 +66,7 @@ class TapSource(SessionSource):
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
         self.ladder = Ladder(session.id)
-        self.empty = NOTHING_SAID
+        self.empty = LOADING
         session.conversation = Conversation(redact=session.redact)
         self._story = Story(session.id)
         self._telling = Telling(self._story, session.conversation)
