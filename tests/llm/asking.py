@@ -12,7 +12,8 @@ from tui_host.errors import ModelError
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text
-from tui_host.llm.model import ModelClient, Stream
+from tui_host.llm.model import ModelClient
+from tui_host.llm.stream import Stream
 
 TARGET = Target(provider="p")
 

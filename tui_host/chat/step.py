@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.llm.dialects.dialect import Window
     from tui_host.llm.messages import ToolResult
-    from tui_host.llm.model import Stream
     from tui_host.llm.names import NameTable
     from tui_host.llm.protocols.protocol import Prepared, Reader
+    from tui_host.llm.stream import Stream
     from tui_host.settings.schema import Provider
 
 

@@ -11,8 +11,9 @@ from tests.llm.peer import head, peer, provider_at, recorder
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
 from tests.llm.streams import chunk
 from tui_host.capture.ending import read_ending
+from tui_host.llm.answer import CLOSED, MADE_UP_LIMIT
 from tui_host.llm.fold import Fold
-from tui_host.llm.model import CLOSED, MADE_UP_LIMIT, ModelClient
+from tui_host.llm.model import ModelClient
 from tui_host.llm.protocols import protocol
 
 

@@ -1,0 +1,159 @@
+"""One request on its way: over connections that are kept, with every byte recorded. Imported late, with httpx."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
+from typing import Final
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+import httpx
+
+from tui_host.capture.context import current_place
+from tui_host.capture.http import Observer, header_pairs
+from tui_host.capture.httpx_tap import BEGAN, RecordingTransport, exchange_of
+from tui_host.capture.record import Draft, Head, Place
+from tui_host.capture.recording import Recording
+from tui_host.errors import ModelError
+from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, where
+from tui_host.llm.request import Outgoing
+from tui_host.settings.proxy import proxy_for
+from tui_host.settings.schema import Provider
+
+LINGER_SECONDS: Final = 2.0
+"""How long the end of a body is waited for when the answer has ended."""
+
+
+class Sender:
+    """Sends requests to providers, once and as they are: nothing is tried again, and no redirect is followed by itself.
+
+    It opens nothing before it is asked to. One for the whole program; safe for turns side by side.
+
+    Args:
+        recorder: Keeps the records.
+        environment: The snapshot in the settings: references and proxies are resolved in it, at use.
+        now: Seconds since 1970.
+    """
+
+    def __init__(self, recorder: Recording, environment: Mapping[str, str], now: Callable[[], float]) -> None:
+        self.environment = environment
+        self.now = now
+        self._recorder = recorder
+        self._clients: dict[_Way, httpx.AsyncClient] = {}
+
+    async def send(
+        self, provider: Provider, outgoing: Outgoing, place: Place, *, began: Callable[[str], None] | None = None
+    ) -> httpx.Response:
+        """Send a request and read the head of its response; the caller closes it.
+
+        Args:
+            provider: Whom it goes to.
+            outgoing: The request.
+            place: Where in the conversation its records belong.
+            began: Told the exchange's id once the request is recorded, before it is sent.
+
+        Raises:
+            ModelError: It did not get there.
+        """
+        client = await self._client(provider, outgoing)
+        request: httpx.Request | None = None
+        token = current_place.set(place)
+        try:
+            request = _built(client, provider, outgoing, began)
+            return await client.send(request, stream=True)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            fault = fault_of(provider, outgoing, error, 0)
+            fault.exchange = exchange_of(request) if request is not None else None
+            raise fault from error
+        finally:
+            current_place.reset(token)
+
+    async def draft(self, provider: Provider, outgoing: Outgoing, place: Place) -> Draft:
+        """A request as it would be recorded if it were sent, before any secret is taken out.
+
+        Raises:
+            ModelError: It cannot be sent.
+        """
+        client = await self._client(provider, outgoing)
+        try:
+            request = _built(client, provider, outgoing, None)
+        except httpx.InvalidURL as error:
+            raise fault_of(provider, outgoing, error, 0) from error
+        head = Head(method=request.method, url=str(request.url), headers=header_pairs(request.headers.raw))
+        return Draft(
+            wire="llm", kind="request", peer=provider.name, direction="out", place=place, head=head, data=outgoing.body
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            await client.aclose()
+
+    async def _client(self, provider: Provider, outgoing: Outgoing) -> httpx.AsyncClient:
+        way = _Way(
+            provider=provider.name,
+            is_tls=urlsplit(outgoing.url).scheme == "https",
+            ca_file=str(provider.ca_file or self.environment.get("SSL_CERT_FILE") or ""),
+            proxy=proxy_for(outgoing.url, self.environment),
+        )
+        if way not in self._clients:
+            try:
+                # Reading the system's certificates takes long enough to be felt.
+                context = await anyio.to_thread.run_sync(_context, way)
+                inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, proxy=way.proxy)
+            except httpx.InvalidURL as error:  # its words may hold a part of the password
+                what, remedy = "the proxy's address is no URL", "correct the proxy in the environment"
+                raise ModelError(what, where(provider, outgoing), remedy) from error
+            except (OSError, ValueError, ImportError) as error:
+                what = "the proxy or the certificates cannot be used"
+                raise ModelError(
+                    f"{what}: {error}", where(provider, outgoing), "check ca_file and the proxy"
+                ) from error
+            observer = Observer(self._recorder, wire="llm", peer=provider.name)
+            client = httpx.AsyncClient(
+                transport=RecordingTransport(observer, inner), trust_env=False, follow_redirects=False
+            )
+            client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+            self._clients.setdefault(way, client)
+        return self._clients[way]
+
+
+def _built(
+    client: httpx.AsyncClient, provider: Provider, outgoing: Outgoing, began: Callable[[str], None] | None
+) -> httpx.Request:
+    seconds = provider.timeout or None
+    return client.build_request(
+        outgoing.method,
+        outgoing.url,
+        headers=outgoing.headers,
+        content=outgoing.body,
+        timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
+        extensions={BEGAN: began},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What decides which connections a request may use."""
+
+    provider: str
+    is_tls: bool
+    ca_file: str
+    proxy: str | None
+
+
+def _context(way: _Way) -> ssl.SSLContext:
+    if not way.is_tls and (way.proxy is None or not way.proxy.startswith("https")):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, so it need not hold all certificates
+    return ssl.create_default_context(cafile=way.ca_file) if way.ca_file else httpx.create_ssl_context(trust_env=False)
+
+
+async def close(response: httpx.Response) -> None:
+    """Read no further, within a short time and whatever else ends."""
+    with anyio.move_on_after(LINGER_SECONDS, shield=True):
+        await response.aclose()
