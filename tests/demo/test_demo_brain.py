@@ -49,10 +49,12 @@ def test_the_weather_of_several_cities_is_asked_for_at_once() -> None:
     [
         ["[The user stopped the previous answer here.]\nwhat is 2 + 3?"],
         ["what is 2 + 3?", "[The connection broke off here; the previous answer is not complete.]"],
+        ["<system-reminder>\nweather in Paris\n</system-reminder>\n\nwhat is 2 + 3?"],
+        ["what is 2 + 3?", "<system-reminder>\nA list of tasks may help.\n</system-reminder>"],
     ],
-    ids=["a stop before the question", "nothing else"],
+    ids=["a stop before the question", "nothing else", "another host's reminder", "a reminder alone"],
 )
-def test_what_the_host_says_in_brackets_is_no_question(said: list[str]) -> None:
+def test_what_the_host_says_beside_the_question_is_no_question(said: list[str]) -> None:
     plan = answer(Conversation(messages=tuple(UserSaid(text=text) for text in said), tools=TOOLS))
     assert isinstance(plan, Plan)
     assert [call.name for call in plan.calls] == ["math__add"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.wires import events, object_of, objects, refused, request, schema, streamed, whole
-from tui_host.demo.model.conversation import AssistantSaid, ToolSaid, UserSaid
+from tui_host.demo.model.conversation import AssistantSaid, SystemSaid, ToolSaid, UserSaid
 from tui_host.demo.model.http import Request
 from tui_host.demo.model.plan import AskedCall, Plan
 from tui_host.demo.model.wires.anthropic import AnthropicWire
@@ -19,6 +19,7 @@ from tui_host.errors import JSON
 
 PIXEL = "iVBORw0KGgo="
 _USER: JSON = {"role": "user", "content": "think about 1 + 1"}
+_SYSTEM: JSON = {"role": "system", "content": "be brief"}
 _TOOLS: list[JSON] = [{"name": "math__add", "description": "adds", "input_schema": schema("a", "b")}]
 _OLD = {"anthropic-version": "2023-06-01"}
 
@@ -83,6 +84,11 @@ def test_a_conversation_is_read_with_its_calls_results_and_images() -> None:
     assert _read(_request(tools=_TOOLS, tool_choice={"type": "none"})).conversation.tools == ()
 
 
+def test_the_system_may_speak_after_the_user() -> None:
+    *_, user, system = _read(_turns(_asking(_call()), _told(_result()), _SYSTEM)).conversation.messages
+    assert (user, system) == (ToolSaid(call_id="a", text="2"), SystemSaid(text="be brief"))
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -96,7 +102,9 @@ def test_a_conversation_is_read_with_its_calls_results_and_images() -> None:
         (_request(messages=None), "messages: Field required"),
         (_request(messages=[]), "at least one message"),
         (_request(unheard_of=1), "unheard_of: Extra inputs are not permitted"),
-        (_request(messages=[{"role": "system", "content": "x"}]), 'Unexpected role "system"'),
+        (_request(messages=[_SYSTEM]), 'Unexpected role "system"'),
+        (_turns(_SYSTEM, _USER), "come before an assistant message"),
+        (_turns(_asking(_call()), _SYSTEM), "must follow a user message"),
         (_request(messages=[_asking({"type": "text", "text": "x"})]), 'must use the "user" role'),
         (_turns(_asking({"type": "text", "text": "x"})), "prefill"),
         (_request(messages=[{"role": "user", "content": ""}]), "non-empty content"),

@@ -248,6 +248,36 @@ class Gemini:
         return parts + calls
 
 
+class GeminiCli(Gemini):
+    """The same as Gemini CLI tells it: calls get ids of its own, results and what was asked are framed."""
+
+    @override
+    def request(self, entries: Sequence[Entry]) -> bytes:
+        """All as contents of parts."""
+        contents: list[JSON] = []
+        for entry in entries:
+            match entry:
+                case User():
+                    told = f"<session_context>\nToday is Monday.\n</session_context>\n\n{entry.text}"
+                    contents.append({"role": "user", "parts": [{"text": told}]})
+                case Answer():
+                    said: list[JSON] = [{"text": entry.text}] if entry.text else []
+                    said += [
+                        {"functionCall": {"id": f"own_{call.id}", "name": call.name, "args": dict(call.arguments)}}
+                        for call in entry.calls
+                    ]
+                    contents.append({"role": "model", "parts": said})
+                case Results():
+                    parts: list[JSON] = [self._framed(call, text) for call, text in entry.told]
+                    contents.append({"role": "user", "parts": parts})
+        return dumped({"systemInstruction": {"parts": [{"text": "You help."}]}, "contents": contents})
+
+    @staticmethod
+    def _framed(call: Call, text: str) -> JSON:
+        framed = f"<untrusted_context>\n{text}\n</untrusted_context>"
+        return {"functionResponse": {"id": f"own_{call.id}", "name": call.name, "response": {"output": framed}}}
+
+
 class Ollama:
     """`/api/chat`, lines; the server names its calls, and its SDKs drop that."""
 
@@ -391,6 +421,7 @@ FORMS: Mapping[str, Form] = {
     "openai-responses": Responses(),
     "anthropic": Anthropic(),
     "gemini": Gemini(),
+    "gemini-cli": GeminiCli(),
     "ollama": Ollama(),
     "cline": Cline(),
     "cherry": Cherry(),

@@ -160,6 +160,8 @@ def _tells(told: str, answer: Answer) -> bool:
         escaped = json.dumps(wanted, ensure_ascii=False)[1:-1]
         if f'"{escaped}"' in told or canonical(wanted) in told:
             return True
+        if f"\n{wanted}\n" in f"\n{told}\n" or f"\\n{escaped}\\n" in told:  # framed by the host: lines of its own
+            return True
         if len(wanted) >= _SHORT and (wanted[:_BEGINNING] in told or escaped[:_BEGINNING] in told):
             return True
     return any(told.removeprefix("Error").lstrip(":\n ") == text.strip() for text in answer.texts if answer.is_error)

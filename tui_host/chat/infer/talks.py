@@ -133,6 +133,9 @@ def _told_in(said: Said, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]
         return
     results = message.of("result")
     pieces = [(by_id[piece.wire_id], piece, True) for piece in results if piece.wire_id in by_id]
+    if not pieces:
+        own = _by_own_id(said, calls)
+        pieces = [(own[piece.wire_id], piece, False) for piece in results if piece.wire_id in own]
     if not any(piece.wire_id for piece in results) and len(results) == len(calls):  # SDKs may drop ids
         pairs = list(zip(calls, results, strict=True))
         if all(piece.name in {"", call.name} for call, piece in pairs):
@@ -158,6 +161,14 @@ def _told_in(said: Said, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]
                 by_id=is_by_id,
             ),
         )
+
+
+def _by_own_id(said: Said, calls: Sequence[Asked]) -> dict[str, Asked]:
+    """The calls by the ids that the host gave them where the model gave none, as it repeats the answer."""
+    repeated = said.asking.messages[said.after].of("call") if said.after >= 0 else ()
+    if [piece.name for piece in repeated] != [call.name for call in calls]:
+        return {}
+    return {piece.wire_id: call for piece, call in zip(repeated, calls, strict=True) if piece.wire_id}
 
 
 def _may_be(call: Asked, piece: Piece) -> bool:

@@ -31,6 +31,8 @@ _STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNOR
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
 """What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
+_BESIDE = re.compile(r"<(system-reminder|session_context)>.*?</\1>\s*", re.DOTALL)
+"""What other hosts put beside what the user said, in the same message."""
 _FILE = re.compile(r'\n\n<(file(?:-\d+)?) name="[^"\n]*">\n.*?\n</\1>', re.DOTALL)
 _MARK = re.compile(r"\[[^\[\]\n]+: (?:image/\w+|text), [\d.]+ k?M?B(?:, \d+)?\]")
 """A file that came with the question, and the mark that stands in it for one: no rule is meant for what they say."""
@@ -173,7 +175,7 @@ def _question(conversation: Conversation) -> tuple[int, str, tuple[str, ...]]:
         if message.images and position and isinstance(messages[position - 1], ToolSaid):
             continue
         question = _ASIDE.sub("", message.text, count=1) if _ASIDE.match(message.text) else message.text
-        question = _MARK.sub("", _FILE.sub("", question))
+        question = _BESIDE.sub("", _MARK.sub("", _FILE.sub("", question)))
         if question.strip() or message.images:
             return position, question, message.images
     return len(messages), "", ()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Collection, Iterator
 
-from tui_host.demo.model.conversation import AssistantSaid, Call, Message, ToolSaid, UserSaid
+from tui_host.demo.model.conversation import AssistantSaid, Call, Message, SystemSaid, ToolSaid, UserSaid
 from tui_host.demo.model.narrow import is_array, is_object
 from tui_host.demo.model.wires.reading import is_base64, picture
 from tui_host.demo.model.wires.seals import could_be_seal, seal
@@ -20,8 +21,12 @@ THOUGHT_ID = "toolu_t"
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,200}")
 _PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-_USER_BLOCKS = ("text", "image", "tool_result", "document", "search_result")
-_ASSISTANT_BLOCKS = ("text", "tool_use", "thinking", "redacted_thinking")
+_BLOCKS: dict[str, tuple[str, ...]] = {
+    "user": ("text", "image", "tool_result", "document", "search_result"),
+    "assistant": ("text", "tool_use", "thinking", "redacted_thinking"),
+    "system": ("text",),
+}
+"""What the messages of a role are made of."""
 _MORE = ("cache_control", "type")
 _KEYS: dict[str, frozenset[str]] = {
     "text": frozenset(("text", "citations", *_MORE)),
@@ -94,19 +99,11 @@ def messages_of(values: object, *, thinking: str) -> tuple[Message, ...]:
         role, blocks = _message(value, f"messages.{index}", is_last=index == len(values) - 1)
         roles.append(role)
         contents.append(blocks)
-    if roles[0] != "user":
-        raise bad('messages: first message must use the "user" role')
-    if roles[-1] != "user":
-        raise bad(
-            "This model does not support assistant message prefill. The conversation must end with a user message."
-        )
+    _check_roles(roles)
     _check_results(roles, contents)
     _check_thinking(roles, contents, thinking)
-    return tuple(
-        message
-        for role, blocks in zip(roles, contents, strict=True)
-        for message in (_assistant(blocks) if role == "assistant" else _user(blocks))
-    )
+    read = {"user": _user, "assistant": _assistant, "system": _system}
+    return tuple(message for role, blocks in zip(roles, contents, strict=True) for message in read[role](blocks))
 
 
 def _message(value: object, path: str, *, is_last: bool) -> tuple[str, list[_Block]]:
@@ -114,21 +111,35 @@ def _message(value: object, path: str, *, is_last: bool) -> tuple[str, list[_Blo
         raise bad(f"{path}: Input should be an object")
     check_keys(value, ("role", "content"), path)
     role, content = value.get("role"), value.get("content")
-    if role == "system":
-        raise bad('messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter.')
-    if role not in ("user", "assistant"):
+    if not isinstance(role, str) or role not in _BLOCKS:
         raise bad(f'messages: Unexpected role {json.dumps(role)[:60]}. Allowed roles are "user" or "assistant".')
     if content is None:
         raise bad(f"{path}.content: Field required")
     if content in ("", []) and not (is_last and role == "assistant"):
         raise bad(f"{path}: {role} messages must have non-empty content")
     if isinstance(content, str):
-        return str(role), [({"type": "text", "text": content}, f"{path}.content.0")]
-    kinds = _USER_BLOCKS if role == "user" else _ASSISTANT_BLOCKS
+        return role, [({"type": "text", "text": content}, f"{path}.content.0")]
     blocks = list(blocks_of(content, f"{path}.content"))
     for block, place in blocks:
-        _check_block(block, place, kinds)
-    return str(role), blocks
+        _check_block(block, place, _BLOCKS[role])
+    return role, blocks
+
+
+def _check_roles(roles: list[str]) -> None:
+    """The first is the user's, the last is one to answer, and what the system says follows what the user said."""
+    if roles[0] == "system":
+        raise bad('messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter.')
+    if roles[0] != "user":
+        raise bad('messages: first message must use the "user" role')
+    for before, role in itertools.pairwise(roles):
+        if (role == "system" and before != "user") or (before == "system" and role == "user"):
+            raise bad(
+                "messages: a system message must follow a user message, and be the last or come before an assistant message."
+            )
+    if roles[-1] == "assistant":
+        raise bad(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
 
 
 def _check_block(block: dict[str, object], path: str, kinds: tuple[str, ...]) -> None:
@@ -245,6 +256,8 @@ def _check_thinking(roles: list[str], contents: list[list[_Block]], thinking: st
         return
     for index in range(len(roles) - 1, -1, -1):
         blocks = contents[index]
+        if roles[index] == "system":
+            continue
         if roles[index] == "user":
             if any(block.get("type") != "tool_result" for block, _ in blocks):
                 return
@@ -287,6 +300,10 @@ def _user(blocks: list[_Block]) -> Iterator[Message]:
     texts, images = _texts(blocks), _pictures(blocks)
     if texts or images:
         yield UserSaid(text="\n".join(texts), images=images)
+
+
+def _system(blocks: list[_Block]) -> Iterator[Message]:
+    yield SystemSaid(text="\n".join(_texts(blocks)))
 
 
 def _texts(blocks: list[_Block]) -> list[str]:
