@@ -9,7 +9,8 @@ from itertools import chain
 
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.record import Head, Record
-from tui_host.chat.infer.history import Heard, Piece, heard
+from tui_host.chat.infer.hearing import Hearing
+from tui_host.chat.infer.history import Heard
 from tui_host.chat.infer.names import HUB, tools_named
 from tui_host.chat.infer.prompted import protocol_of, reader_of
 from tui_host.chat.infer.recognise import host_asking, model_asked
@@ -44,25 +45,20 @@ class Asking:
         is_over: No more comes.
     """
 
-    def __init__(self, record: Record, at_ns: int, dialect: Dialect, body: bytes) -> None:
+    def __init__(self, record: Record, at_ns: int, dialect: Dialect, body: bytes, hearing: Hearing) -> None:
         self.key = (record.capture, record.draft.exchange or "")
         self.at_ns = self.end_ns = at_ns
         self.body = body
         self.peer = record.draft.peer
         self.status = 0
         self.is_over = False
-        self.system_pieces: tuple[Piece, ...] = ()
-        self.messages: tuple[Heard, ...] = ()
-        self.offered: tuple[str, ...] = ()
-        outline = dialect.outline(body)
-        if outline is not None:
-            self.offered = tuple(part.name for part in outline.walk() if part.kind == "tool")
-            self.system_pieces, self.messages = heard(outline)
+        request = hearing.read(dialect, body)
+        self.offered, self.system_pieces, self.messages = request.offered, request.system, request.messages
         system = "\n\n".join(piece.text for piece in self.system_pieces)
         head = record.draft.head or Head()
         self.protocol = protocol_of(system, self.messages)
         self.host = host_asking(head.headers, system)
-        self.model = model_asked(head.url or "", body)
+        self.model = model_asked(head.url or "", request.around)
         self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
         self._dialect = dialect
         self._reader: Reader = reader_of(self.protocol, system)
@@ -173,8 +169,8 @@ class Asking:
         return self._times[min(bisect_left(self._ends, place), len(self._ends) - 1)]
 
 
-def asking_of(record: Record, at_ns: int) -> Asking | None:
-    """A request for an answer; None if a record is none that can be read."""
+def asking_of(record: Record, at_ns: int, hearing: Hearing) -> Asking | None:
+    """A request for an answer, as a hearing of its kind reads it; None if a record is none that can be read."""
     head = record.draft.head
     if head is None or head.method != "POST":
         return None
@@ -186,4 +182,4 @@ def asking_of(record: Record, at_ns: int) -> Asking | None:
         body = coding.feed(record.draft.data) + coding.finish()
     except CodingError:
         return None
-    return Asking(record, at_ns, dialect, body)
+    return Asking(record, at_ns, dialect, body, hearing)

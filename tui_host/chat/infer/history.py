@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_host.chat.infer.values import canonical_text
@@ -60,37 +60,13 @@ class Heard:
         return tuple(piece for piece in self.pieces if piece.kind == kind)
 
 
-def heard(outline: Outline) -> tuple[tuple[Piece, ...], tuple[Heard, ...]]:
-    """The pieces of the system prompt, and the conversation's messages in order; what stands by itself where others have messages is one."""
-    system: list[Piece] = []
-    found: list[Heard] = []
-    for part in outline.parts:
-        for each in part.children if part.kind == "messages" else (part,) if part.kind == "message" else ():
-            message = _message(outline, each)
-            if message.role == "host":
-                system += message.pieces
-            elif message.pieces:
-                found.append(message)
-    return tuple(system), tuple(_joined(found))
-
-
-def _joined(messages: list[Heard]) -> Iterator[Heard]:
-    """Messages of one side that follow each other as one: vendors differ in how they cut an answer, or results."""
-    waiting: list[Heard] = []
-    for message in messages:
-        if waiting and waiting[-1].role != message.role:
-            yield _whole(waiting)
-            waiting = []
-        waiting.append(message)
-    if waiting:
-        yield _whole(waiting)
-
-
-def _whole(messages: list[Heard]) -> Heard:
+def as_one(messages: Sequence[Heard]) -> Heard:
+    """Messages of one side that follow each other."""
     return _made(messages[0].role, tuple(piece for message in messages for piece in message.pieces))
 
 
-def _message(outline: Outline, part: Part) -> Heard:
+def message_of(outline: Outline, part: Part) -> Heard:
+    """What a message of a body says; its role is `host` where it belongs to the system prompt."""
     label = part.label
     role = "model" if label in _MODEL or part.kind in {"call", "thinking"} else "host" if label in _HOST else "user"
     return _made(role, tuple(_pieces(outline, part)))

@@ -11,6 +11,7 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
+from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.matching import Candidate, match
 from tui_host.chat.infer.names import HUB, tools_named
 from tui_host.chat.infer.prompted import injected_in
@@ -69,6 +70,7 @@ class Story:
         self.frames = Frames()
         self.revision = 0
         self._session = session
+        self._hearing = Hearing()
         self._offsets: dict[str, int] = {}
         self._exchanges: dict[Key, Asking] = {}
         self._places: dict[tuple[str, str, str], Place] = {}
@@ -102,7 +104,7 @@ class Story:
     def _exchange(self, record: Record, at_ns: int) -> Place | None:
         key = (record.capture, record.draft.exchange or "")
         if record.draft.kind == "request":
-            asking = asking_of(record, at_ns)
+            asking = asking_of(record, at_ns, self._hearing)
             if asking is None or not asking.messages:
                 return None
             self._exchanges[key] = asking
