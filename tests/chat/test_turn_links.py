@@ -180,7 +180,7 @@ async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_
     config.write_text('[servers.math]\nbundled = "math"\n[limits]\nconnect_wait = 60\n')
     settings = load(Overrides(config=config, data_dir=tmp_path), dict(os.environ))
     host = Host(settings, allow_all=True)
-    session = host.new_session()
+    session = host.sessions.new()
     records: Sequence[Record] = ()
     with anyio.fail_after(50):
         async with anyio.create_task_group() as group:

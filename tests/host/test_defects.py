@@ -41,7 +41,7 @@ def two_providers(folder: Path, first: str, second: str) -> Settings:
 
 async def broken_turn(host: Host) -> NoteItem:
     """A session whose turn meets the defect, and can be gone on with; returns its error card."""
-    session = host.new_session()
+    session = host.sessions.new()
     host.approver = Broken()
     await asked(host, session, "call it")
     result = host.result(session)
@@ -69,7 +69,7 @@ async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_s
         async with serving(two_providers(tmp_path, first.url, second.url)) as host:
             assert host.pool is not None
             await host.pool.settled(PATIENCE)
-            other = host.new_session(model=ModelRef(provider="other", model="m"))
+            other = host.sessions.new(model=ModelRef(provider="other", model="m"))
             host.send(other, "hello")
             await until(lambda: answers(other) == ["half"])
             card = await broken_turn(host)

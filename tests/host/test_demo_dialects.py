@@ -23,7 +23,7 @@ def requests_of(host: Host, session: str) -> list[Record]:
 
 async def test_the_embedded_model_answers_in_every_dialect(tmp_path: Path) -> None:
     async with serving(configured(tmp_path, servers=SUMS)) as host:
-        sessions = {name: host.new_session(model=ModelRef(provider="demo", model=name)) for name in DIALECTS}
+        sessions = {name: host.sessions.new(model=ModelRef(provider="demo", model=name)) for name in DIALECTS}
         for session in sessions.values():
             host.send(session, "what's 6 × 5 + 7?")
         await until(lambda: not any(session.busy for session in sessions.values()))

@@ -75,7 +75,7 @@ def answers(session: Session) -> list[str]:
 async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_path: Path) -> None:
     with provider(text("early")) as peer:
         host = Host(configured(tmp_path, peer.url))
-        session = host.new_session()
+        session = host.sessions.new()
         host.send(session, "good morning")
         assert session.busy
         host.send(session, "again")  # nothing happens while a turn is at work
@@ -97,7 +97,7 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
         (tmp_path / "providers.d" / "quick.toml").write_text(f'base_url = "{quick.url}"\n')
         settings = load(Overrides(config=settings.config_file, data_dir=settings.data_dir), settings.environment)
         async with serving(settings) as host:
-            first, second = host.new_session(), host.new_session(model=ModelRef(provider="quick", model="m"))
+            first, second = host.sessions.new(), host.sessions.new(model=ModelRef(provider="quick", model="m"))
             host.send(first, "one")
             await until(slow.is_asked)
             await asked(host, second, "two")
@@ -118,7 +118,7 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
 async def test_a_turn_that_failed_is_sent_again_with_the_same_words(tmp_path: Path) -> None:
     with provider(head("500 Oops", kind="application/json") + b"{}", text("now")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
-            session = host.new_session()
+            session = host.sessions.new()
             host.again(session)  # there is nothing to send again
             assert not session.busy
             await asked(host, session, "please")
@@ -133,11 +133,11 @@ async def test_a_session_comes_back_whole_in_another_host(tmp_path: Path) -> Non
     with provider(text("Ann, ", "I see"), text("Ann")) as peer:
         settings = configured(tmp_path, peer.url)
         async with serving(settings) as host:
-            before = host.new_session()
+            before = host.sessions.new()
             await asked(host, before, "I am Ann\nreally")
-            assert host.open_session(before.id) is before
+            assert host.sessions.open(before.id) is before
         async with serving(settings) as host:
-            again = host.open_session("last")
+            again = host.sessions.open("last")
             assert again is not before
             assert (again.id, again.title, again.turn, again.model) == (before.id, "I am Ann", 1, before.model)
             assert again.conversation.items == before.conversation.items
@@ -150,7 +150,7 @@ async def test_a_session_comes_back_whole_in_another_host(tmp_path: Path) -> Non
                 "who am I?",
             ]
             with pytest.raises(TuiHostError, match="there is no such session"):
-                host.open_session("nope")
+                host.sessions.open("nope")
 
 
 async def test_a_session_comes_back_with_its_profile_and_its_options(tmp_path: Path) -> None:
@@ -160,21 +160,21 @@ async def test_a_session_comes_back_with_its_profile_and_its_options(tmp_path: P
         settings = replace(settings, profiles=known)
         options = Options(seed=7, stop=("a, b",), others={"odd": True}, extra_body={"k": [1]})
         async with serving(settings) as host:
-            session = host.new_session()
-            host.take_profile(session, "p")
+            session = host.sessions.new()
+            host.sessions.take_profile(session, "p")
             session.options = options
             await asked(host, session, "hello")
-            host.take_profile(session, "")
-            host.take_profile(session, "p")
+            host.sessions.take_profile(session, "")
+            host.sessions.take_profile(session, "p")
         async with serving(settings) as host:
-            again = host.open_session("last")
+            again = host.sessions.open("last")
             assert (again.profile, str(again.model), again.protocol) == ("p", "mine/other", "json")
             assert again.options == options
 
 
 async def test_a_new_session_is_on_no_list_before_its_first_turn(tmp_path: Path) -> None:
     async with serving(configured(tmp_path)) as host:
-        host.new_session()
+        host.sessions.new()
         assert host.store is not None
         assert host.store.sessions.list() == []
 
@@ -182,11 +182,11 @@ async def test_a_new_session_is_on_no_list_before_its_first_turn(tmp_path: Path)
 async def test_without_a_record_nothing_is_opened_and_nothing_can_be_gone_on_with(tmp_path: Path) -> None:
     with provider(text("gone")) as peer:
         async with serving(configured(tmp_path, peer.url), record=False) as host:
-            session = host.new_session()
+            session = host.sessions.new()
             await asked(host, session, "hello")
             assert answers(session) == ["gone"]
             with pytest.raises(StoreError, match="nothing is kept here"):
-                host.open_session(session.id)
+                host.sessions.open(session.id)
     assert not (tmp_path / "data").exists()
 
 
@@ -205,12 +205,12 @@ async def test_stopping_ends_a_turn_at_work_and_keeps_what_came(tmp_path: Path) 
     with provider(hangs(head() + chunk({"content": "half an answer"})), text("whole")) as peer:
         settings = configured(tmp_path, peer.url, server("good", "good"))
         async with serving(settings) as host:
-            session = host.new_session()
+            session = host.sessions.new()
             host.send(session, "hello")
             await until(lambda: answers(session) == ["half an answer"])
         assert not session.busy
         async with serving(settings) as host:
-            again = host.open_session(session.id)
+            again = host.sessions.open(session.id)
             assert [item.state for item in again.conversation.items if isinstance(item, AnswerItem)] == ["stopped"]
             await asked(host, again, "go on")
             assert answers(again) == ["half an answer", "whole"]
@@ -223,7 +223,7 @@ async def test_a_host_that_is_cancelled_still_writes_what_it_has_recorded(tmp_pa
             async with anyio.create_task_group() as group:
                 group.start_soon(host.serve)
                 await host.ready()
-                session = host.new_session()
+                session = host.sessions.new()
                 host.send(session, "remember me")
                 await until(lambda: answers(session) == ["half"])
                 group.cancel_scope.cancel()
@@ -237,7 +237,7 @@ async def test_a_host_that_is_cancelled_still_writes_what_it_has_recorded(tmp_pa
 
 async def test_a_provider_that_is_not_configured_any_more_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     async with serving(configured(tmp_path)) as host:
-        session = host.new_session(model=ModelRef(provider="gone", model="m"))
+        session = host.sessions.new(model=ModelRef(provider="gone", model="m"))
         await asked(host, session, "hello")
         [note] = [item for item in session.conversation.items if isinstance(item, NoteItem)]
         assert (note.kind, note.what) == ("error", "there is no provider gone")
@@ -246,7 +246,7 @@ async def test_a_provider_that_is_not_configured_any_more_is_an_error_with_a_rem
 
 async def test_the_demo_model_is_started_when_it_is_used_once_and_again_when_it_was_lost(tmp_path: Path) -> None:
     async with serving(configured(tmp_path)) as host:
-        first, second = host.new_session(model=DEMO), host.new_session(model=DEMO)
+        first, second = host.sessions.new(model=DEMO), host.sessions.new(model=DEMO)
         host.send(first, "hello")
         host.send(second, "hello")
         await until(lambda: first.activity.waits == "demo model")
@@ -291,14 +291,14 @@ async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
         async with serving(configured(tmp_path, peer.url)) as host:
             with monkeypatch.context() as patched:
                 patched.setattr(sys, "executable", shutil.which(program) or program)
-                session = host.new_session(model=DEMO)
+                session = host.sessions.new(model=DEMO)
                 await asked(host, session, "hello")
             result = host.result(session)
             assert result is not None
             assert result.error is not None
             assert (result.stop, result.error.where) == ("error", "demo")
             assert result.error.what.startswith("the demo model did not start")
-            other = host.new_session()
+            other = host.sessions.new()
             await asked(host, other, "hello")
             assert answers(other) == ["still here"]
 

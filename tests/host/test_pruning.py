@@ -33,7 +33,7 @@ async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_
     async with serving(settings) as host:
         store = host.store
         assert store is not None
-        session = host.new_session()
+        session = host.sessions.new()
         session.begin_turn("hello")
         await until(lambda: store.sessions.get(session.id) and not store.sessions.get(FIRST))
 

@@ -21,7 +21,7 @@ async def told(folder: Path, spec: str) -> tuple[str, tuple[str, ...]]:
         async with serving(settings) as host:
             assert host.pool is not None
             await host.pool.settled(PATIENCE)
-            session = host.new_session()
+            session = host.sessions.new()
             await asked(host, session, "call it")
             assert answers(session) == ["so be it"]
             [status] = host.pool.statuses()
@@ -44,7 +44,7 @@ async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_heade
             tmp_path, peer.url, servers + '[providers.mine.headers]\nX-Own = "${OWN}"\n', TEAM="ab", OWN="cd"
         )
         async with serving(settings) as host:
-            await asked(host, host.new_session(), "hello")
+            await asked(host, host.sessions.new(), "hello")
             assert host.recorder is not None
             assert host.recorder.flush()
             [request] = [record for record in host.recorder.since(0, limit=100) if record.draft.kind == "request"]

@@ -14,7 +14,8 @@ from textual.widget import Widget
 
 import tui_host.tui.app
 from tui_host.chat.session import Session
-from tui_host.host.host import DEFAULT_MODEL, Host
+from tui_host.host.host import Host
+from tui_host.host.sessions import DEFAULT_MODEL
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 from tui_host.tui.run import around
@@ -95,9 +96,10 @@ class Running:
         self.app.clear_notifications()
         self.write("")
         settings = self.host.settings
-        self.host.model, self.host.protocol = settings.model or DEFAULT_MODEL, settings.protocol
-        self.host.profile = settings.profile
-        self.app.show_session(self.host.new_session())
+        new = self.host.sessions
+        new.model, new.protocol = settings.model or DEFAULT_MODEL, settings.protocol
+        new.profile = settings.profile
+        self.app.show_session(self.host.sessions.new())
         while self.main.arrangement != "both":
             self.main.next_arrangement()
         self.prompt.focus()

@@ -23,7 +23,8 @@ from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryIt
 from tui_host.chat.policy import CallRequest, Decision, Policy, Question
 from tui_host.chat.session import Session
 from tui_host.errors import JSON
-from tui_host.host.host import DEFAULT_MODEL, Host
+from tui_host.host.host import Host
+from tui_host.host.sessions import DEFAULT_MODEL
 from tui_host.servers.catalog import ServerStatus, Tool
 from tui_host.servers.pool import Pool
 from tui_host.settings.load import Overrides, load

@@ -280,7 +280,7 @@ async def test_an_unsent_session_comes_back_with_its_draft_by_the_key_for_a_new_
     await app.type("precious draft")
     await app.until(lambda: app.session.draft == "precious draft")
     first = app.session
-    other = app.host.new_session()
+    other = app.host.sessions.new()
     other.turn = 1
     app.app.show_session(other)
     await app.press("ctrl+n")

@@ -55,7 +55,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
     assert app.session.questions == []
     async with running(tmp_path, size=SMALL) as again:
         await again.until(lambda: again.host.pool is not None)
-        session = again.host.open_session("last")
+        session = again.host.sessions.open("last")
         again.app.show_session(session)
         await again.until_shown("what is the weather in Paris and in Tokyo?", "not decided")
         assert [item.state for item in session.conversation.items if isinstance(item, CallItem)] == ["rejected"] * 2
@@ -78,7 +78,7 @@ async def test_drafts_come_back_whether_the_program_was_quit_or_killed(tmp_path:
         await app.until(lambda: not app.app.is_running)
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.prompt.text == "quit at once after this")
-        app.app.show_session(app.host.open_session(first))
+        app.app.show_session(app.host.sessions.open(first))
         assert app.prompt.text == "half a thought"
         await app.until_shown("I am the demo model")
         store, kept = app.host.store, app.session.id
@@ -88,7 +88,7 @@ async def test_drafts_come_back_whether_the_program_was_quit_or_killed(tmp_path:
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.host.pool is not None)
         await app.until(lambda: app.prompt.text == "quit at once after this")
-        assert app.host.open_session(kept).draft == "never sent, never quit"
+        assert app.host.sessions.open(kept).draft == "never sent, never quit"
 
 
 async def test_an_answer_cut_by_the_end_of_the_program_says_so(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_an_answer_cut_by_the_end_of_the_program_says_so(tmp_path: Path) -
         await app.until(lambda: not app.app.is_running)
     async with running(tmp_path, config=NO_SERVERS, size=SMALL) as again:
         await again.until(lambda: again.host.pool is not None)
-        session = again.host.open_session("last")
+        session = again.host.sessions.open("last")
         answer = next(item for item in session.conversation.items if isinstance(item, AnswerItem))
         assert answer.state in {"stopped", "cut"}
         assert "A host talks" in answer.text

@@ -251,7 +251,7 @@ async def kept(folder: Path, text: str, *texts: str) -> dict[str, list[bytes]]:
         group.start_soon(host.serve)
         await host.ready()
         for said in texts:
-            session = host.new_session()
+            session = host.sessions.new()
             host.send(session, said)
             with anyio.fail_after(30):
                 while session.busy:

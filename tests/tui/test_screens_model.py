@@ -171,7 +171,7 @@ async def test_an_option_is_set_for_this_session_shown_and_sent(app: Running) ->
     await app.press("enter")
     await app.until_shown("not sent: the provider's own default")
     assert app.session.options.temperature is None
-    assert app.host.new_session().options.temperature is None
+    assert app.host.sessions.new().options.temperature is None
 
 
 async def test_a_profile_is_chosen_with_what_it_names_and_stands_in_the_header(app: Running) -> None:
@@ -179,7 +179,11 @@ async def test_a_profile_is_chosen_with_what_it_names_and_stands_in_the_header(a
     await app.until_shown("no profile", "calculator", "json", "Use the tools.")
     await app.press("enter")
     await app.until_shown("fast/openai · json · calculator")
-    assert (app.session.profile, app.session.protocol, app.host.profile) == ("calculator", "json", "calculator")
+    assert (app.session.profile, app.session.protocol, app.host.sessions.profile) == (
+        "calculator",
+        "json",
+        "calculator",
+    )
     assert read_state(app).get("profile") == "calculator"
 
     await app.send("/profile")

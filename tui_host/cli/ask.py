@@ -16,7 +16,8 @@ from tui_host.cli import asking, diagnostics, output
 from tui_host.cli.approver import TerminalApprover, can_ask
 from tui_host.cli.running import running
 from tui_host.errors import JSON, SettingsError, TuiHostError
-from tui_host.host.host import DEFAULT_MODEL, Host
+from tui_host.host.host import Host
+from tui_host.host.sessions import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,10 +106,10 @@ class _Asking:
         host, arguments = self._host, self._arguments
         settings = host.settings
         if not arguments.session:
-            return self._speaking(host.new_session())
-        session = host.open_session(arguments.session)
+            return self._speaking(host.sessions.new())
+        session = host.sessions.open(arguments.session)
         if arguments.profile is not None:
-            host.take_profile(session, host.profile)
+            host.sessions.take_profile(session, host.sessions.profile)
         if arguments.model is not None and settings.model is not None:
             session.model = settings.model
         if arguments.protocol is not None:

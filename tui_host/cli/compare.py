@@ -162,7 +162,7 @@ class _Comparing:
             if interruption.code is not None:
                 return
             self._say_begun(number, column)
-            session = host.new_session(model=column.model)
+            session = host.sessions.new(model=column.model)
             session.protocol = column.protocol
             session.title = title_of(f"compare: {session.redact(text)}")
             result = await asking.take_turn(

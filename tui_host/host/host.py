@@ -10,8 +10,10 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from tui_host.errors import ModelError, StoreError, TuiHostError
-from tui_host.settings.schema import ModelRef, Template
+from tui_host.errors import ModelError, TuiHostError
+from tui_host.host.sessions import Sessions
+from tui_host.host.turns import Turns
+from tui_host.settings.schema import Template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,20 +22,19 @@ if TYPE_CHECKING:
 
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.redact import Redactor
-    from tui_host.capture.store.sessions import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.chat.attached import Attached
-    from tui_host.chat.policy import Approver, Policy
+    from tui_host.chat.policy import Approver
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session, Source
-    from tui_host.chat.turn import Turn, TurnResult
+    from tui_host.chat.turn import TurnResult
     from tui_host.host.demo_model import DemoModel
     from tui_host.host.keys import Keys
     from tui_host.host.models import Reported
     from tui_host.llm.model import ModelClient
     from tui_host.servers.guard import Guard
     from tui_host.servers.pool import Pool
-    from tui_host.settings.schema import Provider, Settings
+    from tui_host.settings.schema import ModelRef, Provider, Settings
     from tui_host.settings.secrets import Secret
 
 # Imported in a thread once the first frame is painted: each costs more than a key may wait.
@@ -46,7 +47,6 @@ LATE = (
     "tui_host.capture.recorder",
 )
 CLOSE_SECONDS = 2.0
-DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
 
 
 def _import(module: str) -> None:
@@ -67,10 +67,7 @@ class Host:
         pool: None until `ready`.
         fault: Why it could not open, None if it could.
         notices: What a person should be told, one sentence each.
-        sessions: Those that are open in this process, by id.
-        model: What new sessions begin with, as configured or chosen since.
-        protocol: The same of the tool protocol.
-        profile: The same of the profile, by its name; empty for none.
+        sessions: Those that are open in this process, and how one is opened.
         reported: What the providers were found to have, by name, as far as they were asked.
     """
 
@@ -90,17 +87,12 @@ class Host:
         self.pool: Pool | None = None
         self.fault: TuiHostError | None = None
         self.notices: list[str] = list(settings.notices)
-        self.sessions: dict[str, Session] = {}
-        self.model = settings.model or DEFAULT_MODEL
-        self.protocol = settings.protocol
-        self.profile = settings.profile
+        self.sessions = Sessions(settings, source=source, allow_all=allow_all, redact=self.redacted)
         self.reported: dict[str, Reported] = {}
         self._source: Source = source
         self._record = record
-        self._allow_all = allow_all
         self._guard = guard
-        self._turns: dict[str, Turn] = {}
-        self._results: dict[str, TurnResult] = {}
+        self._turns = Turns(self._defect)
         self._ready = asyncio.Event()
         self._stop = asyncio.Event()
         self._group: TaskGroup | None = None
@@ -108,7 +100,6 @@ class Host:
         self._client: ModelClient | None = None
         self._demo: DemoModel | None = None
         self._keys: Keys | None = None
-        self._waiting: list[Session] = []
 
     # From start to end.
 
@@ -181,8 +172,8 @@ class Host:
             approver=self.approver or Refuse(),
             clock=time.monotonic,
         )
-        for session in self.sessions.values():
-            self._keep(session)
+        if self.store is not None:
+            self.sessions.keep_in(self.store)
 
     async def _run(self) -> None:
         import anyio
@@ -196,15 +187,9 @@ class Host:
             if self.store is not None:
                 group.start_soon(keep_within, self.store, self.settings.store, self._stop, self.notices)
             self._ready.set()
-            for session in self._waiting:
-                self._start(session)
-            self._waiting.clear()
+            self._turns.open(group, self._working)
             await self._stop.wait()
-            for turn in list(self._turns.values()):
-                turn.stop()
-            with anyio.move_on_after(1):
-                while self._turns:
-                    await anyio.sleep(0.01)
+            await self._turns.end()
             with suppress(TimeoutError):  # then the group's end takes them down
                 await self.pool.stop_all()
             group.cancel_scope.cancel()
@@ -237,7 +222,7 @@ class Host:
             return await self.with_key(provider)
         assert self._demo is not None  # noqa: S101 - turns run only while the host is open
         assert self._group is not None  # noqa: S101
-        for session in map(self.sessions.__getitem__, () if self._demo.is_alive else self._turns):
+        for session in () if self._demo.is_alive else self._turns:
             if session.model.provider == model.provider and session.activity.waits == "model":
                 session.wait_for("demo model")
         url = await self._demo.url(self._group, model.model)
@@ -274,127 +259,35 @@ class Host:
             raise ModelError("the program is ending", remedy="start it again")
         return self._client
 
-    # Sessions and turns.
-
-    def new_session(self, *, model: ModelRef | None = None) -> Session:
-        """A new, empty session; nothing is kept before its first turn."""
-        from tui_host.capture.store.sessions import session_id
-        from tui_host.chat.session import Session
-
-        session = Session(
-            id=session_id(time.time_ns(), os.urandom(8)),
-            source=self._source,
-            created_ns=time.time_ns(),
-            model=model or self.model,
-            protocol=self.protocol,
-            profile=self.profile,
-            policy=self._policy(),
-            redact=self.redacted,
-        )
-        self.sessions[session.id] = session
-        self._keep(session)
-        return session
-
-    def take_profile(self, session: Session, name: str) -> None:
-        """Let a session follow a profile from its next turn on, with the model and the tool protocol that it names.
-
-        Args:
-            session: Which.
-            name: The profile's, which is configured; empty for none, and then all else stays.
-        """
-        profile = self.settings.profiles[name] if name else None
-        session.profile = name
-        if profile is not None:
-            session.model = profile.model or session.model
-            session.protocol = profile.protocol or session.protocol
-        if session.turn:
-            session.save()
-
-    def open_session(self, name: str) -> Session:
-        """A session of earlier, whole. Blocks on the disk.
-
-        Args:
-            name: Its id, a unique prefix, or `last`.
-
-        Raises:
-            TuiHostError: There is none of that name, or several.
-        """
-        from tui_host.host.keeping import stored_session
-
-        if self.store is None:
-            raise StoreError("nothing is kept here", remedy="start without --no-record")
-        if name in self.sessions:
-            return self.sessions[name]  # it may be so new that it is not on the disk yet
-        info = self.store.find_session(name)
-        if info.is_foreign:
-            where = "it came from a file" if info.imported else "a tap recorded it"
-            raise TuiHostError(f"this was said elsewhere; {where}", info.id, "look at it in the app: f5")
-        if info.id not in self.sessions:
-            session = stored_session(self.store, info, self._policy(), self.redacted)
-            self.sessions[session.id] = session
-            self._keep(session)
-        return self.sessions[info.id]
-
-    def foreign_session(self, info: SessionInfo, items: Sequence[str] = ()) -> Session:
-        """What a tap recorded, or what came from a file, to be looked at.
-
-        Args:
-            info: What the store says of it.
-            items: What its chat showed, of what came from a file.
-        """
-        from tui_host.host.keeping import imported_session, tapped_session
-
-        if info.source == "tap":
-            return tapped_session(info, self._policy(), self.redacted)
-        return imported_session(info, items, self._policy(), self.redacted)
-
-    def _policy(self) -> Policy:
-        from tui_host.chat.policy import Policy
-
-        return Policy(self.settings.rules, flags=self.settings.allow, allow_all=self._allow_all)
-
-    def _keep(self, session: Session) -> None:
-        if self.store is not None and self.recorder is not None and session.keeper is None:
-            from tui_host.host.keeping import StoreKeeper
-
-            session.keep_in(StoreKeeper(self.store))
+    # Turns.
 
     def send(self, session: Session, text: str, attached: Sequence[Attached] = ()) -> None:
         """Begin a turn, with the files that go along; nothing happens while one is at work in this session."""
         if session.busy:
             return
         session.begin_turn(text, attached)
-        self._begin(session)
+        self._turns.begin(session)
 
     def again(self, session: Session) -> None:
         """Send the last turn's request again, after it failed."""
         if not session.busy and session.messages:
-            self._begin(session)
+            self._turns.begin(session)
 
-    def _begin(self, session: Session) -> None:
-        session.wait_for("servers")
-        if self._group is None:
-            self._waiting.append(session)
-        else:
-            self._start(session)
+    def stop_turn(self, session: Session) -> bool:
+        """End the turn at work; False if there is none."""
+        return self._turns.stop(session)
 
-    def _start(self, session: Session) -> None:
-        from tui_host.chat.turn import Turn
+    def result(self, session: Session) -> TurnResult | None:
+        """How the session's last turn of this process ended, None while it is at work."""
+        return self._turns.result(session)
 
-        assert self._services is not None  # noqa: S101 - opened before the group is
-        assert self._group is not None  # noqa: S101
+    def _working(self) -> Services:
+        """What a turn works with: who is asked may have changed since."""
+        assert self._services is not None  # noqa: S101 - opened before any turn begins
         self._services.approver = self.approver or self._services.approver
-        turn = Turn(self._services, session)
-        self._turns[session.id] = turn
-        self._group.start_soon(self._turn, session, turn)
+        return self._services
 
-    async def _turn(self, session: Session, turn: Turn) -> None:
-        try:
-            self._results[session.id] = await turn.run()
-        except Exception as error:  # noqa: BLE001 - the one boundary: a defect met in a turn ends that turn and nothing else
-            self._results[session.id] = turn.broke(self._defect(error))
-        finally:
-            self._turns.pop(session.id, None)
+    # Mistakes and secrets.
 
     def mistake(self, error: BaseException) -> TuiHostError:
         """A mistake of ours in words; how it came about goes to a log, unless nothing is to be kept."""
@@ -412,14 +305,6 @@ class Host:
         fault = innermost(error)
         return TuiHostError(f"a defect in tui-host ended this turn ({type(fault).__name__})", place_in(fault), remedy)
 
-    def stop_turn(self, session: Session) -> bool:
-        """End the turn at work; False if there is none."""
-        turn = self._turns.get(session.id)
-        if turn is None:
-            return False
-        turn.stop()
-        return True
-
     def redacted(self, text: str) -> str:
         """A text for a person or a pipe, without the secrets known by value."""
         return self.redactor.text(text)
@@ -434,7 +319,3 @@ class Host:
         from tui_host.capture.redact import redactor_of
 
         return redactor_of(self.settings) if self.recorder is None else self.recorder.redactor
-
-    def result(self, session: Session) -> TurnResult | None:
-        """How the session's last turn of this process ended, None while it is at work."""
-        return None if session.busy else self._results.get(session.id)

@@ -114,7 +114,7 @@ class TuiHost(Drawn):
     def session(self) -> Session:
         """The session on screen."""
         if self._session is None:
-            self._session = self.host.new_session()
+            self._session = self.host.sessions.new()
         return self._session
 
     @session.setter
@@ -338,7 +338,7 @@ class TuiHost(Drawn):
         self._to_main()
         unsent = next((each for each in self.host.sessions.values() if not each.turn and each.draft), None)
         if self.session.turn:
-            self.show_session(unsent or self.host.new_session())
+            self.show_session(unsent or self.host.sessions.new())
         elif self.main is not None:
             self.main.show_session(self.session)  # it is new: there is nothing to leave
 

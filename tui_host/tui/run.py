@@ -101,7 +101,7 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, opened: Opened
     keep_pastes_text()
     app = TuiHost(Host(settings, record=record, guard=guard))
     if opened is not None:
-        app.session = app.host.foreign_session(opened.info, opened.items)
+        app.session = app.host.sessions.foreign(opened.info, opened.items)
     async with watched(app, app.noted, guard) as is_told, around(app), drawing(app, guard, is_told), collecting(app):
         await app.run_async()
     return app

@@ -137,7 +137,7 @@ class ModelScreen(ChoiceScreen):
         elif entry.model is not None:
             self._with_key(entry.model, partial(self._take_model, entry.model))
         elif entry.protocol:
-            self._session.protocol = self._host.protocol = entry.protocol
+            self._session.protocol = self._host.sessions.protocol = entry.protocol
             self._remember({"protocol": entry.protocol})
         elif entry.profile is not None:
             profile = self._host.settings.profiles.get(entry.profile)
@@ -163,14 +163,15 @@ class ModelScreen(ChoiceScreen):
             take()
 
     def _take_model(self, model: ModelRef) -> None:
-        self._session.model = self._host.model = model
+        self._session.model = self._host.sessions.model = model
         self._remember({"model": str(model)})
 
     def _take_profile(self, name: str) -> None:
         """Take a profile with what it names; what was remembered of that before gives way."""
         host, session = self._host, self._session
-        host.take_profile(session, name)
-        host.profile, host.model, host.protocol = name, session.model, session.protocol
+        host.sessions.take_profile(session, name)
+        new = host.sessions
+        new.profile, new.model, new.protocol = name, session.model, session.protocol
         choices: dict[str, str | None] = {"profile": name or None}
         profile = host.settings.profiles.get(name)
         if profile is not None and profile.model is not None:

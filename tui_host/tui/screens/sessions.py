@@ -239,8 +239,8 @@ class SessionsScreen(ChoiceScreen):
         """The session of a line. Blocks on the disk."""
         store = self._host.store
         if not info.is_foreign or store is None:
-            return self._host.open_session(info.id)
-        return self._host.foreign_session(info, store.sessions.item_texts(info.id) if info.imported else ())
+            return self._host.sessions.open(info.id)
+        return self._host.sessions.foreign(info, store.sessions.item_texts(info.id) if info.imported else ())
 
     async def _open(self, number: int | None) -> None:
         if number is None or not 0 <= number < len(self._listed):

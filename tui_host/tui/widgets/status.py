@@ -17,6 +17,7 @@ from tui_host.tui.masks import mask_of
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.host.sessions import Sessions
     from tui_host.servers.catalog import State
     from tui_host.tui.glyphs import Glyphs
 
@@ -63,7 +64,7 @@ def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, aler
         width: Cells.
         alert: Something that must be seen, before all else at the right.
     """
-    chosen = host if session is None else session
+    chosen = host.sessions if session is None else session
     model, short = _model(host, chosen, glyphs, 60), _model(host, chosen, glyphs, 16)
     name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
@@ -104,13 +105,13 @@ def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, aler
     return Content.assemble(start, " " * max(room, 0), right)
 
 
-def _model(host: Host, chosen: Host | Session, glyphs: Glyphs, longest: int) -> Content:
+def _model(host: Host, chosen: Sessions | Session, glyphs: Glyphs, longest: int) -> Content:
     """Model, protocol and profile, each of these many characters at most."""
     names = [str(chosen.model), chosen.protocol, *filter(None, [_profile(host, chosen)])]
     return Content(f"{f' {glyphs.dot} '.join(line(name, longest) for name in names)}   ")
 
 
-def _profile(host: Host, chosen: Host | Session) -> str:
+def _profile(host: Host, chosen: Sessions | Session) -> str:
     """The profile in use; empty for none, and for one that is no longer configured."""
     return chosen.profile if chosen.profile in host.settings.profiles else ""
 
@@ -118,7 +119,7 @@ def _profile(host: Host, chosen: Host | Session) -> str:
 def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
     """All that `header` tells, cheap to have and to compare: while it is the same the header is."""
     pool, recorder = host.pool, host.recorder
-    chosen = host if session is None else session
+    chosen = host.sessions if session is None else session
     of_session = () if session is None else (session.id, session.model, session.title, session.turn)
     return (
         of_session,
