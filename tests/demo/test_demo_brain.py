@@ -149,6 +149,7 @@ def test_several_calls_are_asked_for_at_once_also_over_several_lines_of_json() -
         ("long.a_very_long_name_that_was_cut_somewhere", "long__a_very_long_name_that_0a1b2c3d"),
         ("tiem.now", "time__now"),
         ("now", "time__now"),
+        ("docs.search", "mcp__docs__search"),
     ],
 )
 def test_a_tool_is_found_by_the_name_that_its_server_gave_it(asked: str, name: str) -> None:
@@ -157,6 +158,7 @@ def test_a_tool_is_found_by_the_name_that_its_server_gave_it(asked: str, name: s
         tool("web__fetch_page"),
         tool("long__a_very_long_name_that_0a1b2c3d"),
         tool("time__now"),
+        tool("mcp__docs__search"),
     ]
     assert play(f"call {asked}", tools, told=lambda _: "ok").names == [[name]]
 

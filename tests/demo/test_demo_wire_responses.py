@@ -140,6 +140,16 @@ def test_a_stream_adds_fills_and_finishes_its_items() -> None:
     assert kinds[-4:-1] == ["response.output_text.done", "response.content_part.done", "response.output_item.done"]
 
 
+def test_tools_in_a_namespace_are_called_with_it() -> None:
+    wire = ResponsesWire()
+    held: JSON = {"type": "namespace", "name": "mcp__maths", "tools": [{**object_of(_TOOLS[0]), "name": "add"}]}
+    offered: dict[str, JSON] = {"tools": [{"type": "web_search"}, held], "client_metadata": {"of": "the client"}}
+    thought, call = objects(whole(wire, _read(_request(**offered)))["output"])
+    assert (call["namespace"], call["name"]) == ("mcp__maths", "add")
+    done = _read(_items(thought, call, _output(str(call["call_id"])), **offered))
+    assert "2" in str(whole(wire, done)["output"])
+
+
 def test_what_was_thought_is_wanted_back_with_what_it_led_to() -> None:
     wire = ResponsesWire()
     reasoning, call = objects(whole(wire, _read(_request(**_STATELESS)))["output"])

@@ -256,6 +256,20 @@ def test_the_whole_of_a_call_is_the_truth() -> None:
     assert json.loads(body[asked[-1].start : asked[-1].end].split(b"data: ")[1])["item"]["arguments"] == WEATHER[1]
 
 
+def test_a_tool_that_a_namespace_holds_is_named_with_it_wherever_it_stands() -> None:
+    call: JSON = {"type": "function_call", "call_id": "a", "namespace": "mcp__math", "name": "add", "arguments": "{}"}
+    held: JSON = {"type": "namespace", "name": "mcp__math", "tools": [{"type": "function", "name": "add"}]}
+    body = b"".join((BEGAN, opened(0, call), closed(0, call), over()))
+
+    outline = RESPONSES.outline(text({"tools": [held, {"type": "function", "name": "now"}], "input": [call]}))
+    (found,) = fold_of(DIALECT, body).calls
+
+    assert outline is not None
+    named = [(one.kind, one.name) for one in outline.walk() if one.name]
+    assert named == [("tool", "mcp__math.add"), ("tool", "now"), ("call", "mcp__math.add")]
+    assert found.call.name == "mcp__math.add"
+
+
 def test_the_events_of_one_call_are_one_range() -> None:
     (found,) = fold_of(DIALECT, RECORDED.tools.body).calls
     ((start, end),) = found.spans

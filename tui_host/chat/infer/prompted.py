@@ -42,7 +42,7 @@ _RESULTS: tuple[re.Pattern[str], ...] = (
     re.compile(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z", re.DOTALL | re.MULTILINE),
 )  # fmt: skip
 _NOT_SAID = re.compile(r"<environment_details>.*?(?:</environment_details>|\Z)|</?(?:task|feedback|answer|user_message)>"
-                       r"|<(system-reminder|session_context)>.*?</\1>", re.DOTALL)  # fmt: skip
+                       r"|<(system-reminder|session_context|environment_context)>.*?</\1>", re.DOTALL)  # fmt: skip
 """What a host puts around, or beside, what a person said."""
 
 

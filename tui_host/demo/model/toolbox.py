@@ -9,6 +9,10 @@ from collections import Counter
 from tui_host.demo.model.conversation import Tool
 
 
+_HOSTS_OWN = "mcp__"
+"""What other hosts put before the server's name."""
+
+
 class Toolbox:
     """The offered tools. Their names are looked up, and taken apart only to guess what a tool is for."""
 
@@ -63,12 +67,13 @@ class Toolbox:
 
 def own_name(name: str) -> str:
     """What stands behind the server in a tool's name, as far as one can tell."""
-    return name.partition("__")[2] or name
+    bare = name.removeprefix(_HOSTS_OWN)
+    return bare.partition("__")[2] or bare
 
 
 def server_name(name: str) -> str:
     """The server in a tool's name, empty if none can be told."""
-    server, marker, _ = name.partition("__")
+    server, marker, _ = name.removeprefix(_HOSTS_OWN).partition("__")
     return server if marker else ""
 
 

@@ -31,7 +31,7 @@ _STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNOR
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
 """What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
-_BESIDE = re.compile(r"<(system-reminder|session_context)>.*?</\1>\s*", re.DOTALL)
+_BESIDE = re.compile(r"<(system-reminder|session_context|environment_context)>.*?</\1>\s*", re.DOTALL)
 """What other hosts put beside what the user said, in the same message."""
 _FILE = re.compile(r'\n\n<(file(?:-\d+)?) name="[^"\n]*">\n.*?\n</\1>', re.DOTALL)
 _MARK = re.compile(r"\[[^\[\]\n]+: (?:image/\w+|text), [\d.]+ k?M?B(?:, \d+)?\]")

@@ -53,6 +53,17 @@ def arguments_in(item: Mapping[str, JSON]) -> str:
     return _string(item, "arguments")
 
 
+def tool_called(name: str, namespace: str) -> str:
+    """The tool that a call is for: hosts may put the tools of a server into a namespace, which a call names beside the tool."""
+    return f"{namespace}.{name}" if namespace else name
+
+
+def tool_in(item: Mapping[str, JSON]) -> str:
+    """The tool that an item calls; empty if it names none yet."""
+    name = _string(item, "name")
+    return tool_called(name, _string(item, "namespace")) if name else ""
+
+
 def usage_of(response: Mapping[str, JSON]) -> Usage | None:
     """The tokens that a response reports; None if it reports none."""
     usage = response.get("usage")

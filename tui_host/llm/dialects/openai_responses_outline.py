@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from typing_extensions import override
 
+from tui_host.llm.dialects.openai_responses_forms import tool_called
 from tui_host.llm.jsonspans import Node
 from tui_host.llm.outline import Part
 from tui_host.llm.outlining import ROLES, PartReader
@@ -21,7 +22,7 @@ class _Reading(PartReader):
     def member(self, key: str, name: str, node: Node) -> Part:
         """A member of the body."""
         if name == "tools" and node.kind == "array":
-            return self.list_of(node, key, "tools", self.tools(node.elements, key, within="", schema=("parameters",)))
+            return self.list_of(node, key, "tools", self._offered(node.elements, key))
         if name == "input" and node.kind == "array":
             children = tuple(self._item(inner, f"{key}/{n}") for n, inner in enumerate(node.elements))
             return self.list_of(node, key, "messages", children)
@@ -31,10 +32,23 @@ class _Reading(PartReader):
             return self.message(node, key, "system", [], node)
         return self.option(node, key, name)
 
+    def _offered(self, elements: tuple[Node, ...], key: str) -> tuple[Part, ...]:
+        """The tools of a list, those in a namespace one by one."""
+        plain = tuple(each for each in elements if each.get("tools") is None)
+        found = list(self.tools(plain, key, within="", schema=("parameters",)))
+        for each in elements:
+            tools = each.get("tools")
+            if tools is not None:
+                space = self.text(each.get("name"))
+                inner = self.tools(tools.elements, f"{key}/{space}", within="", schema=("parameters",))
+                found += (replace(tool, name=tool_called(tool.name, space)) for tool in inner)
+        return tuple(sorted(found, key=lambda part: part.start))
+
     def _item(self, node: Node, key: str) -> Part:
         kind = self.text(node.get("type"))
         if kind == "function_call":
             name, wire_id = self.text(node.get("name")), self.text(node.get("call_id"))
+            name = tool_called(name, self.text(node.get("namespace")))
             return self.call(node, key, name, node.get("arguments"), wire_id)
         if kind == "function_call_output":
             return self._result(node, key)

@@ -12,6 +12,7 @@ from tui_host.llm.dialects.openai_responses_forms import (
     stop_of,
     text_in,
     thought_in,
+    tool_in,
     usage_of,
     word_of,
 )
@@ -201,12 +202,12 @@ class Items:
             if self._calls > MOST_CALLS:
                 return [CallsLeftOut(start=start, end=end)] if self._calls == MOST_CALLS + 1 else []
             there.call = self._calls - 1
-        wire_id, name = item.get("call_id"), item.get("name")
+        wire_id = item.get("call_id")
         return [
             CallStarted(
                 index=there.call,
                 wire_id=wire_id if isinstance(wire_id, str) else "",
-                name=name[:1000] if isinstance(name, str) else "",
+                name=tool_in(item)[:1000],
                 echo=echo,
                 start=start,
                 end=end,

@@ -9,7 +9,7 @@ from typing import assert_never
 from tui_host.demo.model.http import Request
 from tui_host.demo.model.plan import CallBegun, Ended, Fragment, Piece, Said, Thought
 from tui_host.demo.model.wires.openai import openai_refusal, request_headers, unknown_model
-from tui_host.demo.model.wires.responses_items import SEALED, THOUGHT_CALL, reasoning_id
+from tui_host.demo.model.wires.responses_items import SEALED, THOUGHT_CALL, reasoning_id, taken_apart
 from tui_host.demo.model.wires.responses_request import read_request
 from tui_host.demo.model.wires.seals import seal
 from tui_host.demo.model.wires.wire import Asked, RequestRefused
@@ -160,8 +160,7 @@ class ResponsesWriter:
                 part: JSON = {"type": "summary_text", "text": text}
                 data += self._event("response.reasoning_summary_part.done", {**place, "part": part})
             case "function_call":
-                name = self._call.name if self._call else ""
-                values = {**self._place(), "name": name, "arguments": text}
+                values = {**self._place(), "name": self._called()["name"], "arguments": text}
                 data += self._event("response.function_call_arguments.done", values)
             case _:
                 pass
@@ -184,10 +183,12 @@ class ResponsesWriter:
                 phase = "commentary" if leads_on else "final_answer"
                 item |= {"status": status, "role": "assistant", "content": [_text_part(text)], "phase": phase}
             case _:
-                name = self._call.name if self._call else ""
                 call_id = f"call_{self.identity}{self._call.index if self._call else 0:02d}"
-                item |= {"status": status, "call_id": call_id, "name": name, "arguments": text}
+                item |= {"status": status, "call_id": call_id, **self._called(), "arguments": text}
         return item
+
+    def _called(self) -> dict[str, JSON]:
+        return taken_apart(self._call.name if self._call else "", self.asked.options.get("namespaces"))
 
     def _response(self, status: str, ended: Ended | None) -> dict[str, JSON]:
         options = self.asked.options

@@ -11,6 +11,7 @@ from tui_host.demo.model.narrow import is_array, is_object
 from tui_host.demo.model.wires.reading import picture_at
 from tui_host.demo.model.wires.seals import seal
 from tui_host.demo.model.wires.wire import RequestRefused
+from tui_host.errors import JSON
 
 SEALED = "reasoning"
 """What sealed reasoning is made of, beside its id."""
@@ -33,6 +34,19 @@ def wrong_type(param: str, wanted: str, value: object) -> RequestRefused:
     """A refusal of a value that is of another type."""
     given = "null" if value is None else type(value).__name__
     return bad(f"Invalid type for '{param}': expected {wanted}, but got {given} instead.", param, "invalid_type")
+
+
+def joined(namespace: object, name: str) -> str:
+    """The one name that the rules know a tool by which a namespace holds."""
+    return f"{namespace}__{name}" if namespace else name
+
+
+def taken_apart(name: str, namespaces: JSON) -> dict[str, JSON]:
+    """The same as a call has it."""
+    for space in namespaces if isinstance(namespaces, list) else ():
+        if name.startswith(f"{space}__"):
+            return {"name": name.removeprefix(f"{space}__"), "namespace": space}
+    return {"name": name}
 
 
 def messages_of(value: object, *, is_stored: bool) -> tuple[Message, ...]:
@@ -222,7 +236,8 @@ def _messages(items: list[dict[str, object]]) -> Iterator[Message]:
     for item in items:
         kind, role = item.get("type", "message"), item.get("role")
         if kind == "function_call":
-            calls.append(Call(id=str(item["call_id"]), name=str(item["name"]), arguments=str(item["arguments"])))
+            name = joined(item.get("namespace"), str(item["name"]))
+            calls.append(Call(id=str(item["call_id"]), name=name, arguments=str(item["arguments"])))
             continue
         if kind == "reasoning":
             continue

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 from tui_host.demo.model.conversation import Conversation, SystemSaid, Thinking, Tool
 from tui_host.demo.model.narrow import is_array, is_object
 from tui_host.demo.model.tokens import estimate, repeated
 from tui_host.demo.model.wires.openai_request import thinking_of
 from tui_host.demo.model.wires.reading import parameters, parse
-from tui_host.demo.model.wires.responses_items import bad, messages_of, wrong_type
+from tui_host.demo.model.wires.responses_items import bad, joined, messages_of, wrong_type
 from tui_host.demo.model.wires.wire import Asked
 from tui_host.errors import JSON
 
@@ -19,7 +21,7 @@ _KNOWN = frozenset(
         *("parallel_tool_calls", "max_output_tokens", "max_tool_calls", "reasoning", "text", "truncation", "metadata"),
         *("temperature", "top_p", "top_logprobs", "user", "previous_response_id", "service_tier", "prompt_cache_key"),
         *("prompt_cache_retention", "safety_identifier", "background", "prompt", "conversation", "context_management"),
-        *("moderation", "prompt_cache_options"),
+        *("moderation", "prompt_cache_options", "client_metadata"),
     )
 )
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -29,6 +31,7 @@ _INCLUDED = (
     *("file_search_call.results", "web_search_call.results", "web_search_call.action.sources"),
     *("code_interpreter_call.outputs", "computer_call_output.output.image_url"),
 )
+_VENDORS = ("web_search",)
 _SUMMARIES = ("auto", "concise", "detailed")
 _REPEATED = (
     "instructions",
@@ -83,7 +86,7 @@ def read_request(body: bytes) -> Asked:
         prompt_tokens=tokens,
         cached_tokens=min(tokens, repeated(messages)),
         shows_thinking=shows_thinking,
-        options=_options(request),
+        options={**_options(request), "namespaces": _namespaces(request)},
     )
 
 
@@ -158,7 +161,29 @@ def _tools(request: dict[str, object]) -> tuple[Tool, ...]:
         return ()
     if not is_array(tools):
         raise wrong_type("tools", "an array of objects", tools)
-    return tuple(_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools))
+    return tuple(tool for index, each in enumerate(tools) for tool in _offered(each, f"tools[{index}]"))
+
+
+def _offered(value: object, path: str) -> Iterator[Tool]:
+    """A tool, or those of a namespace; none for what the vendor runs itself, and this model never asks for."""
+    kind = value.get("type") if is_object(value) else None
+    if not is_object(value) or kind not in ("namespace", *_VENDORS):
+        yield _tool(value, path)
+    elif kind == "namespace":
+        name, tools = value.get("name"), value.get("tools")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise bad(f"Invalid '{path}.name': string does not match pattern.", f"{path}.name", "invalid_value")
+        if not is_array(tools):
+            raise wrong_type(f"{path}.tools", "an array of objects", tools)
+        for index, tool in enumerate(tools):
+            found = _tool(tool, f"{path}.tools[{index}]")
+            yield replace(found, name=joined(name, found.name))
+
+
+def _namespaces(request: dict[str, object]) -> list[JSON]:
+    tools = request.get("tools")
+    spaces = [tool.get("name") for tool in tools if is_object(tool) and "tools" in tool] if is_array(tools) else []
+    return [name for name in spaces if isinstance(name, str)]
 
 
 def _tool(value: object, path: str) -> Tool:
