@@ -8,7 +8,6 @@ from collections import Counter
 
 from tui_host.demo.model.conversation import Tool
 
-
 _HOSTS_OWN = "mcp__"
 """What other hosts put before the server's name."""
 
