@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -267,3 +268,13 @@ async def test_calls_open_to_arguments_and_result_thinking_is_folded_figures_sta
     assert app.app.clipboard.startswith("math.multiply")
     await app.press("enter")
     await app.until(lambda: "arguments" not in app.text_in(app.transcript))
+
+
+async def test_while_the_model_proposes_answers_the_prompt_says_which_keys_give_them(app: Running) -> None:
+    assert "Ask anything." in app.text
+    asked = AnswerItem(turn=1, step=1, text="Which city?", state="done", options="Paris\nTokyo")
+    app.session.conversation.add(asked)
+    await app.until_shown("1 to 2 answers, or write your own.")
+    assert "Ask anything." not in app.text
+    app.session.conversation.put(0, replace(asked, options=""))
+    await app.until_shown("Ask anything.")

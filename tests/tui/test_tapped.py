@@ -68,6 +68,10 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await app.until_shown("tap llm deepseek", "deepseek-chat")
         await app.press("enter")
         await app.until_shown("what is one and two?", 'asks math.add {"a": 1, "b": 2}', "example/deepseek-chat · cline")
+        await app.until_shown("Cline, followed: read only", "A tap's, read only.")
+        await app.press("f3")
+        await app.until_shown("Servers, your own: not those of the session on screen")
+        await app.press("f3")
         identity, _ = math.call("add", call.arguments)
         math.result(identity, "3")
         second = model.ask(CLINE, [*asked, Answer("", [call]), told])
@@ -82,7 +86,8 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         assert not app.session.busy
         assert model.kept.recording.close()
         assert math.kept.recording.close()
-        await app.until(lambda: not app.inspector_source.live)
+        await app.until_shown("Cline, tapped: read only")
+        assert not app.inspector_source.live
         ladder = app.inspector_source.ladder
         lanes = [(row.lane, row.turn, row.step) for row in ladder.rows if row.turn]
         assert lanes == [("llm", 1, 1)] * 2 + [("mcp", 1, 1)] * 2 + [("llm", 1, 2)] * 2

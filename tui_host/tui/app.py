@@ -272,7 +272,8 @@ class TuiHost(Drawn):
         """The servers."""
         from tui_host.tui.screens.servers import ServersScreen
 
-        self._open(lambda: ServersScreen(self.host))
+        beside = ", your own: not those of the session on screen" if self.session.is_foreign else ""
+        self._open(lambda: ServersScreen(self.host, beside=beside))
 
     def action_model(self) -> None:
         """Choose the model."""

@@ -22,10 +22,16 @@ class ImportSource(SessionSource):
     """The rows and bytes of one import."""
 
     empty = NO_CHAT
+    read_only = "From a file, read only.  ctrl+n new session  / commands"
 
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
         self.live = False
+
+    @property
+    @override
+    def foreign(self) -> str:
+        return "from a file: read only"
 
     @override
     def _belongs(self, record: Record) -> bool:

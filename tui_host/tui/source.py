@@ -35,10 +35,12 @@ class SessionSource:
         is_settled: The last look folded all that there was.
         is_stale: Something that was shown is not so: another source of the same session shows what is.
         empty: What stands in the chat while nothing was said; None for what can be tried.
+        read_only: What the prompt tells of one in which nothing can be said.
     """
 
     is_stale: bool = False
     empty: str | None = None
+    read_only: str = ""
 
     def __init__(self, host: Host, session: Session) -> None:
         self.ladder = Ladder()
@@ -55,6 +57,11 @@ class SessionSource:
         store = self._host.store
         if store is not None and self._host.recorder is not None and self._session.turn:
             yield from (record for record, _ in store.session_records(self._session.id))
+
+    @property
+    def foreign(self) -> str:
+        """Whose session it is, in a few words for the header; empty for one that is held here."""
+        return ""
 
     @property
     def news(self) -> object:

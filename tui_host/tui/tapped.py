@@ -63,6 +63,8 @@ class _Tapped:
 class TapSource(SessionSource):
     """The rows and bytes of one story, which begins anew in the session's conversation."""
 
+    read_only = "A tap's, read only.  ctrl+n new session  / commands"
+
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
         self.ladder = Ladder(session.id)
@@ -226,6 +228,13 @@ class TapSource(SessionSource):
         """The host, as far as it says who it is, and what is tapped of it."""
         taps = ", ".join(dict.fromkeys(tap.info.title for tap in self._taps.values()))
         return " through ".join(filter(None, [" and ".join(self._story.hosts), f"tap {taps}"]))
+
+    @property
+    @override
+    def foreign(self) -> str:
+        """Whose session it is, and whether it goes on."""
+        whose = " and ".join(self._story.hosts) or "another host"
+        return f"{whose}, {'followed' if self.live else 'tapped'}: read only"
 
     # Bytes.
 

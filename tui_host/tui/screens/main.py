@@ -22,7 +22,7 @@ from tui_host.tui.screens.asking import AskingScreen
 from tui_host.tui.widgets import status
 from tui_host.tui.widgets.covered import Covered, CoveredContainer, CoveredVertical
 from tui_host.tui.widgets.first import FirstChat, FirstInspector
-from tui_host.tui.widgets.prompt.field import Prompt
+from tui_host.tui.widgets.prompt.field import PLACEHOLDER, Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -217,6 +217,7 @@ class MainScreen(Covered, AskingScreen):
         inspector.sync()
         transcript.sync()
         self._prompt.quick = transcript.quick
+        self._prompt.invite(self._invitation())
         self.look_at_questions()
         self.keep_the_end_in_view(transcript)
         if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:
@@ -227,6 +228,16 @@ class MainScreen(Covered, AskingScreen):
         if self._is_settled and self._has_first:
             self._has_first = False
             self.call_after_refresh(self.query("FirstChat, FirstInspector").remove)
+
+    def _invitation(self) -> str:
+        """What can be done in the prompt: ask, answer the model's question, or nothing in a session from elsewhere."""
+        if self._source is not None and self._source.read_only:
+            return self._source.read_only
+        answers = list(self._prompt.quick) if len(self._session.conversation) else []
+        if not answers:
+            return PLACEHOLDER
+        keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
+        return f"{keys} answers, or write your own.  / commands"
 
     def _say_what_is_empty(self, transcript: Transcript) -> None:
         """In a chat without a message: what can be tried, or what a tapped host would have to do."""
@@ -282,10 +293,11 @@ class MainScreen(Covered, AskingScreen):
         width = max(self.size.width - 2, 1)
         waits = 0 if self._shown is None else len(self._shown.open_questions())
         alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not self.shows_chat else ""
-        told = (*status.told_in_header(self._host, self._shown), width, alert)
+        foreign = "" if self._source is None else self._source.foreign
+        told = (*status.told_in_header(self._host, self._shown), width, alert, foreign)
         if told != self._in_header:
             self._in_header = told
-            header = status.header(self._host, self._shown, self._glyphs, width, alert)
+            header = status.header(self._host, self._shown, self._glyphs, width, alert, foreign)
             self._header.say(header)
         if self._shown is not None:
             self._waiting.say(status.waiting(self._host, self._shown))

@@ -46,7 +46,12 @@ _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "fai
 
 
 class ServersScreen(PageScreen):
-    """The list, and what is known of the chosen server: beside it, or below it where it is narrow."""
+    """The list, and what is known of the chosen server: beside it, or below it where it is narrow.
+
+    Args:
+        host: Whose servers.
+        beside: What else there is to know of whose they are, put behind the heading.
+    """
 
     HEADING = "Servers"
     PLACE = "Servers"
@@ -68,8 +73,9 @@ class ServersScreen(PageScreen):
     }
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, *, beside: str = "") -> None:
         super().__init__()
+        self._heading = f"{self.HEADING}{beside}"
         self._host = host
         self._statuses: tuple[ServerStatus, ...] = ()
         self._frames = Frames()
@@ -111,7 +117,7 @@ class ServersScreen(PageScreen):
             self.query_one(ChoiceList).show([self._choice(status) for status in statuses], empty=empty)
             states = [status.state for status in statuses]
             counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-            self.say("   ".join((self.HEADING, *counts)))
+            self.say("   ".join((self._heading, *counts)))
         if recorder is not None:
             self._frames.look(recorder)
         self._show()

@@ -15,6 +15,8 @@ from tui_host.tui.keys import ACTIONS
 from tui_host.tui.masks import mask_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.host.sessions import Sessions
@@ -54,7 +56,9 @@ class Line(Static):
             self.update(words)
 
 
-def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, alert: str = "") -> Content:
+def header(
+    host: Host, session: Session | None, glyphs: Glyphs, width: int, alert: str = "", foreign: str = ""
+) -> Content:
     """Program, model, protocol, profile, each server's state, the turn, the title; what matters less gives way where it is narrow.
 
     Args:
@@ -63,26 +67,14 @@ def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, aler
         glyphs: The marks to draw with.
         width: Cells.
         alert: Something that must be seen, before all else at the right.
+        foreign: Whose session it is, if it was not held here: its servers are not ours.
     """
-    chosen = host.sessions if session is None else session
-    model, short = _model(host, chosen, glyphs, 60), _model(host, chosen, glyphs, 16)
-    name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
-    servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
     alerts, figures = [alert] if alert else [], _figures(session)
     alerts += _alerts(host, session)
     dot = f" {glyphs.dot} "
-    for left, count in (
-        ((name, model, servers), len(figures)),
-        ((name, model, servers), 2),
-        ((name, model, counted), 2),
-        ((model, counted), 2),
-        ((model, counted), 1),
-        ((model, counted), 0),
-        ((model, marks), 1),
-        ((model, marks), 0),
-        ((model,), 0),
-        ((short,), 0),
-    ):
+    start = right = Content("")
+    room = 0
+    for left, count in _lefts(host, session, glyphs, foreign):
         right = Content.assemble(
             *(
                 Content.styled(words, "bold $text-warning") + Content(dot if figures[:count] else " ")
@@ -103,6 +95,32 @@ def header(host: Host, session: Session | None, glyphs: Glyphs, width: int, aler
             start, " " * (room - 3 - cell_len(shown)), right, "   ", Content.styled(shown, "italic")
         )
     return Content.assemble(start, " " * max(room, 0), right)
+
+
+def _lefts(
+    host: Host, session: Session | None, glyphs: Glyphs, foreign: str
+) -> Sequence[tuple[Sequence[Content], int]]:
+    """What may stand at the left, and how many figures at the right then; the first that has room does."""
+    chosen = host.sessions if session is None else session
+    name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
+    model, short = _model(host, chosen, glyphs, 60), _model(host, chosen, glyphs, 16)
+    if foreign:
+        whose = Content(f"{foreign}   ")
+        both = (whose, model) if chosen.protocol else (whose,)  # without one no model was asked
+        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), ((whose,), 0)]
+    servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
+    return [
+        ((name, model, servers), 3),
+        ((name, model, servers), 2),
+        ((name, model, counted), 2),
+        ((model, counted), 2),
+        ((model, counted), 1),
+        ((model, counted), 0),
+        ((model, marks), 1),
+        ((model, marks), 0),
+        ((model,), 0),
+        ((short,), 0),
+    ]
 
 
 def _model(host: Host, chosen: Sessions | Session, glyphs: Glyphs, longest: int) -> Content:

@@ -101,6 +101,11 @@ class Prompt(KeysInOrder, TextArea):
 
     # What the app says.
 
+    def invite(self, words: str) -> None:
+        """What stands here while nothing is written: what can be done."""
+        if self.placeholder != (placeholder := Content(words)):
+            self.placeholder = placeholder
+
     def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
         """The names that `/` completes, each with a few words of help."""
         self._commands = tuple(commands)
