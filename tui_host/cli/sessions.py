@@ -10,14 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports import EXPORTS, Exported
 from tui_host.capture.redact import redactor_of
 from tui_host.capture.store.deletion import set_aside_beside
 from tui_host.capture.store.form import OlderFormError
 from tui_host.capture.store.pruning import Limits, prune
 from tui_host.capture.store.store import Store
 from tui_host.capture.visible import visible
+from tui_host.chat.infer.stories import story_with
+from tui_host.chat.infer.whole import Whole
 from tui_host.cli import diagnostics, output
+from tui_host.cli.listing import Listed, counted, listing
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 
 if TYPE_CHECKING:
@@ -41,9 +44,9 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
             raise StoreError("nothing has been recorded here yet", str(path), 'tui-host ask "hello" records something')
         match arguments.action:
             case "show":
-                _show(store, arguments)
+                _show(store, arguments, settings)
             case "export":
-                _export(store, arguments)
+                _export(store, arguments, settings)
             case "prune":
                 _prune(store, arguments, settings)
             case _:
@@ -83,36 +86,65 @@ def _info(info: SessionInfo) -> dict[str, JSON]:
 
 
 def _list(store: Store | None, *, as_json: bool) -> None:
-    listed = store.sessions.list() if store is not None else ()
+    listed = [] if store is None else list(listing(store))
     if as_json:
-        output.value({"sessions": [_info(info) for info in listed]})
+        output.value({"sessions": [{**_info(each.info), **_tapped(each)} for each in listed]})
     elif not listed:
         diagnostics.tell("no session has been recorded here yet")
     else:
         rows = [
             (
-                *(info.id, _local(info.updated_ns), str(info.turns), info.listed_source),
-                *(info.model, info.protocol, info.title),
+                *(each.info.id, _local(each.info.updated_ns), each.length),
+                f"{each.info.listed_source}{', live' if each.info.live else ''}",
+                *(each.info.model, each.info.protocol, each.info.title),
             )
-            for info in listed
+            for each in listed
         ]
-        output.table([("ID", "UPDATED", "TURNS", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
+        output.table([("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
+
+
+def _tapped(listed: Listed) -> dict[str, JSON]:
+    """What only a tap has."""
+    if not listed.story:
+        return {}
+    passed = listed.passed
+    return {
+        "hosts": list(listed.hosts),
+        "exchanges": passed.exchanges,
+        "frames": passed.frames,
+        "story": listed.story,
+    }
 
 
 def _local(time_ns: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1_000_000_000))
 
 
-def _show(store: Store, arguments: Arguments) -> None:
-    info = store.find_session(arguments.words[0])
-    items: list[JSON] = [json.loads(text) for _, text in store.sessions.items(info.id)]
+def _show(store: Store, arguments: Arguments, settings: Settings) -> None:
+    info, source = _chosen(store, arguments, settings)
+    items: list[JSON] = [json.loads(text) for text in source.session_items(info.id)]
+    taps = source.taps if isinstance(source, Whole) else ()
     if arguments.json:
-        output.value({"session": _info(info), "items": items})
+        more: dict[str, JSON] = {"taps": [tap.id for tap in taps]} if taps else {}
+        output.value({"session": {**_info(info), **more}, "items": items})
         return
-    turns = f"{info.turns} turn{'s' * (info.turns != 1)}"
-    told = [f"{info.title}\n{info.id} · {info.model} · {info.protocol} · {turns}"]
-    told += ["\n".join(_item_words(item)) for item in items if isinstance(item, dict)]
-    output.text(visible("\n\n".join(words for words in told if words)))
+    told = " · ".join(
+        filter(None, (info.id, info.model, info.protocol, counted(info.turns, "turn"), "live" * info.live))
+    )
+    if len(taps) > 1:
+        told += f"\n{len(taps)} taps: {', '.join(tap.id for tap in taps)}"
+    words = [f"{info.title}\n{told}"]
+    words += ["\n".join(_item_words(item)) for item in items if isinstance(item, dict)]
+    output.text(visible("\n\n".join(filter(None, words))))
+
+
+def _chosen(store: Store, arguments: Arguments, settings: Settings) -> tuple[SessionInfo, Exported]:
+    """The session that is named, and what has its chat and records: of a tap the story that it is part of."""
+    info = store.find_session(arguments.words[0])
+    if info.source != "tap" or arguments.alone:
+        return info, store
+    whole = Whole(store, story_with(store, info.id, {}), redactor_of(settings).text)
+    return whole.info, whole
 
 
 def _item_words(item: dict[str, JSON]) -> Iterator[str]:
@@ -134,9 +166,9 @@ def _item_words(item: dict[str, JSON]) -> Iterator[str]:
             return
 
 
-def _export(store: Store, arguments: Arguments) -> None:
-    info = store.find_session(arguments.words[0])
-    pieces = EXPORTS[arguments.format](store, info)
+def _export(store: Store, arguments: Arguments, settings: Settings) -> None:
+    info, source = _chosen(store, arguments, settings)
+    pieces = EXPORTS[arguments.format](source, info)
     if arguments.output is None or str(arguments.output) == "-":
         output.raw(pieces)
     else:

@@ -16,9 +16,9 @@ from typing_extensions import override
 
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Record
+from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Conversation
-from tui_host.chat.infer.about import FIRST, About, about
-from tui_host.chat.infer.stories import NEAR_NS, together
+from tui_host.chat.infer.stories import Known, late_ns, story_with
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import StoreError
@@ -28,14 +28,11 @@ from tui_host.tui.source import LOOK_SECONDS, PER_PAGE, SessionSource
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.store.sessions import SessionInfo
-    from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
 WAIT_NS = 250_000_000
 """So long a record waits for what another process has yet to write of the time before it."""
-LATE_NS = 5_000_000
-"""So much too late an answer may be stamped by a relay that passes it on first: what it causes is quick."""
 TAPS_SECONDS = 1.0
 """How often it is looked for taps that have begun, or ended."""
 JOIN_SECONDS = 0.2
@@ -54,6 +51,7 @@ NOTHING_SAID = "Nothing has been said yet: use the tapped host, and it appears h
 class _Tapped:
     """One tap's capture, as far as it was read."""
 
+    capture: str
     info: SessionInfo
     seen: int = 0
     waiting: deque[tuple[int, Record]] = field(default_factory=deque[tuple[int, Record]])
@@ -74,7 +72,7 @@ class TapSource(SessionSource):
         self._telling = Telling(self._story, session.conversation)
         self._taps: dict[str, _Tapped] = {}
         self._links: dict[tuple[str, int], Record] = {}
-        self._about: dict[str, About] = {}
+        self._known: Known = {}
         self._given: set[Found] = set()
         self._joined = -1
         self._version = -1
@@ -133,31 +131,16 @@ class TapSource(SessionSource):
 
     def _look_for_taps(self) -> None:
         """Those that belong to the story by now, and whether they run."""
-        store, now_ns = self._host.store, time.time_ns()
-        before = -1
-        while store is not None and len(self._taps) > before:  # each may reach further back, or on
-            before = len(self._taps)
-            known = [tap.info for tap in self._taps.values()]
-            began = min((tap.created_ns for tap in known), default=self._session.created_ns)
-            found = store.sessions.taps(began - NEAR_NS)
-            known = known or [tap for tap in found if tap.id == self._session.id]
-            ended = max((now_ns if tap.live else tap.updated_ns for tap in known), default=began)
-            near = [tap for tap in found if tap.created_ns <= ended + NEAR_NS]
-            hosts = {tap.id: self._about_of(store, tap).host for tap in near}
-            for story in together(near, now_ns, lambda tap, hosts=hosts: hosts[tap.id]):
-                if any(tap.id == self._session.id for tap in story):
-                    self._take(story)
+        store = self._host.store
+        if store is None:
+            return
+        told = story_with(store, self._session.id, self._known)
+        for info in told.taps:
+            for capture in captures_of(store, info.id) if info.imported else (info.id,):
+                self._taps.setdefault(capture, _Tapped(capture, info)).info = info
+        if told.taps:
+            self._session.title = told.title
         self.live = any(tap.info.live for tap in self._taps.values())
-
-    def _take(self, story: Sequence[SessionInfo]) -> None:
-        for info in story:
-            self._taps.setdefault(info.id, _Tapped(info)).info = info
-
-    def _about_of(self, store: Store, tap: SessionInfo) -> About:
-        known = self._about.get(tap.id)
-        if known is None or (tap.live and not known.hosts):
-            known = self._about[tap.id] = about(store.records(capture=tap.id, limit=FIRST))
-        return known
 
     def _ready(self) -> Iterator[Record]:
         """The next records in the order of time, a page at most."""
@@ -182,11 +165,15 @@ class TapSource(SessionSource):
         store = self._host.store
         if tap.waiting or not tap.has_more or store is None:
             return
-        records = list(store.records(capture=tap.info.id, after=tap.seen, limit=PER_PAGE))
+        records = list(store.records(capture=tap.capture, after=tap.seen, limit=PER_PAGE))
         tap.has_more = len(records) == PER_PAGE
         if records:
             tap.seen = records[-1].seq
-            tap.waiting.extend((self._story.at_ns(record) - _late_ns(record), record) for record in records)
+            tap.waiting.extend(
+                (self._story.at_ns(record) - late_ns(record), record)
+                for record in records
+                if record.draft.kind != "link"  # as a story has them that was brought here: they are found anew
+            )
 
     @override
     def _feed(self, records: Sequence[Record]) -> None:
@@ -213,7 +200,6 @@ class TapSource(SessionSource):
         if models:
             session.model = ModelRef(provider=models[-1][0], model=models[-1][1])
             session.protocol = self._story.protocols[0]
-        session.title = self.name
         self.empty = NO_MODEL if self._story.frames.sent and not models else NOTHING_SAID
 
     def _link(self, found: Found) -> Record:
@@ -222,12 +208,6 @@ class TapSource(SessionSource):
         record = Record(capture=found.capture, seq=seq, time_ns=0, mono_ns=0, draft=draft)
         self._links[record.key] = record
         return record
-
-    @property
-    def name(self) -> str:
-        """The host, as far as it says who it is, and what is tapped of it."""
-        taps = ", ".join(dict.fromkeys(tap.info.title for tap in self._taps.values()))
-        return " through ".join(filter(None, [" and ".join(self._story.hosts), f"tap {taps}"]))
 
     @property
     @override
@@ -258,11 +238,6 @@ class TapSource(SessionSource):
         asked = {joined.asked.name for joined in self._story.joined()}
         known = {name: self._story.tools_named(name) for name in asked}
         return {name: next(iter(tools)) for name, tools in known.items() if len(tools) == 1}
-
-
-def _late_ns(record: Record) -> int:
-    """By how much a record may be stamped too late."""
-    return LATE_NS if record.draft.wire == "llm" and record.draft.direction == "in" else 0
 
 
 def _place(found: Found) -> tuple[object, ...]:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol
 
 from tui_host.capture.exports import jsonl, markdown
+from tui_host.capture.record import Record
 from tui_host.capture.store.sessions import SessionInfo
-from tui_host.capture.store.store import Store
 
 
-def _jsonl(store: Store, session: SessionInfo) -> Iterator[bytes]:
-    return jsonl.lines(session, store.session_records(session.id))
+class Exported(Protocol):
+    """What has a session: the store, or what is told by several."""
+
+    def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
+        """Its records in their order; True with those that are its connections' preamble."""
+        ...
+
+    def session_items(self, session: str) -> Sequence[str]:
+        """The JSON of its chat's items, in order."""
+        ...
 
 
-def _markdown(store: Store, session: SessionInfo) -> Iterator[bytes]:
-    items = [text for _, text in store.sessions.items(session.id)]
-    return markdown.pieces(session, items, store.session_records(session.id))
+def _jsonl(source: Exported, session: SessionInfo) -> Iterator[bytes]:
+    return jsonl.lines(session, source.session_records(session.id))
 
 
-EXPORTS: Mapping[str, Callable[[Store, SessionInfo], Iterator[bytes]]] = MappingProxyType(
+def _markdown(source: Exported, session: SessionInfo) -> Iterator[bytes]:
+    return markdown.pieces(session, source.session_items(session.id), source.session_records(session.id))
+
+
+EXPORTS: Mapping[str, Callable[[Exported, SessionInfo], Iterator[bytes]]] = MappingProxyType(
     {"jsonl": _jsonl, "markdown": _markdown}
 )
 """Format names, and what gives a session's bytes in pieces."""

@@ -89,6 +89,8 @@ def _seen(file: File, notes: Notes) -> Iterator[Seen]:
     by_capture: dict[str, list[Seen]] = {}
     for record, _ in records(file, ""):
         capture, draft = record.capture, record.draft
+        if draft.kind == "link":
+            continue  # found anew: what it names has other names here
         exchange, connection = draft.exchange, draft.connection
         if exchange is not None:
             exchange = ids.get((capture, exchange)) or ids.setdefault((capture, exchange), notes.new_exchange())

@@ -286,6 +286,10 @@ class Store:
             for _, record in in_order(self._with_keys(keys)):
                 yield record, is_preamble
 
+    def session_items(self, session: str) -> Sequence[str]:
+        """The JSON of the items of a session's chat, in order; see `Sessions.item_texts`."""
+        return self.sessions.item_texts(session)
+
     def find_session(self, name: str) -> SessionInfo:
         """A session by its id, a unique prefix of it, or `last`; see `Sessions.find`."""
         return self.sessions.find(name)

@@ -11,8 +11,7 @@ from textual.message import Message
 
 from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
-from tui_host.chat.infer.about import FIRST, About, about
-from tui_host.chat.infer.stories import together
+from tui_host.chat.infer.stories import Known, TapStory, look_at, stories_of
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import ChoiceScreen
@@ -49,18 +48,21 @@ class Listed:
 
     Attributes:
         found: The session; of a story that several taps tell, the first of them.
-        taps: The taps' sessions; none for other sessions.
-        about: What each tap is, as far as it was looked into.
+        story: That story; None for other sessions.
     """
 
     found: Found
-    taps: Sequence[SessionInfo] = ()
-    about: Sequence[About] = ()
+    story: TapStory | None = None
 
     @property
     def id(self) -> str:
         """Names the line."""
         return self.found.session.id
+
+    @property
+    def taps(self) -> Sequence[SessionInfo]:
+        """The taps' sessions."""
+        return () if self.story is None else self.story.taps
 
     @property
     def shown(self) -> tuple[object, ...]:
@@ -70,20 +72,15 @@ class Listed:
     @property
     def updated_ns(self) -> int:
         """When something last happened."""
-        return max((tap.updated_ns for tap in self.taps), default=self.found.session.updated_ns)
+        return self.found.session.updated_ns if self.story is None else self.story.updated_ns
 
     @property
     def title(self) -> str:
         """The session's; of taps whose they are, and what they stand before."""
-        if not self.taps:
-            return self.found.session.title
-        hosts = dict.fromkeys(host for each in self.about for host in each.hosts)
-        kinds = [each.kind for each in self.about] + [""] * (len(self.taps) - len(self.about))
-        names = [" ".join(filter(None, ("tap", kind, tap.title))) for kind, tap in zip(kinds, self.taps, strict=True)]
-        return ": ".join(filter(None, (" and ".join(hosts), ", ".join(dict.fromkeys(names)))))
+        return self.found.session.title if self.story is None else self.story.title
 
 
-def _listed(store: Store, words: str, known: dict[str, About]) -> list[Listed]:
+def _listed(store: Store, words: str, known: Known) -> list[Listed]:
     """What is listed. Blocks.
 
     Args:
@@ -95,11 +92,9 @@ def _listed(store: Store, words: str, known: dict[str, About]) -> list[Listed]:
     by_id = {each.session.id: each for each in found}
     taps = [each.session for each in found if each.session.source == "tap"]
     for tap in taps[:DESCRIBED]:
-        if not known.get(tap.id, About()).hosts:  # it may say who it is later
-            known[tap.id] = about(store.records(capture=tap.id, limit=FIRST))
-    stories = together(taps, time.time_ns(), lambda tap: known.get(tap.id, About()).host)
+        look_at(store, tap, known)
     lines = [Listed(each) for each in found if each.session.source != "tap"]
-    lines += [Listed(by_id[story[0].id], story, [known.get(tap.id, About()) for tap in story]) for story in stories]
+    lines += [Listed(by_id[story.taps[0].id], story) for story in stories_of(taps, known)]
     return sorted(lines, key=lambda line: line.updated_ns, reverse=True)
 
 
@@ -121,7 +116,7 @@ class SessionsScreen(ChoiceScreen):
         super().__init__()
         self._host = host
         self._listed: Sequence[Listed] = ()
-        self._about: dict[str, About] = {}
+        self._known: Known = {}
         self._version = 0
         self._listed_at = 0.0
         self._asked = 0
@@ -164,7 +159,7 @@ class SessionsScreen(ChoiceScreen):
         asked, current = self._asked, ""
         if store is not None:
             try:
-                listed = await asyncio.to_thread(_listed, store, words, self._about)
+                listed = await asyncio.to_thread(_listed, store, words, self._known)
             except TuiHostError as error:
                 self.notify(line(str(error), 300), severity="error", markup=False)
                 return
@@ -202,14 +197,13 @@ class SessionsScreen(ChoiceScreen):
         here = self._host.sessions.get(info.id)
         moment = time.localtime(listed.updated_ns / 1_000_000_000)
         count, what = (len(listed.taps), "tap") if listed.taps else (info.turns, "turn")
-        models = [model for each in listed.about for model in each.models]
-        live = "live" if any(tap.live for tap in listed.taps) else ""
+        models = () if listed.story is None else listed.story.models
         return Choice(
             words=mask_of(self._host, self.glyphs).marks(line(listed.title, 200)) or "untitled",
             before=f"{time.strftime('%Y-%m-%d %H:%M', moment)}  ",
             note=listed.found.excerpt,
             right=(
-                live if listed.taps else self._state(info, here),
+                self._state(info, here) if listed.story is None else "live" if listed.story.live else "",
                 f"{count:,} {what}{'s' if count != 1 else ' '}",
                 line(models[-1] if models else info.model, 30),
                 info.protocol,

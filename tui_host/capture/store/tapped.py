@@ -1,0 +1,64 @@
+"""What the store says of taps without a look into their records: which captures are theirs, and how much passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui_host.capture.store.store import Store
+
+_CAPTURES = """
+    SELECT DISTINCT captures.id FROM places JOIN captures ON captures.key = places.capture WHERE session = ? ORDER BY 1
+"""
+_OF_TAPS = "session IN (SELECT id FROM sessions WHERE source = 'tap')"
+_EXCHANGES = f"""
+    SELECT session, count(DISTINCT capture || ' ' || exchange) FROM places WHERE wire = 'llm' AND {_OF_TAPS} GROUP BY 1
+"""  # noqa: S608 - constants alone
+_FRAMES = f"""
+    SELECT session, count(*) FROM places CROSS JOIN records ON records.place = places.key
+    WHERE kind = 'frame' AND {_OF_TAPS} GROUP BY 1
+"""  # noqa: S608 - constants alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """How much passed a tap.
+
+    Attributes:
+        exchanges: Requests to a model.
+        frames: Messages to and from servers.
+    """
+
+    exchanges: int = 0
+    frames: int = 0
+
+
+NOTHING = Passed()
+
+
+def captures_of(store: Store, session: str) -> Sequence[str]:
+    """The captures of a tap's session, in the order of their names: its own, and of a story that was brought here several.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    return [str(row[0]) for row in store.read(_CAPTURES, session)]
+
+
+def passed(store: Store) -> Mapping[str, Passed]:
+    """How much passed each tap, by its session. Counted from the file, whatever has passed in a whole life of taps.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    exchanges, frames = (_counts(store, sql) for sql in (_EXCHANGES, _FRAMES))
+    return {
+        session: Passed(exchanges=exchanges.get(session, 0), frames=frames.get(session, 0))
+        for session in {*exchanges, *frames}
+    }
+
+
+def _counts(store: Store, sql: str) -> Mapping[str, int]:
+    return {str(session): count for session, count in store.read(sql) if isinstance(count, int)}
