@@ -8,12 +8,11 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 import math
-import time
 import warnings
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
@@ -23,23 +22,22 @@ from anyio import to_thread
 from mcp.client._transport import Transport as ClientTransport
 from mcp.client._transport import TransportStreams
 from mcp.client.session import ClientSession
-from mcp.client.subscriptions import SubscriptionLost, listen
-from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_host.capture.context import current_place
 from tui_host.errors import ServerError, TuiHostError
 from tui_host.servers.calls import call_request, send_call
-from tui_host.servers.catalog import Progress, Resource, ServerStatus, State, Tool, ToolOutput
-from tui_host.servers.definitions import changes, read_resources, read_tools, reader
-from tui_host.servers.description import describe, identity
+from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOutput
+from tui_host.servers.description import describe
 from tui_host.servers.endpoint import Endpoint, resolve_endpoint
-from tui_host.servers.faults import reason_of, words_of_answer
+from tui_host.servers.faults import reason_of
 from tui_host.servers.flight import Flight
 from tui_host.servers.guard import Guard
 from tui_host.servers.handshake import introduce
-from tui_host.servers.listing import Fetch, read_pages
+from tui_host.servers.lists import Lists, announces
 from tui_host.servers.repair import Repair
+from tui_host.servers.standing import Standing
 from tui_host.servers.structure import as_json
 from tui_host.servers.transports import Wire, stdio_transport
 
@@ -49,12 +47,7 @@ if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
     from tui_host.settings.schema import ServerSpec, Transport
 
-LIST_SECONDS = 30.0
 LEAVE_SECONDS = 2.5
-DEBOUNCE_SECONDS = 1.0
-LISTEN_AGAIN_SECONDS = 30.0
-STDERR_LINES = 20
-NOTICES = 30
 TRIED_AS_SSE = frozenset({400, 404, 405})
 """What a server that knows only the older transport says to a POST. Source: MCP 2025-11-25, Transports, Backwards compatibility."""
 
@@ -66,7 +59,6 @@ class Connection:
         spec: The configured server.
         is_session_lost: The server had forgotten our session: a new connection may go on where this one ended.
         early: Its process, where that was started while the SDK was still being imported; None once it is taken.
-        is_listed: All that it lists was read, as far as it can be.
     """
 
     def __init__(
@@ -85,82 +77,58 @@ class Connection:
         self._recorder = recorder
         self._guard = guard
         self._changed = changed
-        self._status = ServerStatus(
+        status = ServerStatus(
             name=spec.name, state="connecting", detail="starting", transport=spec.transport, command=describe(spec)
         )
+        self._standing = Standing(status, recorder.redactor.text, changed)
+        self._lists = Lists(spec, self._standing)
         self._wire: Wire | None = None
         self._client: ClientSession | None = None
         self._scope: anyio.CancelScope | None = None
-        self._resources: tuple[Resource, ...] = ()
-        self.is_listed = False
         self._stopping = False
         self._halted = anyio.Event()
-        self._news = anyio.Event()
-        self._shown = lru_cache(256)(recorder.redactor.text)  # the status is asked for at screen rate
 
     @property
     def state(self) -> State:
         """How it stands."""
-        return self._status.state
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """Its tools as last listed, with those that have a problem."""
-        return self._status.tools
+        return self._standing.state
 
     @property
     def offered(self) -> tuple[Tool, ...]:
         """What can be asked of it: its tools without those that have a problem, and what reads its resources if it has any."""
-        tools = tuple(tool for tool in self.tools if tool.problem is None)
-        if self._client is None or not self._declares(self._client, "resources"):
-            return tools
-        return (*tools, reader(self.spec.name, identity(self.spec), self._resources))
+        return self._lists.offered(self._client)
+
+    @property
+    def is_listed(self) -> bool:
+        """All that it lists was read, as far as it can be."""
+        return self._lists.is_read
 
     @property
     def status(self) -> ServerStatus:
         """What is known now, counters and the last lines of standard error included; no secret is in it."""
-        shown, status, wire = self._shown, self._status, self._wire
-        status = replace(
-            status,
-            detail=shown(status.detail),
-            server_info=shown(status.server_info),
-            instructions=shown(status.instructions),
-            notices=tuple(map(shown, status.notices)),
-        )
-        if wire is None:
-            return status
-        counts, tap, child = wire.repair.counts, wire.tap, wire.child
-        return replace(
-            status,
-            frames_out=counts.out if tap is None else tap.sent,
-            frames_in=counts.into if tap is None else tap.received,
-            malformed=counts.malformed if tap is None else tap.malformed,
-            stderr=() if child is None else tuple(map(shown, child.errors.last(STDERR_LINES))),
-            exit_code=None if child is None else child.process.exit_code,
-            notices=(*status.notices, *_live_notices(wire, status.detail)),
-        )
+        return self._standing.told(self._wire)
 
     async def run(self) -> None:
         """Connect, serve, leave. A server's fault becomes the status, never an exception."""
         try:
             endpoint = resolve_endpoint(self.spec, self._environment)
         except TuiHostError as error:
-            self._fail(str(error))
+            self._standing.publish("failed", str(error))
             return
         await self._live(endpoint, self.spec.transport)
         if endpoint.may_be_sse and self._is_refused_as_sse():
-            before = self._status
+            before = self._standing.status
             await self._live(endpoint, "sse")
-            if self._status.state == "failed":  # it was no SSE server either: the first answer says more
-                self._publish(before.state, before.detail)
+            if self._standing.state == "failed":  # it was no SSE server either: the first answer says more
+                self._standing.publish(before.state, before.detail)
 
     def stop(self) -> None:
         """Leave in order, within 5 seconds; returns at once. From now on its tools are not offered any more."""
         self._stopping = True
         if self._wire is not None:
             self._wire.is_left = True
-        if self._status.state in {"connecting", "ready"}:
-            self._publish("stopped", "being disconnected")
+        if self._standing.state in {"connecting", "ready"}:
+            self._standing.publish("stopped", "being disconnected")
         self._halted.set()
         if self._client is None and self._scope is not None:
             self._scope.cancel()
@@ -188,7 +156,7 @@ class Connection:
         """
         client, wire = self._client, self._wire
         if client is None or wire is None or wire.cause:
-            what = f"it is not connected: {self._shown(self._status.detail) or self._status.state}"
+            what = f"it is not connected: {self._standing.shown(self._standing.status.detail) or self._standing.state}"
             raise ServerError(what, self.spec.name, sent=False)
         request = call_request(tool, arguments_json)
         token = current_place.set(place)
@@ -213,8 +181,8 @@ class Connection:
             changed=self._changed,
             lost=self._lost,
         )
-        self._status = replace(self._status, connection=connection, transport=kind)
-        self._publish("connecting", "waiting for initialize")
+        self._standing.know(replace(self._standing.status, connection=connection, transport=kind))
+        self._standing.publish("connecting", "waiting for initialize")
         limit = self.spec.timeout or math.inf
         with anyio.CancelScope(deadline=anyio.current_time() + limit) as self._scope:
             try:
@@ -252,178 +220,66 @@ class Connection:
         scope.deadline = math.inf
         version = wire.repair.version = client.protocol_version or ""
         info, declared = client.server_info, client.server_capabilities
-        self._status = replace(
-            self._status,
-            protocol_version=version,
-            era="stateless" if version in MODERN_PROTOCOL_VERSIONS else "stateful",
-            server_info="" if info is None else f"{info.name} {info.version}".strip(),
-            instructions=client.instructions or "",
-            capabilities=as_json(
-                declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared is not None else {}
-            ),
+        self._standing.know(
+            replace(
+                self._standing.status,
+                protocol_version=version,
+                era="stateless" if version in MODERN_PROTOCOL_VERSIONS else "stateful",
+                server_info="" if info is None else f"{info.name} {info.version}".strip(),
+                instructions=client.instructions or "",
+                capabilities=as_json(
+                    declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared is not None else {}
+                ),
+            )
         )
-        self._publish("connecting", "listing its tools")
+        self._standing.publish("connecting", "listing its tools")
         async with anyio.create_task_group() as group:
             group.start_soon(self._halt, group.cancel_scope)
-            await self._list_tools(client, wire)
+            await self._lists.read_tools(client, wire.repair)
             self._client = client
-            self._publish("ready", "")
-            group.start_soon(self._list_others, client)
-            group.start_soon(self._follow_changes, client, wire)
-            if self._announces(client) and self._status.era == "stateless":
-                group.start_soon(self._listen, client)
+            self._standing.publish("ready", "")
+            group.start_soon(self._lists.read_others, client)
+            group.start_soon(self._lists.follow, client, wire.repair)
+            if announces(client) and self._standing.status.era == "stateless":
+                group.start_soon(self._lists.listen, client)
 
     async def _halt(self, scope: anyio.CancelScope) -> None:
         await self._halted.wait()
         self._client = None
         scope.cancel()
 
-    async def _list_tools(self, client: ClientSession, wire: Wire) -> None:
-        """Read the tools anew and say what is different from before.
-
-        Raises:
-            ServerError: The server does not answer in time.
-            MCPError: It refuses.
-        """
-        if not self._declares(client, "tools"):
-            return
-        kept: list[frozenset[str]] = []
-
-        async def fetch(params: mcp_types.PaginatedRequestParams | None) -> None:
-            page = await client.list_tools(params=params)
-            kept.append(frozenset(tool.name for tool in page.tools))
-
-        seconds = self._list_seconds()
-        try:
-            listing = await read_pages("tools", fetch, seconds=seconds)
-        except TimeoutError:
-            raise ServerError(f"no answer to tools/list within {seconds:g} s", self.spec.name) from None
-        tools = read_tools(
-            listing.items,
-            server=self.spec.name,
-            identity=identity(self.spec),
-            problem_of=wire.repair.problem_of,
-            kept=frozenset[str]().union(*kept) if len(kept) == listing.pages else None,  # it may have refused a page
-        )
-        told = changes(self._status.tools, tools) if self._status.state == "ready" else ()
-        broken = tuple(f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
-        self._status = replace(self._status, tools=tools)
-        self._notice(*told, *broken, *((listing.notice,) if listing.notice else ()))
-        self._changed()
-
-    async def _list_others(self, client: ClientSession) -> None:
-        """Which resources and templates there are, and how many prompts; a server is ready without."""
-        counts = [0, 0, 0]
-        fetches: tuple[tuple[str, str, Fetch], ...] = (
-            ("resources", "resources", lambda params: client.list_resources(params=params)),
-            ("resources", "resourceTemplates", lambda params: client.list_resource_templates(params=params)),
-            ("prompts", "prompts", lambda params: client.list_prompts(params=params)),
-        )
-        for number, (capability, key, fetch) in enumerate(fetches):
-            if not self._declares(client, capability):
-                continue
-            try:
-                listing = await read_pages(key, fetch, seconds=self._list_seconds())
-            except (MCPError, TimeoutError, ValueError, RuntimeError) as error:
-                self._notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
-                continue
-            counts[number] = len(listing.items)
-            if capability == "resources":
-                self._resources += read_resources(listing.items, is_template=key == "resourceTemplates")
-            self._status = replace(self._status, resources=(counts[0], counts[1], counts[2]))
-            self._changed()
-        self.is_listed = True
-        self._changed()
-
-    async def _follow_changes(self, client: ClientSession, wire: Wire) -> None:
-        """List again after `list_changed`, once for as many as come within a second."""
-        while True:
-            await self._news.wait()
-            await anyio.sleep(DEBOUNCE_SECONDS)
-            self._news = anyio.Event()
-            try:
-                await self._list_tools(client, wire)
-            except (MCPError, ServerError, ValueError, RuntimeError) as error:
-                self._notice(f"the tools could not be listed again: {reason_of(error)[0]}")
-
-    async def _listen(self, client: ClientSession) -> None:
-        """In the stateless era changes come on a stream that is asked for; a stream that was lost may have missed some."""
-        delay = 1.0
-        while True:
-            try:
-                async with listen(client, tools_list_changed=True) as changes_of_tools:
-                    delay = 1.0
-                    async for _ in changes_of_tools:
-                        self._news.set()
-            except MCPError as error:
-                if error.code == mcp_types.METHOD_NOT_FOUND:
-                    return
-            except (SubscriptionLost, TimeoutError):
-                pass
-            await anyio.sleep(delay)
-            delay = min(delay * 2, LISTEN_AGAIN_SECONDS)
-            self._news.set()
-
     async def _notified(self, message: mcp_types.ServerNotification | Exception) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
-            self._news.set()
+            self._lists.outdated()
 
     def _lost(self) -> None:
         """The wire has ended, a moment before those who wait for answers learn it."""
         wire = self._wire
-        if wire is not None and not self._stopping and self._status.state == "ready":
-            self._publish("failed", wire.cause)
+        if wire is not None and not self._stopping and self._standing.state == "ready":
+            self._standing.publish("failed", wire.cause)
         self._halted.set()
 
     def _failed(self, error: BaseException, wire: Wire) -> None:
-        if self._status.state == "connecting":
+        if self._standing.state == "connecting":
             answer = wire.gate.last if wire.gate is not None else None
             what, remedy = reason_of(error, answer=answer, cause=wire.cause)
-            self._fail(f"{what} ({remedy})" if remedy else what)
+            self._standing.publish("failed", f"{what} ({remedy})" if remedy else what)
 
     def _ended(self, wire: Wire, limit: float) -> None:
         """Say how it ended where nobody has yet."""
         if self._stopping:
-            self._publish("stopped", "")
+            self._standing.publish("stopped", "")
         elif self.is_session_lost:
-            self._publish("connecting", "the server had forgotten the session")
-        elif self._status.state == "connecting":
-            self._fail(wire.cause or f"no answer to initialize within {limit:g} s")
-        elif self._status.state == "ready":
-            self._fail(wire.cause or "the connection was lost")
+            self._standing.publish("connecting", "the server had forgotten the session")
+        elif self._standing.state == "connecting":
+            self._standing.publish("failed", wire.cause or f"no answer to initialize within {limit:g} s")
+        elif self._standing.state == "ready":
+            self._standing.publish("failed", wire.cause or "the connection was lost")
 
     def _is_refused_as_sse(self) -> bool:
         answer = self._wire.gate.last if self._wire is not None and self._wire.gate is not None else None
-        was_refused = self._status.state == "failed" and not self._status.protocol_version
+        was_refused = self._standing.state == "failed" and not self._standing.status.protocol_version
         return was_refused and answer is not None and answer.status in TRIED_AS_SSE
-
-    def _declares(self, client: ClientSession, name: str) -> bool:
-        if self.spec.mode == "2026-07-28":
-            return True  # adopted without asking: what it declares is not known
-        return getattr(client.server_capabilities, name, None) is not None
-
-    def _announces(self, client: ClientSession) -> bool:
-        declared = client.server_capabilities
-        return declared is not None and declared.tools is not None and bool(declared.tools.list_changed)
-
-    def _list_seconds(self) -> float:
-        if not self.spec.timeout:
-            return math.inf
-        return self.spec.timeout if self.spec.timeout > 60 else min(LIST_SECONDS, self.spec.timeout)
-
-    def _fail(self, detail: str) -> None:
-        self._publish("failed", detail)
-
-    def _publish(self, state: State, detail: str) -> None:
-        since = self._status.since_mono_ns if state == self._status.state else time.monotonic_ns()
-        self._status = replace(self._status, state=state, detail=detail, since_mono_ns=since)
-        self._changed()
-
-    def _notice(self, *sentences: str) -> None:
-        if sentences:
-            told = dict.fromkeys((*self._status.notices, *sentences))
-            self._status = replace(self._status, notices=tuple(told)[-NOTICES:])
-            self._changed()
 
 
 @asynccontextmanager
@@ -452,23 +308,3 @@ def silence_sdk() -> None:
             logger.addHandler(logging.NullHandler())
         logger.propagate = False
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
-
-
-def _live_notices(wire: Wire, detail: str) -> list[str]:
-    """What is to be known of a wire now, save what the state's own line says already."""
-    counts, child = wire.repair.counts, wire.child
-    told: list[str] = []
-    if child is not None and child.unread_since is not None:
-        told.append(f"it has not read its standard input for {time.monotonic() - child.unread_since:.0f} s")
-    if child is not None and child.errors.unrecorded:
-        told.append(f"{child.errors.unrecorded:,} bytes of its standard error came too fast to be recorded")
-    failed = words_of_answer(wire.gate.last) if wire.gate is not None and wire.gate.last is not None else ""
-    if failed and failed not in detail:
-        told.append(f"the last request failed: {failed}")
-    if counts.merged:
-        told.append(f"{counts.merged:,} notifications came too fast; only the newest of each kind was acted upon")
-    if counts.refused or wire.refused:
-        told.append(f"{counts.refused + wire.refused:,} requests of the server were too many at once and were refused")
-    if counts.unexpected:
-        told.append(f"{counts.unexpected:,} answers came to nothing that was asked")
-    return told
