@@ -2,57 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
 from pathlib import Path
 
-from typing_extensions import override
-
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
-from tests.chat.infer.world import ModelTap, ServerTap, World
+from tests.chat.infer.kept import KeptModelTap, KeptServerTap
 from tests.tui.app_running import PATIENT, running
-from tui_host.capture.record import Draft
-from tui_host.tap.recording import TapRecording
 from tui_host.tui.tapped import LOADING, NOTHING_SAID, TapSource
 
 CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
 CLINE = FORMS["cline"]
-
-
-class Recorded:
-    """What makes a tap of the tests' world one that records into a database."""
-
-    def __init__(self, folder: Path, title: str) -> None:
-        self.recording = TapRecording(title, tell=print)
-        self.recording.start(folder / "data", os.environ)
-
-    def keep(self, draft: Draft) -> int:
-        """A record, now."""
-        return self.recording.recorder.append(replace(draft, place=self.recording.place))
-
-
-class KeptModelTap(ModelTap):
-    """A tap before a model."""
-
-    def __init__(self, folder: Path, title: str) -> None:
-        super().__init__(World(), title)
-        self.kept = Recorded(folder, title)
-
-    @override
-    def keep(self, draft: Draft) -> int:
-        return self.kept.keep(draft)
-
-
-class KeptServerTap(ServerTap):
-    """A tap before a server."""
-
-    def __init__(self, folder: Path, title: str) -> None:
-        super().__init__(World(), title, title)
-        self.kept = Recorded(folder, title)
-
-    @override
-    def keep(self, draft: Draft) -> int:
-        return self.kept.keep(draft)
 
 
 async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:

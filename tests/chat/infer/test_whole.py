@@ -1,0 +1,102 @@
+"""The whole of what taps of one story recorded: listed, told, taken away with its calls joined, and brought in again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
+from tests.chat.infer.kept import KeptModelTap, KeptServerTap
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store.store import Store
+from tui_host.chat.infer.stories import story_with
+from tui_host.chat.infer.whole import Whole
+from tui_host.cli.listing import listing
+from tui_host.host.importing import import_files
+
+CLINE = FORMS["cline"]
+CALL = Call("", "math__add", {"a": 1, "b": 2})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """What two taps of one host recorded: a turn of two steps, and a call between them."""
+    asked = [User("what is one and two?")]
+    model, math = KeptModelTap(tmp_path, "example"), KeptServerTap(tmp_path, "math")
+    math.start(["add"], client="Cline")
+    list(model.answer(CLINE, model.ask(CLINE, asked), Answer("", [CALL])))
+    math.result(math.call("add", CALL.arguments)[0], "3")
+    second = model.ask(CLINE, [*asked, Answer("", [CALL]), Results([(CALL, "3")])])
+    list(model.answer(CLINE, second, Answer("It is three.")))
+    assert model.kept.recording.close()
+    assert math.kept.recording.close()
+    opened = Store.open(tmp_path / "data" / "tui-host.db")
+    yield opened
+    opened.close()
+
+
+def whole_of(store: Store, name: str = "last") -> Whole:
+    return Whole(store, story_with(store, store.find_session(name).id, {}))
+
+
+def exported(store: Store, name: str = "last") -> bytes:
+    whole = whole_of(store, name)
+    return b"".join(EXPORTS["jsonl"](whole, whole.info))
+
+
+def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(store: Store) -> None:
+    whole = whole_of(store)
+    assert (whole.info.title, whole.info.turns) == ("Cline: tap llm example, tap stdio math", 1)
+    assert (whole.info.model, whole.info.protocol) == ("example/deepseek-chat", "cline")
+    head, *lines = map(json.loads, exported(store).splitlines())
+    assert (head["session"]["id"], head["session"]["source"]) == (whole.taps[0].id, "tap")
+    records = [line for line in lines if line["kind"] != "link"]
+    assert [line["wire"] for line in records if line["kind"] in {"request", "frame"}] == [
+        *["mcp"] * 4,
+        "llm",
+        "mcp",
+        "mcp",
+        "llm",
+    ]
+    assert {(line.get("turn"), line.get("step")) for line in records if line["wire"] == "llm"} == {(1, 1), (1, 2)}
+    told = [json.loads(line["text"]) for line in lines[len(records) :]]
+    joined = [(link["relation"], link["known"]) for link in told if link["call"]]
+    assert joined == [("asked", "id"), ("told", "value"), ("sent", "value"), ("answered", "value")]
+    last = {line["capture"]: line["seq"] for line in records}
+    assert all(line["seq"] > last[line["capture"]] for line in lines[len(records) :])
+    items = [json.loads(text) for text in whole.session_items("")]
+    assert [item["item"] for item in items] == ["user", "answer", "call", "answer"]
+    document = b"".join(EXPORTS["markdown"](whole, whole.info)).decode()
+    assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
+
+
+def test_a_story_that_was_brought_in_comes_out_line_for_line_and_stays_by_itself(store: Store, tmp_path: Path) -> None:
+    before = exported(store)
+    path = tmp_path / "story.jsonl"
+    path.write_bytes(before)
+    for _ in range(2):  # also where it is already
+        brought = import_files(store, [path], Redactor()).id
+        assert exported(store, brought) == before
+        whole = whole_of(store, brought)
+        assert [tap.id for tap in whole.taps] == [brought]
+        assert len(whole.session_items("")) == 4
+    assert exported(store, whole_of(store).info.id) == before
+
+
+def test_of_a_tap_alone_its_own_records_come_out_as_they_came(store: Store) -> None:
+    for tap in whole_of(store).taps:
+        lines = [json.loads(line) for line in EXPORTS["jsonl"](store, tap)]
+        assert {line["capture"] for line in lines[1:]} == {tap.id}
+        assert not {"turn", "step"} & {key for line in lines[1:] for key in line}
+
+
+def test_a_list_says_of_each_tap_whose_it_is_and_how_much_passed(store: Store) -> None:
+    listed = sorted(listing(store), key=lambda each: each.info.created_ns)
+    assert [each.info.title for each in listed] == ["Cline: tap llm example", "Cline: tap stdio math"]
+    assert [each.info.model for each in listed] == ["example/deepseek-chat", ""]
+    assert [each.length for each in listed] == ["2 requests", "6 frames"]
+    assert {each.story for each in listed} == {listed[0].info.id}
