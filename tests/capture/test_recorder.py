@@ -17,8 +17,8 @@ from tui_host.capture.record import Head
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.form import connect
+from tui_host.capture.store.slots import Slot
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.writer import Slot
 
 KEY = "sk-canary-0123456789"
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.writer import BATCH, Slot
+from tui_host.capture.store.slots import Slot
+from tui_host.capture.store.writer import BATCH
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tui_host.capture.store.faults import is_damage
 from tui_host.capture.store.form import (
     BUSY_SECONDS,
     ELSEWHERE,
@@ -23,7 +24,6 @@ from tui_host.capture.store.lock import Lock, alone, remove_left_behind
 from tui_host.capture.store.room import Room
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema import MIGRATIONS
-from tui_host.capture.store.writer import is_damage
 from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
 

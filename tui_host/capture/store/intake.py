@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.names import local_name
-from tui_host.capture.store.writer import Slot
+from tui_host.capture.store.slots import Slot
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record

@@ -17,6 +17,7 @@ from tui_host.capture.chain import Chain, fold_chain
 from tui_host.capture.record import Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.bodies import Bodies
+from tui_host.capture.store.faults import is_damage
 from tui_host.capture.store.file import connect_to_read, doubt, open_to_write
 from tui_host.capture.store.form import Connect, connect, despite_damage
 from tui_host.capture.store.lock import Lock, is_live
@@ -27,7 +28,8 @@ from tui_host.capture.store.runs import SPAN
 from tui_host.capture.store.schema import MIGRATIONS, SEQ_BITS
 from tui_host.capture.store.selection import chain_keys, keys_at, select_session
 from tui_host.capture.store.sessions import SessionInfo, Sessions
-from tui_host.capture.store.writer import Source, Write, Writer, is_damage
+from tui_host.capture.store.slots import Source
+from tui_host.capture.store.writer import Write, Writer
 from tui_host.errors import StoreError
 
 CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]

@@ -14,13 +14,13 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-from tui_host.capture.record import Draft, Record
-from tui_host.capture.redact import Redactor
 from tui_host.capture.store.deletion import give_pages_back
+from tui_host.capture.store.faults import is_damage, is_storage, reason_of
 from tui_host.capture.store.room import SHORT_LOG_PAGES, Room
 from tui_host.capture.store.rows import RecordTable, Row
+from tui_host.capture.store.slots import Slot, Source, finish_all
 from tui_host.errors import StoreError
 
 BATCH = 1024
@@ -28,95 +28,8 @@ TICK = 0.02
 """Seconds in which what comes is committed together: less than a screen's, and the callers' thread is not disturbed for each record."""
 LOOK_AFTER = 1 << 20
 """Bytes of records after which the room on the disk is looked at again."""
-AT_ONCE = 4 << 20
-"""Bytes in which secrets are looked for at once, at most: they are copied for it."""
 RESTARTS = 1
 T = TypeVar("T")
-
-
-class Source(Protocol):
-    """Where records come from; called in the writer's thread.
-
-    It announces itself with the first record that is new, and again with the first after they were taken: so a record costs its
-    caller no more than a place in a list.
-    """
-
-    def take(self) -> list[Slot]:
-        """What is new since, in order."""
-        ...
-
-    def settled(self, seq: int, fault: str) -> None:
-        """Records up to this number are kept, or wait in memory for the reason given."""
-        ...
-
-    def refused(self) -> None:
-        """One record can never be kept."""
-        ...
-
-
-class Slot:
-    """A record on its way to the database; whoever runs short of memory may put a smaller draft in its place.
-
-    Attributes:
-        draft: As it is now; nobody may look at it before `finish`.
-        source: Where it comes from; is told what became of it.
-        size: Bytes that it took in memory when it was made.
-        redactor: What takes the secrets out; None once they are.
-    """
-
-    __slots__ = ("capture", "draft", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
-
-    def __init__(  # noqa: PLR0913, PLR0917 - made for each record: a value to hold some of these would cost as much again
-        self,
-        capture: str,
-        seq: int,
-        time_ns: int,
-        mono_ns: int,
-        draft: Draft,
-        source: Source,
-        redactor: Redactor | None = None,
-        size: int = 0,
-    ) -> None:
-        self.capture = capture
-        self.seq = seq
-        self.time_ns = time_ns
-        self.mono_ns = mono_ns
-        self.draft = draft
-        self.source = source
-        self.size = size
-        self.redactor = redactor
-
-    @property
-    def record(self) -> Record:
-        """The record, as it is now."""
-        return Record(capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns, draft=self.draft)
-
-    def finish(self) -> None:
-        """Take the secrets out. Left to the writer: looking for them takes longer than a caller may wait."""
-        if self.redactor is not None:
-            self.draft = self.redactor.draft(self.draft)
-            self.redactor = None
-
-
-def finish_all(slots: Sequence[Slot]) -> int:
-    """Take the secrets out of all. They are looked for in the bytes of all at once: mostly there are none.
-
-    Returns:
-        Bytes that they take in memory.
-    """
-    clean: set[Redactor | None] = set()
-    size = sum([slot.size for slot in slots])
-    if size <= AT_ONCE:
-        redactors = {slot.redactor for slot in slots}
-        bytes_of_all = b"\0".join([slot.draft.data for slot in slots])
-        clean = {each for each in redactors if each is None or not each.may_be_in(bytes_of_all)}
-    for slot in slots:
-        draft = slot.draft
-        if draft.head is None and draft.malformed is None and slot.redactor in clean:
-            slot.redactor = None
-        else:
-            slot.finish()
-    return size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +147,7 @@ class Writer:
         except sqlite3.Error as error:
             if is_damage(error):
                 self._doubt()
-            raise StoreError(_reason(error)) from error
+            raise StoreError(reason_of(error)) from error
         return results[0]
 
     def close(self, timeout: float) -> bool:
@@ -324,7 +237,7 @@ class Writer:
             try:
                 self._commit(batch)
             except sqlite3.Error as error:
-                if _is_storage(error):
+                if is_storage(error):
                     self._fail(error)
                     return
                 self._commit_each(batch)
@@ -390,7 +303,7 @@ class Writer:
             try:
                 self._commit((item,))
             except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
-                if isinstance(error, sqlite3.Error) and _is_storage(error):
+                if isinstance(error, sqlite3.Error) and is_storage(error):
                     self._fail(error)
                     return
                 self._refuse(item, error)
@@ -411,7 +324,7 @@ class Writer:
     def _fail(self, error: sqlite3.Error) -> None:
         if is_damage(error):
             self._doubt()
-        self.fault = _reason(error)
+        self.fault = reason_of(error)
         self._retry_at = time.monotonic() + self._retry_seconds
         self._give_up_jobs()
         self._tell_sources(self._statements(), self.fault)
@@ -431,29 +344,3 @@ class Writer:
         newest = {item[-1].source: item[-1].seq for item in batch if isinstance(item, list)}
         for source, seq in newest.items():
             source.settled(seq, fault)
-
-
-def _is_storage(error: sqlite3.Error) -> bool:
-    """Whether it is the place's fault (full, locked, read-only, broken), not that of what was to be written."""
-    if isinstance(error, sqlite3.OperationalError):
-        return _code(error) != sqlite3.SQLITE_ERROR
-    return type(error) is sqlite3.DatabaseError or isinstance(error, sqlite3.InternalError)
-
-
-def _code(error: sqlite3.Error) -> int:
-    """The primary result code; absent where the module itself raised."""
-    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-    return code & 0xFF
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file itself is broken."""
-    return _code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
-def _reason(error: sqlite3.Error) -> str:
-    if is_damage(error):
-        return "the database is damaged; start again, and it is set aside"
-    if _code(error) == sqlite3.SQLITE_FULL:
-        return "the disk is full"
-    return f"the database cannot be written: {error}"
