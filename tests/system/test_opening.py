@@ -31,3 +31,16 @@ def test_opened_files_are_shown_and_nothing_of_them_stays(tmp_path: Path) -> Non
         assert "\u202e".encode() not in terminal.written
     assert not list(folder.iterdir())
     assert not (tmp_path / "data").exists()
+
+
+def test_a_file_that_is_nothing_we_read_ends_the_app_with_a_sentence_that_says_where(tmp_path: Path) -> None:
+    file = tmp_path / "dinner.txt"
+    file.write_text("two eggs\n")
+    with program(tmp_path, "-m", "tui_host", "open", str(file)) as terminal:
+        assert terminal.ended() == 1
+        assert terminal.is_restored()
+        assert "dinner.txt, line 1, byte 0: this is none of what can be read" in terminal.screen.text
+    with program(tmp_path, "-m", "tui_host", "open", str(tmp_path / "none")) as terminal:
+        assert terminal.ended() == 2
+        assert b"cannot be read: No such file" in terminal.written
+        assert b"\x1b[?1049h" not in terminal.written

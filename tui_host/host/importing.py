@@ -6,13 +6,13 @@ import mmap
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tui_host.capture.imports import File, Reading, jsonl, read
+from tui_host.capture.imports import File, Progress, Reading, jsonl, read
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.store.intake import Intake, free_suffix
@@ -33,6 +33,7 @@ PIPED_MOST = 64 << 20
 """Bytes that are read of what is no plain file."""
 JOINED_MOST = 64 << 20
 """Bytes of records in which it is looked for what belongs together; they are held in memory for it."""
+TOLD_IN_PART = f"The chat tells the first {JOINED_MOST >> 20} MiB, and joins calls there: what came later stands in the inspector alone."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +49,16 @@ class Imported:
     notices: tuple[str, ...] = ()
 
 
-def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imported:
+def import_files(
+    store: Store, paths: Sequence[Path], redactor: Redactor, watch: Callable[[Progress], None] = lambda _: None
+) -> Imported:
     """Read files as one capture, and keep it as a session. Blocks.
 
     Args:
         store: Where.
         paths: One file, or several that each hold a part.
         redactor: What takes the secrets out.
+        watch: Told now and then how far it has come; what it raises ends it, and nothing stays.
 
     Raises:
         SettingsError: A file cannot be opened.
@@ -62,16 +66,23 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
         StoreError: The database cannot be written.
     """
     with ExitStack() as stack:
-        files = [_opened(path, stack) for path in paths]
-        reading = read(files, Wires({name: dialect.paths for name, dialect in DIALECTS.items()}))
+        files = [opened(path, stack) for path in paths]
+        wires = Wires({name: dialect.paths for name, dialect in DIALECTS.items()})
+        reading = read(files, wires, Progress(watch))
         store.redactor = redactor
         own = reading.own
-        imported = _import_own(store, own, redactor) if own else _import_foreign(store, files, reading, redactor)
+        imported = (
+            _import_own(store, own, reading, redactor) if own else _import_foreign(store, files, reading, redactor)
+        )
         return replace(imported, notices=(*reading.notes.told, *imported.notices))
 
 
-def _opened(path: Path, stack: ExitStack) -> File:
-    """A file, mapped: it is not held in memory, however large it is."""
+def opened(path: Path, stack: ExitStack) -> File:
+    """A file, mapped: it is not held in memory, however large it is.
+
+    Raises:
+        SettingsError: It cannot be opened.
+    """
     try:
         descriptor = 0 if str(path) == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         file = stack.enter_context(os.fdopen(descriptor, "rb", closefd=descriptor > 0))
@@ -92,26 +103,29 @@ def _opened(path: Path, stack: ExitStack) -> File:
     return File(name=path.name or str(path), data=data, time_ns=time_ns)
 
 
-def _import_own(store: Store, file: File, redactor: Redactor) -> Imported:
+def _import_own(store: Store, file: File, reading: Reading, redactor: Redactor) -> Imported:
     """A session of tui-host's own, as it was."""
     (info,) = jsonl.sessions_of(file)
-    captures = jsonl.captures_of(file, info.id)
+    progress = reading.notes.progress
+    captures = jsonl.captures_of(file, info.id, progress)
     if not captures:
         raise TuiHostError("there is no record in it", file.name, "export a session that has some")
     suffix = free_suffix(store, info.id, captures)
     session = replace(info, id=f"{info.id}{suffix}")
-    with _Keeping(store, session, redactor) as keeping:
+    with _Keeping(store, session, redactor, progress) as keeping:
         for capture in captures:  # their order is what export goes by
             keeping.begin(f"{capture}{suffix}")
         retelling = Retelling()
         size = 0
-        for record, _ in jsonl.records(file, session.id):
+        for record, _ in jsonl.records(file, session.id, progress):
             kept = replace(record, capture=f"{record.capture}{suffix}")
             keeping.add(kept)
             size += len(record.draft.data)
             if size <= JOINED_MOST and info.source != "tap":  # a tap's is told where it is shown
                 retelling.feed(kept)
         keeping.tell(retelling.items())
+        if size > JOINED_MOST and info.source != "tap":
+            keeping.notices.append(TOLD_IN_PART)
     return Imported(id=session.id, notices=tuple(keeping.notices))
 
 
@@ -131,7 +145,7 @@ def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redac
         protocol="",
     )
     story = Story(identity)
-    with _Keeping(store, session, redactor) as keeping:
+    with _Keeping(store, session, redactor, reading.notes.progress) as keeping:
         keeping.begin(identity)
         size = 0
         for record in _records(identity, reading):
@@ -143,10 +157,9 @@ def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redac
                 title,
                 "capture what a host says to its model, or to a server",
             )
-        if size <= JOINED_MOST:
-            _join(keeping, story)
-        else:
-            keeping.notices.append(f"Calls are not joined in more than {JOINED_MOST >> 20} MiB.")
+        _join(keeping, story)
+        if size > JOINED_MOST:
+            keeping.notices.append(TOLD_IN_PART)
     if reading.notes.left_out:
         keeping.notices.append(f"Left out: {_left_out(reading)}.")
     return Imported(id=identity, notices=tuple(keeping.notices))
@@ -186,11 +199,12 @@ def _left_out(reading: Reading) -> str:
 class _Keeping:
     """A session while it is brought in. Of one that cannot be brought in whole nothing stays."""
 
-    def __init__(self, store: Store, session: SessionInfo, redactor: Redactor) -> None:
+    def __init__(self, store: Store, session: SessionInfo, redactor: Redactor, progress: Progress) -> None:
         self.store = store
         self.session = session
         self.notices: list[str] = []
         self._redactor = redactor
+        self._progress = progress
         self._intakes: dict[str, Intake] = {}
         self._at: Intake | None = None
         self._first_ns = 0
@@ -227,6 +241,7 @@ class _Keeping:
         intake.add(record)
         self._first_ns = self._first_ns or record.time_ns
         self._last = record
+        self._progress.records += 1
 
     def tell(self, items: Iterable[Item]) -> None:
         """Keep what the chat shows."""

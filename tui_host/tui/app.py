@@ -157,10 +157,12 @@ class TuiHost(Drawn):
             await asyncio.to_thread(_import, LATER)
         finally:
             sys.setswitchinterval(usual)
+        from tui_host.capture.store.fleeting import remove_left_behind
         from tui_host.tui.markdown.fences import warm
         from tui_host.tui.markdown.parser import load
 
         await asyncio.to_thread(load)  # Markdown is plain text until its parser is there
+        await asyncio.to_thread(remove_left_behind)
         await self._pressed.wait()
         await asyncio.to_thread(warm)  # 4 MiB that an app at which nobody sits does without
 

@@ -1,15 +1,19 @@
-"""`open`: the app on what others captured. It is looked at, not kept: it stands in a database of its own until the app ends."""
+"""`open`: the app on what others captured. It is looked at, not kept: it stands in a database of its own until the app ends.
+
+The app's first frame waits for no file.
+"""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_host.capture.store.fleeting import fleeting_folder
 from tui_host.settings.schema import Store as StoreLimits
-from tui_host.tui.run import Opened, check_terminal, run_app
+from tui_host.tui.incoming import Incoming
+from tui_host.tui.run import check_terminal, run_app
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
@@ -23,20 +27,6 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
         TuiHostError: A file is none of what can be read, or what `run_app` raises.
     """
     check_terminal()
-    from tui_host.capture.redact import redactor_of
-    from tui_host.capture.store.store import Store
-    from tui_host.host.importing import import_files
-
-    with tempfile.TemporaryDirectory(prefix="tui-host-") as folder:
-        own = Path(folder)
-        store = Store.open(own / "tui-host.db")
-        try:
-            imported = import_files(store, paths, redactor_of(settings))
-            opened = Opened(info=store.find_session(imported.id), items=store.sessions.item_texts(imported.id))
-        finally:
-            store.close()
-        names = " ".join(path.name for path in paths)
-        told = f"Nothing of this session is kept, nor of others here: tui-host sessions import {names} keeps it."
-        notices = (*settings.notices, *imported.notices, told)
-        settings = replace(settings, data_dir=own, servers={}, store=StoreLimits(), notices=notices)
-        return run_app(settings, opened=opened)
+    with fleeting_folder() as folder:
+        incoming = Incoming(paths, folder / "tui-host.db", settings)
+        return run_app(replace(settings, data_dir=folder, servers={}, store=StoreLimits()), incoming=incoming)

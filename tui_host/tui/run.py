@@ -7,18 +7,17 @@ import gc
 import io
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError, TuiHostError
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.sessions import SessionInfo
     from tui_host.servers.guard import Guard
     from tui_host.settings.schema import Settings
     from tui_host.tui.app import TuiHost
+    from tui_host.tui.incoming import Incoming
 
 PLACELESS = frozenset({"", "dumb", "unknown"})
 """Values of TERM that mean a terminal which cannot place text."""
@@ -26,14 +25,6 @@ PLACELESS = frozenset({"", "dumb", "unknown"})
 THRESHOLDS = (1000, 10, 100)
 """How many more objects, and how many younger rounds, make the collector look; through all of them only now and then: next to
 nothing of ours waits for it, and the screen does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """What the app begins with in place of a new session: one that came from a file, and what its chat shows."""
-
-    info: SessionInfo
-    items: Sequence[str]
 
 
 def check_terminal() -> None:
@@ -50,13 +41,13 @@ def check_terminal() -> None:
         )
 
 
-def run_app(settings: Settings, *, record: bool = True, opened: Opened | None = None) -> int:
+def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | None = None) -> int:
     """The app; returns its exit code.
 
     Args:
         settings: What is configured.
         record: Whether anything is kept on disk.
-        opened: What to show first; None for a new session.
+        incoming: Files that are shown in place of a new session, once they are read.
 
     Raises:
         SettingsError: There is no terminal that it can draw on.
@@ -72,7 +63,7 @@ def run_app(settings: Settings, *, record: bool = True, opened: Opened | None = 
     guard = Guard(found_terminal())
     try:
         with asyncio.Runner(loop_factory=PausableLoop) as runner:
-            app = runner.run(_run(settings, guard, record=record, opened=opened))
+            app = runner.run(_run(settings, guard, record=record, incoming=incoming))
     except BaseException:
         restore(guard)  # Textual may not have come to that
         raise
@@ -92,7 +83,7 @@ def _write_utf8() -> None:
         sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
 
 
-async def _run(settings: Settings, guard: Guard, *, record: bool, opened: Opened | None) -> TuiHost:
+async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Incoming | None) -> TuiHost:
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
     from tui_host.tui.ending import watched
@@ -100,9 +91,13 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, opened: Opened
 
     keep_pastes_text()
     app = TuiHost(Host(settings, record=record, guard=guard))
-    if opened is not None:
-        app.session = app.host.sessions.foreign(opened.info, opened.items)
-    async with watched(app, app.noted, guard) as is_told, around(app), drawing(app, guard, is_told), collecting(app):
+    async with (
+        watched(app, app.noted, guard) as is_told,
+        around(app),
+        drawing(app, guard, is_told),
+        collecting(app),
+        nullcontext() if incoming is None else incoming.shown_in(app),
+    ):
         await app.run_async()
     return app
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from heapq import merge
 
 from tui_host.capture.imports import body, har, jsonl, lines
-from tui_host.capture.imports.seen import File, Notes, Seen, line_of, unreadable
+from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
 from tui_host.capture.imports.wires import Wires
 
-__all__ = ["File", "Reading", "read"]
+__all__ = ["File", "Progress", "Reading", "read"]
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
@@ -43,13 +43,18 @@ class Reading:
     seen: Iterator[Seen]
 
 
-def read(files: Sequence[File], wires: Wires) -> Reading:
+def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) -> Reading:
     """Recognise files, and read them as one capture.
+
+    Args:
+        files: Which.
+        wires: The dialects.
+        progress: Told how far it is read.
 
     Raises:
         TuiHostError: One is none of the formats; says where it ceases to be one.
     """
-    notes = Notes()
+    notes = Notes(progress or Progress())
     files = [_plain(file) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
     notes.told += [f"{file.name} ends within a line: it is read up to there." for file in own if jsonl.is_cut(file)]

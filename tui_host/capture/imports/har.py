@@ -61,13 +61,15 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
     Raises:
         TuiHostError: It is cut off, or has no entries.
     """
-    entries = sorted(_entries(file))
+    notes.progress.expected += 2 * len(file.data)
+    entries = sorted(_entries(file, notes))
     peers = _Peers(wires, notes)
     waiting: list[tuple[int, int, Seen]] = []  # what an exchange still has to come while the next one begins
     number = 0
     for start_ns, start, end in entries:
         while waiting and waiting[0][0] < start_ns:
             yield heappop(waiting)[2]
+        notes.progress.advance(end - start)
         value = read_value(file.data[start:end]) if end - start <= 2 * MOST else None
         if not isinstance(value, Mapping):
             notes.left_out[UNREAD] += 1
@@ -79,7 +81,7 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
         yield heappop(waiting)[2]
 
 
-def _entries(file: File) -> Iterator[tuple[int, int, int]]:
+def _entries(file: File, notes: Notes) -> Iterator[tuple[int, int, int]]:
     """When each entry began, and where it stands."""
     data = file.data
     time_ns = file.time_ns
@@ -92,6 +94,7 @@ def _entries(file: File) -> Iterator[tuple[int, int, int]]:
                 if name == b"entries":
                     found = True
                     for start, end in elements(data, value):
+                        notes.progress.advance(end - start)
                         started = _STARTED.search(data, start, end)
                         time_ns = (
                             time_ns if started is None else _time_ns(started[1].decode("ascii", "replace"), time_ns)

@@ -16,7 +16,7 @@ from heapq import merge
 
 from tui_host.capture.exports.jsonl import FORMAT, parse
 from tui_host.capture.imports.elements import Data
-from tui_host.capture.imports.seen import MOST, File, Notes, Seen, unreadable
+from tui_host.capture.imports.seen import MOST, File, Notes, Progress, Seen, unreadable
 from tui_host.capture.record import Record
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.words import mapping
@@ -87,7 +87,7 @@ def _seen(file: File, notes: Notes) -> Iterator[Seen]:
     ids: dict[tuple[str, str], str] = {}
     clocks: dict[str, int] = {}
     by_capture: dict[str, list[Seen]] = {}
-    for record, _ in records(file, ""):
+    for record, _ in records(file, "", notes.progress):
         capture, draft = record.capture, record.draft
         if draft.kind == "link":
             continue  # found anew: what it names has other names here
@@ -106,7 +106,7 @@ def _seen(file: File, notes: Notes) -> Iterator[Seen]:
     yield from merge(*by_capture.values(), key=lambda seen: seen.at_ns)
 
 
-def captures_of(file: File, session: str) -> Mapping[str, int]:
+def captures_of(file: File, session: str, progress: Progress) -> Mapping[str, int]:
     """The captures that it has records of, in their order, with the time at which each begins. Looks at every line.
 
     Raises:
@@ -114,19 +114,21 @@ def captures_of(file: File, session: str) -> Mapping[str, int]:
     """
     own: dict[str, int] = {}
     before: dict[str, int] = {}
-    for record, is_preamble in records(file, session):
+    for record, is_preamble in records(file, session, progress):
         (before if is_preamble else own).setdefault(record.capture, record.time_ns)
     return {name: before.pop(name, at_ns) for name, at_ns in own.items()} | before
 
 
-def records(file: File, session: str) -> Iterator[tuple[Record, bool]]:
+def records(file: File, session: str, progress: Progress) -> Iterator[tuple[Record, bool]]:
     """Its records, and whether they are of a preamble, as the session of that name has them.
 
     Raises:
         TuiHostError: A line is no record; names it.
     """
     last: dict[tuple[str, bool], int] = {}
+    progress.expected += len(file.data)
     for number, line in _lines(file.data):
+        progress.advance(len(line) + 1)
         if number == 1 or not line.strip() or line.startswith(_FIRST):
             continue
         try:

@@ -86,26 +86,35 @@ def recognise(file: File, wires: Wires) -> bool:
 def read(file: File, wires: Wires, notes: Notes, peer: str) -> Iterator[Seen]:
     """What the lines say, in their order; times never go back."""
     log = _Log(file, wires, notes, peer)
-    for line in _Lines(file.data):
+    lines = _Lines(file.data)
+    notes.progress.expected += len(file.data)
+    at = 0
+    for line in lines:
+        notes.progress.advance(lines.at - at)
+        at = lines.at
         yield from log.take(line)
     yield from log.finish()
 
 
 class _Lines:
-    """The lines of a log, each with the JSON that begins in it, over as many lines as that takes."""
+    """The lines of a log, each with the JSON that begins in it, over as many lines as that takes.
+
+    Attributes:
+        at: The first byte after what was given last.
+    """
 
     def __init__(self, data: Data) -> None:
+        self.at = 0
         self._data = data
         self._tries = TRIES
 
     def __iter__(self) -> Iterator[_Line]:
-        at = 0
-        while at < len(self._data):
-            end = self._data.find(b"\n", at)
+        while self.at < len(self._data):
+            end = self._data.find(b"\n", self.at)
             end = len(self._data) if end < 0 else end
-            found, end = self._line(at, end)
+            found, end = self._line(self.at, end)
+            self.at = end + 1
             yield found
-            at = end + 1
 
     def _line(self, at: int, end: int) -> tuple[_Line, int]:
         """A line, and where it ends: later, where the value that begins in it does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from tui_host.errors import JSON, TuiHostError
 
 MOST = 64 << 20
 """Bytes of one value that is read whole; what is larger is no model's and no server's."""
+TOLD_SECONDS = 0.1
+"""How often at most it is told how far an import has come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +46,36 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Notes:
-    """What all files of one import share: ids, what was left out, counted by its kind, and what else a person should be told."""
+class Progress:
+    """How far an import has come.
 
+    Attributes:
+        watch: Told of it now and then; may raise to end it.
+        expected: Bytes that will be read, those that are read twice counted twice; it grows with what is found in the files.
+        done: How many of them were.
+        records: How many records have come of it.
+    """
+
+    watch: Callable[[Progress], None] = lambda _: None
+    expected: int = 0
+    done: int = 0
+    records: int = 0
+    _next: float = 0.0
+
+    def advance(self, size: int) -> None:
+        """So many bytes more were read."""
+        self.done += size
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + TOLD_SECONDS
+            self.watch(self)
+
+
+@dataclass(slots=True)
+class Notes:
+    """What all files of one import share: ids, progress, what was left out, counted by its kind, and what else a person should be told."""
+
+    progress: Progress = field(default_factory=Progress)
     left_out: Counter[str] = field(default_factory=Counter[str])
     told: list[str] = field(default_factory=list[str])
     _exchanges: Iterator[int] = field(default_factory=lambda: count(1))

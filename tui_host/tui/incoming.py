@@ -1,0 +1,145 @@
+"""Files on their way into the app: another process reads them, and the chat says how far that has come."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from tui_host.errors import SettingsError, TuiHostError
+from tui_host.host.importing_process import COMMAND, Reached, question, reached
+from tui_host.settings.secrets import listed_environment
+
+if TYPE_CHECKING:
+    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.settings.schema import Settings
+    from tui_host.tui.app import TuiHost
+
+
+class Incoming:
+    """Files that will be read once the app's first frame is there.
+
+    Args:
+        paths: Which.
+        database: Where their session comes to.
+        settings: Whose secrets are taken out.
+
+    Raises:
+        SettingsError: One cannot be opened.
+    """
+
+    def __init__(self, paths: Sequence[Path], database: Path, settings: Settings) -> None:
+        self._paths = paths
+        self._names = " and ".join(path.name or str(path) for path in paths)
+        self._question = question(paths, database, settings)
+        self._environment = listed_environment(settings.environment)
+        for path in paths:
+            if str(path) == "-":
+                raise SettingsError("the app's keys come from standard input", "-", "put it into a file, and name that")
+            if not os.access(path, os.R_OK):
+                from tui_host.host.importing import opened
+
+                with ExitStack() as stack:
+                    opened(path, stack)  # which says why
+
+    @asynccontextmanager
+    async def shown_in(self, app: TuiHost) -> AsyncGenerator[None]:
+        """While the block runs the app, it shows how far this has come, and then what came of it; an error ends it."""
+        app.session = app.host.sessions.foreign(self._info)
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(self._follow(app))
+            try:
+                yield
+            finally:
+                following.cancel()
+
+    @property
+    def _info(self) -> SessionInfo:
+        """A session to be shown until theirs is there."""
+        from tui_host.capture.store.sessions import SessionInfo
+
+        return SessionInfo(
+            id="incoming",
+            title=self._names,
+            created_ns=0,
+            updated_ns=0,
+            turns=0,
+            source="import",
+            live=False,
+            model="",
+            protocol="",
+        )
+
+    async def _follow(self, app: TuiHost) -> None:
+        first = app.session
+        await app.complete.wait()
+        try:
+            with self._started() as process:
+                came = await self._read(process, app)
+            await app.host.ready()
+            store = app.host.store
+            assert store is not None  # noqa: S101 - it has what it shows
+            info = await asyncio.to_thread(store.find_session, came.id)
+            items = await asyncio.to_thread(store.session_items, came.id)
+        except TuiHostError as error:
+            app.host.fault = error  # whoever runs the app tells it, once the terminal is given back
+            return
+        kept_by = " ".join(str(path) for path in self._paths)
+        told = f"Nothing of this session is kept, nor of others here: tui-host sessions import {kept_by} keeps it."
+        app.host.notices += [*came.notices, told]
+        if app.session is first:
+            app.call_later(app.show_session, app.host.sessions.foreign(info, items))  # in the app's own context
+        else:
+            app.host.notices.append(f"{self._names} is read: f5 has it.")
+
+    @contextmanager
+    def _started(self) -> Generator[subprocess.Popen[bytes]]:
+        """The process that reads them; with the block it ends, wherever it is.
+
+        Raises:
+            TuiHostError: It cannot be started.
+        """
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own module
+                COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=self._environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TuiHostError(f"the process that reads it cannot be started: {error.strerror}", self._names) from error
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()  # who waits for its next word hears that there is none
+
+    async def _read(self, process: subprocess.Popen[bytes], app: TuiHost) -> Reached:
+        """What came of it, once it has."""
+        from tui_host.chat.conversation import NoteItem
+
+        stdin, stdout = _pipe(process.stdin), _pipe(process.stdout)
+        with suppress(BrokenPipeError):  # it has ended: heard below
+            stdin.write(self._question)
+            stdin.flush()
+        conversation = app.session.conversation
+        number = conversation.add(NoteItem(turn=1, kind="note", what=f"reading {self._names} …"))
+        while not (so_far := reached(await asyncio.to_thread(stdout.readline))).id:
+            conversation.put(number, NoteItem(turn=1, kind="note", what=f"reading {self._names}: {_words(so_far)}"))
+        return so_far
+
+
+def _words(so_far: Reached) -> str:
+    share = min(100 * so_far.done // max(so_far.expected, 1), 100)
+    return f"{share} % · {so_far.records:,} record{'s' * (so_far.records != 1)}"
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None  # noqa: S101 - pipes were asked for
+    return pipe
