@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from pathlib import Path
 
 import anyio
 import pytest
@@ -40,6 +41,11 @@ def reset(stream: SocketStream) -> None:
     """Make its end a reset."""
     raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def descriptors() -> int:
+    """How many this process has."""
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 async def until_has(client: SocketStream, wanted: bytes) -> bytes:
@@ -271,6 +277,87 @@ async def test_of_an_answer_that_is_longer_than_is_recorded_the_rest_is_counted(
         assert (await relay.ask(request(relay.host))).endswith(b"0123456789")
     assert relay.body() == b"0123"
     assert (ending(relay).reason, ending(relay).size, ending(relay).kept) == ("complete", 10, 4)
+
+
+LARGE = bytes(range(251)) * 40_000 + b"the end"
+"""More than sockets hold: what is not recorded of it passes by itself."""
+
+
+async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_what_follows_it_is_an_answer() -> None:
+    async def script(stream: Kept) -> None:
+        for body in (LARGE, b"small"):
+            await stream.head()
+            await stream.send(answer(body))
+
+    async with peer(script) as up, relaying(up.origin, answer_limit=4) as relay, await relay.client() as client:
+        await client.send(request(relay.host, body=b"").replace(b"Connection: close\r\n", b""))
+        got = await until_has(client, b"\r\n\r\n")
+        wanted = got.index(b"\r\n\r\n") + 4 + len(LARGE)
+        with anyio.fail_after(5):
+            while len(got) < wanted:
+                got += await client.receive(1 << 17)
+        assert got[wanted - len(LARGE) :] == LARGE
+        await client.send(request(relay.host, body=b""))
+        assert (await until_has(client, b"small")).endswith(b"\r\n\r\nsmall")
+    (first, second) = [read_ending(record.draft.data) for record in relay.records("end")]
+    assert (first.reason, first.size, first.kept) == ("complete", len(LARGE), 4)
+    assert (second.reason, second.size) == ("complete", 5)
+
+
+@pytest.mark.parametrize("framing", [b"Content-Length: 99999999\r\n", b""])
+@pytest.mark.parametrize("way", ["closed", "reset"])
+async def test_what_passes_by_itself_ends_as_it_does_at_the_upstream(way: str, framing: bytes) -> None:
+    taken = anyio.Event()
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(HEAD + framing + b"\r\n" + LARGE)
+        await taken.wait()
+        if way == "reset":
+            stream.reset()
+
+    broken = False
+    async with peer(script) as up, relaying(up.origin, answer_limit=4) as relay, await relay.client() as client:
+        await client.send(request(relay.host))
+        got = await until_has(client, b"\r\n\r\n")
+        with anyio.fail_after(5):
+            while not got.endswith(b"the end"):
+                got += await client.receive(1 << 17)
+            taken.set()
+            try:
+                got += await rest_of(client)
+            except anyio.BrokenResourceError:
+                broken = True
+    assert got.partition(b"\r\n\r\n")[2] == LARGE
+    assert broken == (way == "reset")
+    is_whole = way == "closed" and not framing
+    assert (ending(relay).reason, ending(relay).size) == ("complete" if is_whole else "cut by peer", len(LARGE))
+
+
+@pytest.mark.parametrize("way", ["closed", "reset"])
+async def test_a_client_that_goes_while_something_passes_by_itself_takes_the_upstreams_connection_with_it(
+    way: str,
+) -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(HEAD + b"\r\n")
+        while True:
+            await stream.send(LARGE)
+
+    before = descriptors()
+    async with peer(script) as up, relaying(up.origin, answer_limit=4) as relay:
+        async with await relay.client() as client:
+            await client.send(request(relay.host))
+            got = len(await client.receive())
+            while got < len(LARGE):
+                got += len(await client.receive(1 << 20))
+            if way == "reset":
+                reset(client)
+        await until(lambda: up.ended == 1)
+        await until(lambda: relay.records()[-1].draft.kind in {"end", "error"})
+    assert ending(relay).reason == "closed by host"
+    assert ending(relay).size > len(LARGE)
+    await until(lambda: descriptors() <= before)
 
 
 def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_the_end_is_told_so() -> None:

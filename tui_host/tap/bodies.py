@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Protocol, assert_never
 
 from tui_host.tap.heads import Framing
@@ -26,12 +27,21 @@ class Body(Protocol):
 
     done: bool
 
+    @property
+    def plain(self) -> int:
+        """So many bytes that follow, if they come, are the body's and nothing else."""
+        ...
+
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """Take in what came: the body's bytes in it, and what stands behind its end.
 
         Raises:
             BodyError: It is not framed as it should be.
         """
+        ...
+
+    def passed(self, size: int) -> None:
+        """So many of the plain bytes have been passed on unseen."""
         ...
 
 
@@ -52,8 +62,13 @@ def body_of(framing: Framing) -> Body:
 class OpenBody:
     """Whatever comes until the connection ends."""
 
+    plain = sys.maxsize
+
     def __init__(self) -> None:
         self.done = False
+
+    def passed(self, size: int) -> None:
+        """More may come."""
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """All of it."""
@@ -77,6 +92,16 @@ class CountedBody:
         self.done = True
         return body, rest
 
+    @property
+    def plain(self) -> int:
+        """All that is missing."""
+        return self._left
+
+    def passed(self, size: int) -> None:
+        """So much less is missing."""
+        self._left -= size
+        self.done = not self._left
+
 
 class ChunkedBody:
     """Chunks, each with its size before it, and trailers.
@@ -84,6 +109,8 @@ class ChunkedBody:
     Attributes:
         trailers: The lines after the last chunk, as they came.
     """
+
+    plain = 0
 
     def __init__(self) -> None:
         self.done = False
@@ -114,6 +141,9 @@ class ChunkedBody:
             if end:
                 self._take(line)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces), data[at:]
+
+    def passed(self, size: int) -> None:
+        """None can be."""
 
     def _take(self, line: bytes) -> None:
         if self._after_chunk:

@@ -21,6 +21,7 @@ from tui_host.tap.heads import (
 )
 from tui_host.tap.refusal import refusal
 from tui_host.tap.relay import Relay
+from tui_host.tap.splicing import descriptor_of
 from tui_host.tap.upstream_side import UpstreamSide
 from tui_host.tap.witness import Witness
 
@@ -117,6 +118,18 @@ class ClientSide(asyncio.Protocol):
         """Bytes for the client."""
         if self._transport is not None:
             self._transport.write(data)
+
+    def sink(self) -> int | None:
+        """The client's socket, if it may be written to; None while something waits to be."""
+        transport = self._transport
+        if transport is None or transport.is_closing() or transport.get_write_buffer_size():
+            return None
+        return descriptor_of(transport)
+
+    def break_off(self) -> None:
+        """Nothing can be written to the client any more."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def pause(self, *, paused: bool) -> None:
         """Read no more, or again."""

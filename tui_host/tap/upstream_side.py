@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
 import anyio
 from typing_extensions import override
 
 from tui_host.capture.faults import words_of
 from tui_host.tap.bodies import Body, BodyError, OpenBody, body_of, framed, last_chunk
+from tui_host.tap.client_end import ClientEnd
 from tui_host.tap.heads import (
     Framing,
     HeadError,
@@ -23,42 +23,11 @@ from tui_host.tap.heads import (
 )
 from tui_host.tap.relay import Relay
 from tui_host.tap.rewriting import BodyFilter
+from tui_host.tap.splicing import WORTH, Splice, Spliced, descriptor_of
 from tui_host.tap.witness import Witness
 
 UNCONNECTED_LIMIT = 256 << 10
 """Bytes of a request that wait for the connection before no more is read."""
-
-
-class ClientEnd(Protocol):
-    """What this side says to the client's."""
-
-    def write(self, data: bytes) -> None:
-        """Bytes for the client."""
-        ...
-
-    def pause(self, *, paused: bool) -> None:
-        """Read no more, or again."""
-        ...
-
-    def tunnel(self) -> None:
-        """From now on what comes is passed as it is."""
-        ...
-
-    def answered(self, *, lasts: bool) -> None:
-        """The response is complete; whether the connection lasts."""
-        ...
-
-    def failed(self, words: str) -> None:
-        """The upstream could not be asked, or what it answers cannot be passed on; nothing of it has been."""
-        ...
-
-    def cut(self, words: str, *, was_reset: bool) -> None:
-        """The upstream's connection ended before its answer did."""
-        ...
-
-    def close(self) -> None:
-        """The upstream's connection ended, and nothing was on its way."""
-        ...
 
 
 class UpstreamSide(asyncio.BufferedProtocol):
@@ -81,6 +50,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._tunnel = False
         self._abandoned = False
         self._input_ended = False
+        self._splice: Splice | None = None
+        self._fault: OSError | None = None
 
     async def connect(self) -> None:
         """Connect; what goes wrong is told to the client's side."""
@@ -120,6 +91,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         body = self._body
         if body is not None:
             self._pass(body, data)
+            self._begin_splice()
         elif self._tunnel:
             self._client.write(data)
             if self._witness is not None:
@@ -131,6 +103,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        exc = exc or self._fault
+        self._stop_splice()
         if self._abandoned:
             return
         self._abandoned = True
@@ -178,7 +152,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def pause(self, *, paused: bool) -> None:
         """Read no more, or again."""
-        if self._transport is None:
+        if self._transport is None or self._splice is not None:
             return
         if paused:
             self._transport.pause_reading()
@@ -201,6 +175,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._abandoned:
             return
         self._abandoned = True
+        self._stop_splice()
         self._connecting.cancel()
         if self._transport is None:
             return
@@ -283,6 +258,44 @@ class UpstreamSide(asyncio.BufferedProtocol):
             witness.chunk(payload)
         if body.done:
             self._finish(witness, rest)
+
+    def _begin_splice(self) -> None:
+        """Let what is neither changed nor recorded pass by itself, if it can."""
+        transport, body, witness = self._transport, self._body, self._witness
+        if transport is None or body is None or body.plain < WORTH or self._framing == "chunked":
+            return
+        if self._filter is not None or witness is None or not witness.has_enough:
+            return
+        source, sink = descriptor_of(transport), self._client.sink()
+        if source is None or sink is None:
+            return
+        try:
+            self._splice = Splice(source, sink, body.plain, self._spliced)
+        except OSError:
+            return  # it is passed on as before
+        transport.pause_reading()
+
+    def _spliced(self, how: Spliced) -> None:
+        """What passed by itself is over."""
+        transport, body, witness = self._transport, self._body, self._witness
+        self._stop_splice()
+        if how.sink is not None:
+            self._client.break_off()
+        elif transport is not None and how.source is not None:
+            self._fault = how.source
+            transport.abort()
+        elif transport is not None and body is not None and witness is not None:
+            transport.resume_reading()
+            if body.done:
+                self._finish(witness, b"")
+
+    def _stop_splice(self) -> None:
+        splice, self._splice = self._splice, None
+        if splice is None or self._body is None or self._witness is None:
+            return
+        size = splice.stop()
+        self._body.passed(size)
+        self._witness.unseen(size)
 
     def _announced(self, url: bytes) -> None:
         if self._witness is not None:

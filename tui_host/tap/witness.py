@@ -45,6 +45,13 @@ class _Body:
             self._tells.passed(self._kind, data, self._number)
             self._tells.go()
 
+    @property
+    def is_full(self) -> bool:
+        return self._room == 0
+
+    def leave_out(self, size: int) -> None:
+        self._left_out += size
+
     def finish(self) -> None:
         if self._left_out:
             self._tells.passed(lost(self._kind), b"%d" % self._left_out, self._number)
@@ -104,6 +111,15 @@ class Witness:
     def chunk(self, data: bytes) -> None:
         """Bytes of the response's body have come."""
         self._chunks.pass_on(data)
+
+    @property
+    def has_enough(self) -> bool:
+        """Nothing more of the response's body is recorded but how much it is."""
+        return self._chunks.is_full
+
+    def unseen(self, size: int) -> None:
+        """So many bytes of the response's body have come, which nobody looked at."""
+        self._chunks.leave_out(size)
 
     def end(self) -> None:
         """The response is complete."""
