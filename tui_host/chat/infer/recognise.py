@@ -9,17 +9,20 @@ from urllib.parse import urlsplit
 
 from tui_host.llm.jsonspans import spans
 
+_CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
 HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Claude Code": (r"claude-cli/|claude-code", r"You are Claude Code\b", r"claude-code"),
         "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
-        "Cline": (r"^Cline\b", r"^You are Cline\b", r"cline"),
+        "Cline": (r"^Cline\b", r"^You are Cline\b", r"cline|@cline/core"),
         "Roo Code": (r"RooCode|roo-?cline", r"^You are Roo\b", r"roo[- ]?code"),
         "Cherry Studio": (r"CherryStudio", r"", r"cherry[- ]?studio"),
         "Cursor": (r"Cursor/", r"operat(?:e|ing) in Cursor\b", r"cursor(?:-vscode)?"),
         "VS Code Copilot": (r"GitHubCopilotChat|vscode/", r"your name is .GitHub Copilot", r"visual studio code.*"),
-        "Gemini CLI": (r"GeminiCLI", r"interactive CLI agent", r"gemini-cli.*"),
-        "Continue": (r"^Continue\b|continue\.dev", r"<important_rules>\s+You are in \w+ mode", r"continue-\w*client"),
+        "Qwen Code": (r"QwenCode/", r"^You are Qwen Code\b", r"qwen-cli.*"),
+        "opencode": (r"^opencode/", r"^You are opencode\b", r"opencode"),
+        "Gemini CLI": (r"GeminiCLI", r"^You are Gemini CLI\b|interactive CLI agent", r"gemini-cli.*"),
+        "Continue": (r"^Continue\b|continue\.dev", _CONTINUE, r"continue-[\w-]*client"),
         "Open WebUI": (r"open[- ]?webui", r"", r"open[- ]?webui"),
         "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
         "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
@@ -38,6 +41,7 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "the Anthropic SDK for Python": (r"^(?:Async)?Anthropic/Python", r""),
         "the Anthropic SDK for JavaScript": (r"^Anthropic/JS", r""),
         "the Google Gen AI SDK": (r"google-genai-sdk|genai-js", r""),
+        "the AI SDK": (r"\bai-sdk/", r""),
         "the Ollama SDK for Python": (r"^ollama-python/", r""),
         "the Ollama SDK for JavaScript": (r"^ollama-js/", r""),
         "the MCP SDK for Python": (r"", r"mcp"),
@@ -54,9 +58,10 @@ def host_asking(headers: Iterable[tuple[str, str]], system: str) -> str:
     """Who asks a model, empty if nothing is said of it; `title` is what hosts tell routers of themselves."""
     found = {name.lower(): value for name, value in headers}
     agent = " ".join(filter(None, (found.get("user-agent", ""), found.get("x-client-name", ""))))
-    for name, (sign, prompt, _) in HOSTS.items():
+    for name, (sign, _, _) in HOSTS.items():
         if sign and re.search(sign, agent, re.IGNORECASE):
             return name
+    for name, (_, prompt, _) in HOSTS.items():
         if prompt and re.search(prompt, system[:_LOOKED_AT]):
             return name
     title = found.get("x-title", "").strip()
