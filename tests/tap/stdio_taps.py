@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Thread
+from typing import IO
 
 import pytest
 
@@ -34,11 +35,15 @@ STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def start(
-    command: Sequence[str], *, environment: Mapping[str, str] | None = None, own_group: bool = False
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    own_group: bool = False,
+    errors: IO[bytes] | int = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environment, start_new_session=own_group
+        command, stdin=pipe, stdout=pipe, stderr=errors, bufsize=0, env=environment, start_new_session=own_group
     )
     STARTED.append(process)
     return process

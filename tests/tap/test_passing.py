@@ -8,6 +8,7 @@ from threading import Thread
 
 import pytest
 
+from tests.tap.stdio_taps import until
 from tui_host.tap.kinds import CHUNK, COMPLETE, REQUEST, SPOOLED, lost
 from tui_host.tap.passing import Telling, open_spool, taken_from
 
@@ -24,7 +25,7 @@ def told(telling: Telling, descriptor: int) -> list[tuple[bytes, int, bytes]]:
 
     reading = Thread(target=read)
     reading.start()
-    telling.close(10)
+    until(telling.close)
     reading.join(10)
     os.close(descriptor)
     return [(kind, number, data) for kind, number, _, data in taken_from(found)]

@@ -24,6 +24,7 @@ from tests.tap.stdio_taps import (
     recorded,
     recorder_of,
     records,
+    runs,
     said,
     sessions,
     start,
@@ -57,7 +58,7 @@ def test_a_tap_is_a_live_session_of_its_own_while_it_runs(tmp_path: Path) -> Non
     assert {question.draft.peer, answer.draft.peer} == {"sums"}
     process.stdin.close()
     assert process.wait() == 0
-    assert not sessions(tmp_path)[0].live
+    until(lambda: not sessions(tmp_path)[0].live)
 
 
 def test_standard_error_passes_and_is_recorded_and_secrets_of_the_environment_are_not_kept(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_standard_error_passes_and_is_recorded_and_secrets_of_the_environment_ar
     process = start(tap(tmp_path, *PYTHON, server), environment={**os.environ, "SUMS_API_KEY": "s3cr3t-of-sums"})
     assert told(process) == "key s3cr3t-of-sums\n"
     assert process.wait() == 0
-    assert data(records(tmp_path), "in", "stderr").decode() == "key ⟨secret:SUMS_API_KEY⟩\n"
+    assert data(recorded(tmp_path), "in", "stderr").decode() == "key ⟨secret:SUMS_API_KEY⟩\n"
 
 
 def test_a_log_has_the_record_lines_and_a_dash_plain_ones(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begun(tmp_path: Path) -> 
     assert said(process) == PING % 1
     assert "set aside" in told(process)
     assert process.wait() == 0
-    assert data(records(tmp_path), "in") == PING % 1
+    assert data(recorded(tmp_path), "in") == PING % 1
 
 
 def test_a_database_that_another_process_holds_keeps_no_byte_waiting(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_a_database_that_another_process_holds_keeps_no_byte_waiting(tmp_path: P
     holder.close()
     process.stdin.close()
     assert process.wait() == 0
-    until(lambda: data(records(tmp_path), "in") == pings(300))
+    assert data(recorded(tmp_path), "in") == pings(300)
 
 
 def test_a_configuration_with_mistakes_is_none_of_a_taps_business(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_a_configuration_with_mistakes_is_none_of_a_taps_business(tmp_path: Path
     assert said(process) == PING % 1
     assert told(process) == ""
     assert process.wait() == 0
-    assert data(records(tmp_path / "named"), "in") == PING % 1
+    assert data(recorded(tmp_path / "named"), "in") == PING % 1
 
 
 def test_of_many_taps_at_once_one_that_is_killed_takes_no_record_of_the_others(tmp_path: Path) -> None:
@@ -167,6 +168,7 @@ def test_of_many_taps_at_once_one_that_is_killed_takes_no_record_of_the_others(t
         assert said(process) == pings(300)
         assert process.wait() == 0
     taps[0].wait()
+    until(lambda: not any(info.live for info in sessions(tmp_path)))
     by_name = {info.title: info.id for info in sessions(tmp_path)}
     for number in (1, 2, 3):
         found = records(tmp_path, by_name[f"server-{number}"])
@@ -185,18 +187,37 @@ def test_a_recorder_that_stands_still_holds_nothing_up_and_gets_all_of_it_later(
     writing = write(process, [whole])
     assert pull(process, len(whole)) == whole
     writing.join()
-    os.kill(recorder, signal.SIGCONT)
     assert said(process) == b""
-    process.wait()
+    assert process.wait() == 0  # and what finds no room in the pipe is handed over by somebody else
+    os.kill(recorder, signal.SIGCONT)
     found = recorded(tmp_path)
     assert data(found, "in") == data(found, "out") == PING % 0 + whole
+
+
+def test_what_is_wrong_only_after_the_taps_end_is_told_in_the_file_that_standard_error_is(tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    with errors.open("wb") as file:
+        process = start(tap(tmp_path / "data", *ECHO), errors=file)
+    push(process, PING % 0)
+    assert pull(process, len(PING % 0)) == PING % 0
+    until(lambda: bool(sessions(tmp_path / "data")))
+    recorder = recorder_of(process.pid)
+    os.kill(recorder, signal.SIGSTOP)
+    write(process, []).join()
+    assert process.wait() == 0
+    (tmp_path / "data" / "tui-host.db").unlink()
+    os.kill(recorder, signal.SIGCONT)
+    until(lambda: not runs(recorder))
+    assert "nothing is recorded any more" in errors.read_text()
 
 
 def test_a_recorder_that_is_killed_takes_nothing_with_it_and_that_is_told(tmp_path: Path) -> None:
     process = start(tap(tmp_path, *ECHO))
     push(process, PING % 0)
     assert pull(process, len(PING % 0)) == PING % 0
-    os.kill(recorder_of(process.pid), signal.SIGKILL)
+    recorder = recorder_of(process.pid)
+    os.kill(recorder, signal.SIGKILL)
+    until(lambda: not runs(recorder))
     write(process, [pings(300)]).join()
     assert said(process) == pings(300)
     assert told(process).count("recording has broken down") == 1

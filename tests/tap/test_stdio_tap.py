@@ -198,6 +198,37 @@ def test_when_the_host_is_gone_the_server_is_ended_as_in_a_connection_of_our_own
     assert not any(map(runs, servers))
 
 
+LAUNCHER = (
+    "import os, sys\nif os.fork() == 0:\n    os.write(2, b'here\\n'); os.close(2)\n"
+    "    while data := os.read(0, 99): os.write(1, data)\n    os.write(1, b'%d' % os.getpid()); os._exit(0)\nsys.exit(3)"
+)
+"""A server that starts another one, which keeps its pipes, and ends."""
+
+
+def test_who_is_left_behind_with_the_servers_pipes_is_heard_after_its_exit_until_the_host_ends_that(
+    tmp_path: Path,
+) -> None:
+    process = start(tap(tmp_path, *PYTHON, LAUNCHER))
+    assert process.wait() == 3
+    assert told(process) == "here\n"
+    push(process, CALL)
+    assert pull(process, len(CALL)) == CALL
+    assert process.stdin is not None
+    process.stdin.close()
+    left = int(said(process))
+    until(lambda: not runs(left))
+    found = recorded(tmp_path)
+    assert data(found, "out") == CALL
+    assert data(found, "in").startswith(CALL)
+    process = start(tap(tmp_path, *PYTHON, DEAF.replace("signal.pause()", "child and os._exit(0)")))
+    line_of(process)
+    left = int(line_of(process))
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        assert pipe is not None
+        pipe.close()
+    until(lambda: not runs(left))
+
+
 def test_the_server_gets_the_environment_as_the_host_composed_it(tmp_path: Path) -> None:
     for environment in ({"A": "1", "HOME": "/nowhere", "LC_ALL": "C"}, {"TZ": "UTC", "HOME": "/nowhere"}):
         direct = subprocess.run(["/usr/bin/env"], env=environment, capture_output=True, check=True).stdout

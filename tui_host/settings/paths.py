@@ -1,4 +1,7 @@
-"""Where things lie: the person's configuration, the data, and the files that come with the program."""
+"""Where things lie: the person's configuration, the data, and the files that come with the program.
+
+A tap asks for the data folder in a moment in which a host waits: nothing is imported here that most answers can do without.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,10 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import platformdirs
-
-from tui_host.errors import SettingsError
-from tui_host.settings.report import shown
-
 APP = "tui-host"
 CONFIG_FILE = "config.toml"
+DATABASE = "tui-host.db"
+"""In the data folder."""
 
 
 def default_config_dir() -> Path:
@@ -22,6 +22,8 @@ def default_config_dir() -> Path:
     Raises:
         SettingsError: There is no home folder to look in; the working directory never stands in for it.
     """
+    import platformdirs
+
     return _absolute(lambda: platformdirs.user_config_path(APP, appauthor=False), "--config FILE")
 
 
@@ -31,6 +33,8 @@ def default_data_dir() -> Path:
     Raises:
         SettingsError: There is no home folder to look in; the working directory never stands in for it.
     """
+    import platformdirs
+
     return _absolute(lambda: platformdirs.user_data_path(APP, appauthor=False), "--data-dir DIR")
 
 
@@ -61,10 +65,15 @@ def whole(path: Path, where: str) -> Path:
         SettingsError: It is no path, or names a home folder that is not known.
     """
     if "\0" in str(path):
+        from tui_host.errors import SettingsError
+
         raise SettingsError("a NUL character in the path", where, "name another one")
     try:
         return path.expanduser().absolute()
     except RuntimeError as error:
+        from tui_host.errors import SettingsError
+        from tui_host.settings.report import shown
+
         raise SettingsError(f"no home folder for {shown(str(path))}", where, "write the whole path") from error
 
 
@@ -88,6 +97,8 @@ def ensure_private_dir(path: Path) -> None:
     Raises:
         SettingsError: It belongs to another user, is shared by all of them, is no folder, or cannot be made.
     """
+    from tui_host.errors import SettingsError
+
     try:
         for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
             missing.mkdir(mode=0o700, exist_ok=True)
@@ -113,5 +124,7 @@ def _absolute(find: Callable[[], Path], option: str) -> Path:
     except RuntimeError:
         found = Path()
     if not found.is_absolute():
+        from tui_host.errors import SettingsError
+
         raise SettingsError("no home folder is known", "HOME", f"set HOME to an absolute path, or give {option}")
     return found

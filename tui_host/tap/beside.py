@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import threading
 import time
 
 from tui_host.tap.descriptors import write
-from tui_host.tap.passing import BYE, CONSUMED, Telling, open_spool
+from tui_host.tap.passing import BYE, CONSUMED, HOPEFUL, Telling, open_spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import NoReturn
 
-LAST_WORDS = 2.0
-"""Seconds that the end may wait until all is recorded; what is left then is recorded by a process that outlives the tap."""
+LAST_WORDS = 5.0
+"""Seconds that the end may wait for what is wrong with recording, where something seems to be."""
+
+FIRST_KEPT = 3
+"""The lowest descriptor of those that a process of its own is given."""
 
 
 class Asked:
@@ -31,6 +36,7 @@ class Asked:
         data_dir: `--data-dir DIR`.
         log: `--log FILE`, `-` for plain lines on standard error.
         began_ns: When the tap began, on the wall clock.
+        terminal: The one that standard error is, None if it is none: a person there can be told things when the tap has ended.
     """
 
     def __init__(self, title: str, *, data_dir: str | None, log: str | None) -> None:
@@ -38,6 +44,10 @@ class Asked:
         self.data_dir = data_dir
         self.log = log
         self.began_ns = time.time_ns()
+        try:
+            self.terminal = os.ttyname(2)
+        except OSError:
+            self.terminal = None
 
 
 class Beside:
@@ -59,7 +69,8 @@ class Beside:
         self._lifeline = lifeline
         self._notices = notices
         self._spool = spool
-        self._noticing = threading.Thread(target=self._pass_notices, daemon=True)
+        self._is_known = threading.Event()
+        self._is_ending = self._is_broken = False
 
     def guard(self, group: int) -> None:
         """If the relay is killed, this server's group is to be ended."""
@@ -68,27 +79,57 @@ class Beside:
     def telling(self) -> Telling:
         """Begin to tell, once; what comes back is passed on to a person."""
         self._telling = Telling(self._records, self._spool, self._tell_of_recording)
-        self._noticing.start()
+        self._begin()
         return self._telling
 
+    def _begin(self) -> None:
+        known, self._is_known = self._is_known, threading.Event()
+        if known.is_set():
+            self._is_known.set()
+        threading.Thread(target=self._pass_notices, daemon=True).start()
+
+    def fork(self) -> int:
+        """As `os.fork`: the child goes on in the relay's place, and the parent, whose end waits for nothing more, is to end.
+
+        Raises:
+            OSError: There can be no other process.
+        """
+        child = self._telling.fork()
+        if not child:
+            self._telling.go_on()
+            self._begin()
+        return child
+
     def end(self) -> None:
-        """Nothing follows: wait a while until all is recorded."""
+        """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
+        self._is_ending = True
         write(self._lifeline, BYE)
-        self._telling.close(LAST_WORDS)
-        self._noticing.join(LAST_WORDS)
-        if self._noticing.is_alive():
+        try:
+            if not self._telling.close() and self._telling.fork() == 0:
+                _apart((self._records,), lambda: self._telling.finish(FIRST_KEPT))
+        except OSError as error:
+            self._tell(f"the end is not recorded: {error.strerror}")
+        if not self._is_known.wait(LAST_WORDS):
             self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
 
     def _pass_notices(self) -> None:
-        with os.fdopen(self._notices, "rb") as notices:
+        with os.fdopen(self._notices, "rb", closefd=False) as notices:
             for line in notices:
-                if line.startswith(CONSUMED):
+                if line == HOPEFUL:
+                    self._is_known.set()
+                elif line.startswith(CONSUMED):
                     self._telling.consumed(int(line[len(CONSUMED) :]))
                 else:
                     write(2, line)
+        if not self._is_ending:
+            self._tell_of_recording()
+        self._is_known.set()
 
     def _tell_of_recording(self) -> None:
-        self._tell("recording has broken down; everything is passed on, nothing is recorded")
+        """Once: from where it is told to nobody, or from where nothing more comes back."""
+        if not self._is_broken:
+            self._is_broken = True
+            self._tell("recording has broken down; everything is passed on, nothing is recorded")
 
 
 def begin(work: Callable[[], None], tell: Callable[[str], None]) -> Beside:
@@ -98,24 +139,38 @@ def begin(work: Callable[[], None], tell: Callable[[str], None]) -> Beside:
     lifeline, lifeline_write = os.pipe()
     notices_read, notices = os.pipe()
     if os.fork() == 0:
-        try:
-            os.setsid()
-            _keep_alone(records, lifeline, notices, spool)
-            work()
-        finally:
-            os._exit(0)
+        _apart((records, lifeline, notices, spool), work)
     for theirs in (records, lifeline, notices):
         os.close(theirs)
     return Beside(tell, records=records_write, lifeline=lifeline_write, notices=notices_read, spool=spool)
 
 
-def _keep_alone(records: int, lifeline: int, notices: int, spool: int | None) -> None:
-    """Hold no other descriptor: whoever waits for the end of one would wait for this process too."""
+def _apart(kept: Sequence[int | None], work: Callable[[], None]) -> NoReturn:
+    """In a process just forked: do this where no signal to the tap's group comes, and then end.
+
+    Args:
+        kept: Descriptors that it has; it finds them from `FIRST_KEPT` on.
+        work: What it does.
+    """
+    try:
+        os.setsid()
+        _keep_alone(kept)
+        work()
+    finally:
+        os._exit(0)
+
+
+def _keep_alone(kept: Sequence[int | None]) -> None:
+    """Hold no other descriptor: whoever waits for the end of one would wait for this process too.
+
+    A file keeps nobody waiting. Where standard error is one, a person reads there what is known when the tap has ended.
+    """
     nowhere = os.open(os.devnull, os.O_RDWR)
-    kept = (nowhere, nowhere, nowhere, records, lifeline, notices, nowhere if spool is None else spool)
+    errors = 2 if stat.S_ISREG(os.fstat(2).st_mode) else nowhere
+    all_kept = (nowhere, nowhere, errors, *(nowhere if each is None else each for each in kept))
     high = [
-        fcntl.fcntl(descriptor, fcntl.F_DUPFD, 32) for descriptor in kept
+        fcntl.fcntl(descriptor, fcntl.F_DUPFD, 32) for descriptor in all_kept
     ]  # out of the way of the numbers that they get
     for number, descriptor in enumerate(high):
         os.dup2(descriptor, number)
-    os.closerange(len(kept), min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
+    os.closerange(len(all_kept), min(os.sysconf("SC_OPEN_MAX"), 1 << 16))

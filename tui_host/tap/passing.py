@@ -24,6 +24,8 @@ BYE = b"bye\n"
 """On the lifeline, after the server's group: the relay ends in order."""
 CONSUMED = b"\0"
 """Before a number, among the notices: the file was read up to there."""
+HOPEFUL = b"\1\n"
+"""Among the notices: nothing stands against recording, as far as that can be seen in a moment; nobody need wait for more."""
 
 _HEAD = 17
 _PIPE_BYTES = 1 << 20
@@ -91,7 +93,6 @@ class Telling:
         self._spool = spool
         self._broke = broke
         self._is_open = True
-        self._is_closing = False
         self._queue: list[Item] = []
         self._spooled: list[int] = []  # offset and end of what is told next of the file
         self._end = 0  # of the file
@@ -101,10 +102,12 @@ class Telling:
         self._adding = threading.Lock()  # to the file
         self._went_ns = 0
         self._is_due = False
-        self._due = threading.Event()
-        self._is_sent = threading.Event()
         os.set_blocking(descriptor, False)
         _widen(descriptor)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._due = threading.Event()
         threading.Thread(target=self._catch_up, daemon=True).start()
 
     def passed(self, kind: bytes, data: bytes, number: int = 0) -> None:
@@ -142,14 +145,45 @@ class Telling:
                 os.ftruncate(self._spool, 0)
                 self._end = 0
 
-    def close(self, seconds: float) -> None:
-        """Nothing follows: hand over what is left, at most so long."""
-        self._is_closing = True
-        self._is_sent.clear()
+    def close(self) -> bool:
+        """Nothing follows: hand over what finds room. False if something is left, for a `fork` to `finish`."""
+        with self._turn:
+            is_sent = self._send()
+            if is_sent:
+                self._is_open = False
+                os.close(self._descriptor)
+        return is_sent
+
+    def fork(self) -> int:
+        """As `os.fork`: what was not handed over yet is the child's, which is to `go_on` or to `finish`.
+
+        Raises:
+            OSError: There can be no other process.
+        """
+        with self._turn, self._adding:
+            child = os.fork()
+            if child:
+                self._is_open = False
+                self._clear()
+                os.close(self._descriptor)
+        return child
+
+    def go_on(self) -> None:
+        """In the child: what passes is told from here."""
+        self._begin()
+        self._is_due = True
         self._due.set()
-        self._is_sent.wait(seconds)
-        self._is_open = False
-        os.close(self._descriptor)
+
+    def finish(self, descriptor: int) -> None:
+        """In the child: nothing follows; hand over all that is left, however long that takes.
+
+        Args:
+            descriptor: The pipe's end as it is numbered there.
+        """
+        self._descriptor = descriptor
+        os.set_blocking(descriptor, True)
+        self._send()
+        os.close(descriptor)
 
     def _put_aside(self, item: Item) -> None:
         with self._adding:
@@ -223,29 +257,30 @@ class Telling:
 
     def _give_up(self) -> None:
         """Nobody records any more."""
+        self._clear()
+        if self._is_open:
+            self._is_open = False
+            self._broke()
+
+    def _clear(self) -> None:
         self._queue.clear()
         self._spooled.clear()
         self._late.clear()
         self._rest.clear()
-        if self._is_open:
-            self._is_open = False
-            self._broke()
 
     def _catch_up(self) -> None:
         """Send what comes in a burst, and what found no room."""
         room = select.poll()
         room.register(self._descriptor, select.POLLOUT)
         while self._due.wait():
-            if not self._is_closing:
-                time.sleep(TICK)
+            time.sleep(TICK)
             self._due.clear()
             self._is_due = False
             is_sent = False
             while not is_sent and self._is_open:
                 room.poll()
                 with self._turn:
-                    is_sent = self._send()
-            self._is_sent.set()
+                    is_sent = not self._is_open or self._send()
 
 
 def _widen(descriptor: int) -> None:

@@ -20,9 +20,8 @@ from tui_host.capture.redact import BY_VALUE_FROM, Redactor
 from tui_host.capture.store.sessions import SessionInfo, SessionState, session_id
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
-from tui_host.settings.paths import data_dir
+from tui_host.settings.paths import DATABASE, data_dir
 
-DATABASE = "tui-host.db"
 LOOK_SECONDS, LOG_SECONDS = 0.5, 0.05
 """How often it is looked for what is wrong, and for what is new where there is a log to write."""
 REOPEN_SECONDS = 5.0

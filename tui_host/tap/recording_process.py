@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from tui_host.tap.kinds import OUT, SPOOLED
-from tui_host.tap.passing import BYE, CONSUMED, TICK, taken_from
+from tui_host.tap.passing import BYE, CONSUMED, HOPEFUL, TICK, taken_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui_host.tap.passing import Item
     from tui_host.tap.recording import Log, TapRecording
 
-RECORDS, LIFELINE, NOTICES, SPOOL = 3, 4, 5, 6
+ERRORS, RECORDS, LIFELINE, NOTICES, SPOOL = 2, 3, 4, 5, 6
 """Descriptors; what each is for stands with the relay's ends of them."""
 IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 UNWRITTEN = 16 << 20
@@ -58,7 +58,7 @@ def record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: f
     try:
         _record(asked, folding, patience)
     except Exception as error:  # noqa: BLE001 - the last resort: the relay goes on, and the server is ended all the same
-        _tell(asked.title, f"recording has broken down: {error!r}; everything is passed on")
+        _tell(asked, f"recording has broken down: {error!r}; everything is passed on")
         os.close(RECORDS)
     os.close(NOTICES)
     guarding.join()
@@ -81,18 +81,23 @@ def _record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: 
         return
     from pathlib import Path
 
+    from tui_host.tap.prospects import are_good
+
+    place = None if asked.data_dir is None else Path(asked.data_dir)
+    if asked.log is None and are_good(place, os.environ):  # who wants a log has it whole when the tap ends
+        _notice(HOPEFUL)
     from tui_host.capture.no_core import leave_no_core
     from tui_host.tap.recording import TapRecording, secrets_in
 
     leave_no_core()
     recording = TapRecording(
         asked.title,
-        tell=lambda words: _tell(asked.title, words),
+        tell=lambda words: _tell(asked, words),
         secrets=secrets_in(os.environ),
         log=_log(asked),
         began_ns=asked.began_ns,
     )
-    recording.start(None if asked.data_dir is None else Path(asked.data_dir), os.environ)
+    recording.start(place, os.environ)
     folder = folding(recording)
     recorder = recording.recorder
     unwritten = 0
@@ -157,17 +162,35 @@ def _log(asked: Asked) -> Log | None:
 
     if asked.log is None:
         return None
-    return PlainLines(lambda words: _tell(asked.title, words)) if asked.log == "-" else JsonLines(Path(asked.log))
+    return PlainLines(lambda words: _tell(asked, words)) if asked.log == "-" else JsonLines(Path(asked.log))
 
 
-def _tell(name: str, words: str) -> None:
+def _tell(asked: Asked, words: str) -> None:
     from tui_host.capture.visible import visible
 
-    _notice(f"tui-host tap {name}: {visible(words, newlines=False)}\n".encode(errors="backslashreplace"))
+    line = f"tui-host tap {asked.title}: {visible(words, newlines=False)}\n".encode(errors="backslashreplace")
+    if not _notice(line):
+        _tell_later(asked.terminal, line)
 
 
-def _notice(line: bytes) -> None:
+def _notice(line: bytes) -> bool:
+    """Let the relay know; False if it has gone."""
     try:
         os.write(NOTICES, line)
     except OSError:
-        return  # the relay has gone, and with it whoever could read it
+        return False
+    return True
+
+
+def _tell_later(terminal: str | None, line: bytes) -> None:
+    """Tell a person at a terminal, or the file that standard error is; to a pipe nobody would read it."""
+    target = ERRORS
+    try:
+        if terminal is not None:  # opened for this alone: who holds one keeps others waiting for its end
+            target = os.open(terminal, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        os.write(target, line)
+    except OSError:
+        return  # the terminal has gone as well, or the disk is full, which may be what should be told
+    finally:
+        if target != ERRORS:
+            os.close(target)

@@ -2,7 +2,12 @@
 
 The server is started first, and bytes flow before anything of the rest is imported. Recording is a process of its own, so that
 nothing that it does ever takes the relay's turn (`beside`); it also ends the server if the relay is killed. Standard output belongs to the
-server alone. Source: MCP 2025-11-25, Transports, stdio; threats.md, PXY-08 to PXY-10; performance.md, Relays.
+server alone.
+
+A server may leave somebody behind who has its pipes: a launcher its program, a program its helper. Without a tap the host then sees the
+server's exit, and what still comes from the pipes as well. So it does with one: the tap ends as the server did, at once, and
+a process forked of it passes on between the host and whoever is left, until they close the pipes or the host has gone. Nobody who is left
+is ended before: a host would not do that either. Source: MCP 2025-11-25, Transports, stdio; threats.md, PXY-08 to PXY-10; performance.md, Relays.
 """
 
 from __future__ import annotations
@@ -11,12 +16,12 @@ import os
 import select
 import signal
 import threading
-import time
 
 from tui_host.capture.no_core import leave_no_core
 from tui_host.tap.beside import Asked, Beside, begin
-from tui_host.tap.descriptors import read, write
+from tui_host.tap.descriptors import write
 from tui_host.tap.kinds import ERROR, IN, OUT
+from tui_host.tap.pump import Pump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +30,17 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from tui_host.tap.lines import Lines
-    from tui_host.tap.passing import Telling
     from tui_host.tap.recording import TapRecording
     from tui_host.tap.words import Stdio
 
 PATIENCE = 2.0
 """Seconds for each step of a server's end once its host has gone, as in our own connections."""
-QUIET_SECONDS = 0.5
-"""After the server's end: so long what others hold its pipes for is waited for, if nothing comes."""
+TAKEN_SECONDS = 0.5
+"""So long a host may take for what was just read, before it is waited for in another way."""
 START_SECONDS = 1.0
 """So long the process that records leaves the processor to a server that says nothing yet."""
+PIPE_LIMIT = 1 << 20
+"""Bytes that a pipe holds at most, where nobody has let it hold more: what comes after them, somebody says who has not ended."""
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """Exit codes for a command that cannot be started: those of the shell, `env` and `nohup`."""
 
@@ -63,47 +69,15 @@ def relay(tap: Stdio) -> NoReturn:
     _Relay(tap, begin(work, tell), tell).run()
 
 
-class _Pump:
-    """Bytes from one descriptor to another, until one of them ends.
-
-    Attributes:
-        is_broken: Nobody takes what is written.
-        count: Of chunks read and of chunks written; odd while one waits to be taken.
-    """
-
-    def __init__(self, source: int, target: int, kind: bytes, telling: Telling, ended: Callable[[], None]) -> None:
-        self.source, self.target = source, target
-        self.is_broken = False
-        self.count = 0
-        self._kind = kind
-        self._telling = telling
-        self._ended = ended
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.start, self.join, self.is_alive = self._thread.start, self._thread.join, self._thread.is_alive
-
-    def _run(self) -> None:
-        source, target, kind = self.source, self.target, self._kind
-        passed, go = self._telling.passed, self._telling.go
-        while chunk := read(source):
-            passed(kind, chunk)  # before anybody can answer it
-            self.count += 1
-            if not write(target, chunk):
-                self.is_broken = True
-                break
-            self.count += 1
-            go()
-        go()
-        self._ended()
-
-
 class _Relay:
     def __init__(self, tap: Stdio, beside: Beside, tell: Callable[[str], None]) -> None:
         self._tap = tap
         self._beside = beside
         self._tell = tell
-        self._server: int | None = None
+        self._group = 0
+        self._is_running = True
         self._is_over = threading.Event()
-        self._is_hurried = False
+        self._is_hurried = self._is_abandoned = False
         self._early: list[int] = []
         self._nowhere = os.open(os.devnull, os.O_RDWR)
         self._listen()
@@ -119,35 +93,71 @@ class _Relay:
     def run(self) -> NoReturn:
         leave_no_core()  # not before: the server has the limits that its host gave it
         telling = self._beside.telling()
-        into = _Pump(0, self._input, OUT, telling, lambda: self._after_input(into))
-        out = _Pump(self._output, 1, IN, telling, lambda: self._after_output(out))
-        errors = _Pump(self._errors, 2, ERROR, telling, lambda: self._after_errors(errors))
-        self._out = out
-        for thread in (into, out, errors):
-            thread.start()
+        self._into = into = Pump(0, self._input, OUT, telling, lambda: self._after_input(into))
+        self._out = out = Pump(self._output, 1, IN, telling, lambda: self._after_output(out))
+        self._err = err = Pump(self._errors, 2, ERROR, telling, self._after_errors)
+        for pump in (into, out, err):
+            pump.start()
         for number in self._early:
             self._pass_signal(number, None)
         status = os.waitpid(self._group, 0)[1]
-        self._server = None
+        self._is_running = False
         self._is_over.set()
-        for pump in (out, errors):
-            self._drain(pump)
-        self._signal_group(signal.SIGKILL)  # descendants that outlived an orderly end
+        while (held := [pump for pump in (out, err) if not self._is_delivered(pump)]) and not self._is_gone():
+            halted = [pump.halt(self._nowhere, TAKEN_SECONDS) for pump in held]
+            if all(halted):
+                self._leave(held, status)
+                break
+            for pump in held:
+                pump.resume()
+        if self._is_gone():
+            self._signal_group(signal.SIGKILL)  # as in our own connections: descendants that outlived an orderly end
         os.dup2(self._nowhere, 0)
         os.dup2(self._nowhere, 1)
         self._beside.end()
         _end_as(status)
 
-    def _drain(self, pump: _Pump) -> None:
-        """Wait until all is delivered. Somebody else may hold the pipe, with nothing to say."""
-        count, since = -1, 0.0
-        while pump.is_alive() and not self._is_hurried:
-            pump.join(0.1)
-            now = time.monotonic()
-            if pump.count != count or count % 2:
-                count, since = pump.count, now
-            elif now - since >= QUIET_SECONDS:
-                return
+    def _is_delivered(self, pump: Pump) -> bool:
+        """Wait until all is delivered; False if it is but somebody else has the pipe, who may say more, or goes on all the time."""
+        pause, enough = 0.001, pump.written + PIPE_LIMIT
+        while not (pump.is_over or self._is_hurried):
+            if pump.is_waiting or pump.written > enough:
+                return False
+            pump.wait(pause)
+            pause = min(2 * pause, 0.1)
+        return True
+
+    def _leave(self, held: Sequence[Pump], status: int) -> None:
+        """End as the server did, while a process forked of this one passes on what is halted here."""
+        has_input = self._into.halt(self._nowhere, TAKEN_SECONDS)
+        try:
+            child = self._beside.fork()
+        except OSError as error:
+            self._tell(f"what others of the server still say is not passed on: {error.strerror}")
+            return
+        if child:
+            _end_as(status)
+        self._is_over = threading.Event()
+        if not has_input:  # the last that it was told was not taken whole
+            os.close(self._input)
+            os.dup2(self._nowhere, 0)
+        elif self._into.is_over:
+            threading.Thread(target=self._end_without_host, daemon=True).start()
+        else:
+            self._into.start()
+        if self._err.is_over:
+            os.dup2(self._nowhere, 2)
+        for pump in held:
+            pump.start()
+        threading.Thread(target=self._wait_for, args=(held,), daemon=True).start()
+        self._is_over.wait()
+        self._beside.end()
+        os._exit(0)
+
+    def _wait_for(self, pumps: Sequence[Pump]) -> None:
+        for pump in pumps:
+            pump.wait()
+        self._is_over.set()
 
     # The server.
 
@@ -166,7 +176,6 @@ class _Relay:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             self._tell(f"{command[0]!r} cannot be started: {reason}")
             os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
-        self._server = pid
         return pid
 
     def _signal_group(self, number: int) -> None:
@@ -187,41 +196,53 @@ class _Relay:
     def _pass_signal(self, number: int, _frame: FrameType | None) -> None:
         if self._is_over.is_set():
             self._is_hurried = number in TO_GROUP
-        elif self._server is None:
+        elif not self._group:
             self._early.append(number)
         elif number in TO_GROUP:
             self._signal_group(number)
-        else:
-            os.kill(self._server, number)
+        elif self._is_running:
+            os.kill(self._group, number)
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         """Stopped at a terminal: the server too. SIGCONT reaches it through us."""
-        if self._server is not None:
+        if self._group:
             self._signal_group(signal.SIGTSTP)
         os.kill(os.getpid(), signal.SIGSTOP)
 
     # What follows the end of a stream.
 
-    def _after_input(self, pump: _Pump) -> None:
+    def _after_input(self, pump: Pump) -> None:
         os.close(self._input)
         if pump.is_broken:
             os.dup2(self._nowhere, 0)  # the host learns from its next write that nobody reads
-        hosts_end = select.poll()
-        hosts_end.register(1, 0)
-        gone = select.POLLERR | select.POLLHUP
-        while not self._out.is_broken and not any(event & gone for _, event in hosts_end.poll(1000)):
+        self._end_without_host()
+
+    def _end_without_host(self) -> None:
+        """Once the host has gone, end the server with all that it started."""
+        while not self._is_gone(1000):
             pass
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._is_over.wait(PATIENCE):
                 return
             self._signal_group(number)
+        self._is_over.set()  # whoever is left has left the group as well
 
-    def _after_output(self, pump: _Pump) -> None:
+    def _is_gone(self, milliseconds: int = 0) -> bool:
+        """Whether the host takes nothing any more; that may come within the time."""
+        hosts_end = select.poll()
+        hosts_end.register(1, 0)
+        gone = select.POLLERR | select.POLLHUP
+        if not self._is_abandoned:
+            is_gone = self._out.is_broken or any(event & gone for _, event in hosts_end.poll(milliseconds))
+            self._is_abandoned = self._is_abandoned or is_gone
+        return self._is_abandoned
+
+    def _after_output(self, pump: Pump) -> None:
         os.close(self._output)  # where nobody takes it, the server learns so from its next write
-        if not pump.is_broken:
+        if not pump.is_broken and not self._is_gone():
             os.dup2(self._nowhere, 1)  # the host learns that the server closed it
 
-    def _after_errors(self, _pump: _Pump) -> None:
+    def _after_errors(self) -> None:
         os.close(self._errors)
 
 
