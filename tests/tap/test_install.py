@@ -153,7 +153,8 @@ def test_a_file_that_its_host_wrote_anew_since_says_the_same_again(name: str, sa
         ('{"command": "npx -y server"}', "its command is a line for a shell; split it into command and args first"),
         ('{"command": "x", "args": "-y"}', "its arguments are not a list of strings"),
         ('{"command": "x", "args": ["-n", 3]}', "its arguments are not a list of strings"),
-        ('{"command": ["x"]}', "its arguments are not a list of strings"),
+        ('{"command": ["x"]}', "its command is no text, or empty"),
+        ('{"command": "", "args": []}', "its command is no text, or empty"),
         ('{"env": {}}', "neither a command nor a URL"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,9 @@ from tests.tap.host_files import CURSOR, SAMPLES, SECRETS, VSCODE
 from tui_host.cli.arguments import read_arguments
 from tui_host.cli.hiding import hide
 from tui_host.cli.tap_install import own_command, tap_install
-from tui_host.errors import SettingsError
+from tui_host.errors import JSON, SettingsError
 from tui_host.settings.hosts.known import files_of, known_host
+from tui_host.settings.paths import data_dir
 
 
 def yes() -> bool:
@@ -93,6 +95,47 @@ def test_nothing_is_written_without_a_yes(
 
     assert desk.run("install", "cursor", *words, agreed=agreed) == code
     assert desk.files() == before
+
+
+def test_a_machine_is_told_what_was_written_and_what_was_not(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    path = desk.put("cursor", CURSOR)
+
+    def told(*words: str) -> dict[str, JSON]:
+        desk.run(*words, "--json", agreed=yes)
+        found = capsys.readouterr()
+        assert ("--- " in found.err) == (words[-1] == "cursor")  # nobody agrees to what was not shown
+        assert not [secret for secret in SECRETS if secret in found.out]
+        value: dict[str, list[dict[str, JSON]]] = json.loads(found.out)
+        return value["files"][0]
+
+    dry = told("install", "cursor", "--dry-run")
+    assert (dry["path"], dry["written"], dry["copy"]) == (str(path), False, None)
+    assert dry["left"] == [{"server": "mcpServers.linear", "why": "behind a URL"}]
+    done = told("install", "cursor")
+    assert done["changes"] == dry["changes"] != []
+    assert Path(str(done["copy"])).read_text() == CURSOR
+    undone = told("uninstall", "cursor")
+    assert (undone["written"], undone["copy"], path.read_text()) == (True, None, CURSOR)
+
+
+def test_what_is_read_only_is_not_written_and_a_file_without_servers_is_called_that(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.put("cursor", CURSOR).chmod(0o400)
+    with pytest.raises(SettingsError, match="read-only"):
+        desk.run("install", "cursor", "--yes")
+    desk.put("cline", "")
+    assert desk.run("install", "cline") == 0
+    assert "no server of Cline stands in" in capsys.readouterr().err
+
+
+def test_what_a_flatpak_has_is_found_and_the_data_goes_where_it_always_does(desk: Desk) -> None:
+    path = desk.home / ".var/app/com.visualstudio.code/config/Code/User/mcp.json"
+    assert not [place for place in files_of(known_host("vscode"), desk.environment) if ".var" in str(place)]
+    path.parent.mkdir(parents=True)
+    path.write_text(VSCODE)
+    assert desk.run("install", "vscode", "--yes") == 0
+    assert f'"--data-dir", "{data_dir(None, {})}"' in path.read_text()
 
 
 def test_where_nobody_can_be_asked_yes_has_to_be_typed(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from tui_host.cli.options import AddParser, common, name_of, path_of
+from tui_host.cli.options import AddParser, common, json_too, name_of, path_of
 from tui_host.cli.tap_arguments import add_tap
 from tui_host.errors import SettingsError
 from tui_host.settings.reader import duration_of, size_of
@@ -103,10 +103,6 @@ class _Parser(argparse.ArgumentParser):
         raise SettingsError(message, where=command, remedy=f"see {self.prog} --help")
 
 
-def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
-
-
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 1 on")
@@ -142,7 +138,7 @@ def _no_record(parser: argparse.ArgumentParser) -> None:
 def _add_ask(add: AddParser) -> None:
     ask = add("ask", help="one turn without the screen", description="One turn without the screen.")
     common(ask)
-    _json(ask)
+    json_too(ask)
     _model_options(ask)
     ask.add_argument("--session", type=name_of, metavar="ID", help="go on with this session")
     ask.add_argument(
@@ -175,7 +171,7 @@ def _add_compare(add: AddParser) -> None:
         description=f"Put {words}, one after the other, and show side by side what each took and did.",
     )
     common(compare)
-    _json(compare)
+    json_too(compare)
     compare.add_argument(
         "--with",
         dest="columns",
@@ -198,7 +194,7 @@ def _add_servers(add: AddParser) -> None:
     for name, words in (("list", "what is configured"), ("check", "connect to each, and tell what it offers")):
         action = actions.add_parser(name, help=words, description=words)
         common(action)
-        _json(action)
+        json_too(action)
         if name == "check":
             action.add_argument("words", nargs="*", metavar="SERVER", help="only these")
 
@@ -210,7 +206,7 @@ def _add_models(add: AddParser) -> None:
         description="The models that the providers report: those with a key, those in a file, those on this machine.",
     )
     common(models)
-    _json(models)
+    json_too(models)
     models.add_argument("words", nargs="*", type=name_of, metavar="PROVIDER", help="only these, asked in any case")
 
 
@@ -257,7 +253,7 @@ def _add_sessions(add: AddParser) -> None:
     )
     imported.epilog = READ_FROM_FILES
     common(imported)
-    _json(imported)
+    json_too(imported)
     _files(imported)
     pruned = actions.add_parser(
         "prune",
@@ -267,7 +263,7 @@ def _add_sessions(add: AddParser) -> None:
     for action in (listed, shown, exported, deleted, pruned):
         common(action)
     for action in (listed, shown, deleted, pruned):
-        _json(action)
+        json_too(action)
     for action in (shown, exported):
         action.add_argument("words", nargs=1, metavar="ID", help="an id, the beginning of one, or «last»")
         action.add_argument(

@@ -42,6 +42,11 @@ def common(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def json_too(parser: argparse.ArgumentParser) -> None:
+    """The option of the commands that answer."""
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
 def port_of(text: str) -> int:
     """A port that was typed, 0 for any."""
     if not text.isdecimal() or int(text) > 65535:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tui_host.cli.options import AddParser, common, host_of, name_of, path_of, port_of
+from tui_host.cli.options import AddParser, common, host_of, json_too, name_of, path_of, port_of
 
 
 def add_tap(add: AddParser) -> None:
@@ -73,7 +73,7 @@ def _add_install(add: AddParser) -> None:
             description=f"{long}. Shows the difference, asks, and keeps the file as it was beside it."
             f" Hosts: {', '.join(host.name for host in HOSTS)}.",
         )
-        action.usage = f"tui-host tap {name} [--file FILE] [--dry-run] [--yes] HOST [SERVER ...]"
+        action.usage = f"tui-host tap {name} [--file FILE] [--dry-run] [--yes] [--json] HOST [SERVER ...]"
         common(action)
         action.add_argument(
             "words", nargs="+", type=name_of, metavar="HOST", help="and, if not all, which of its servers"
@@ -81,6 +81,7 @@ def _add_install(add: AddParser) -> None:
         action.add_argument("--file", type=path_of, metavar="FILE", help="the host's file, if it is another one")
         action.add_argument("--dry-run", action="store_true", help="only show the difference")
         action.add_argument("--yes", action="store_true", help="write it without a question")
+        json_too(action)
 
 
 def _log(parser: argparse.ArgumentParser) -> None:

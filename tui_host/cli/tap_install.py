@@ -13,15 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, output
 from tui_host.cli.hiding import hide
-from tui_host.errors import SettingsError
+from tui_host.errors import JSON, SettingsError
 from tui_host.settings.documents import shown_path
 from tui_host.settings.hosts import files
 from tui_host.settings.hosts.entries import Entry, servers_in
 from tui_host.settings.hosts.files import HostFile, Restored
 from tui_host.settings.hosts.jsonc import BrokenJsonError
-from tui_host.settings.hosts.known import KnownHost, files_of, known_host
+from tui_host.settings.hosts.known import FLATPAKS, KnownHost, files_of, known_host
 from tui_host.settings.paths import data_dir, whole
 from tui_host.settings.report import nearest
 from tui_host.tap.install import Change, Left, Outcome, differences, install, uninstall
@@ -70,23 +71,45 @@ def tap_install(arguments: Arguments, environment: Mapping[str, str], agreed: Ca
     read = [files.read(path) for path in _paths(host, arguments.file, environment)]
     plans = [_installed(file, host, names, program) if is_install else _uninstalled(file, host, names) for file in read]
     _check_names(names, plans, host)
+    is_asked = not (arguments.dry_run or arguments.yes)
     for plan in plans:
-        _show(plan)
+        _show(plan, output.text if not arguments.json else _aside if is_asked else None)
     could_all = _tell_left(plans, is_told=is_install or bool(names))
     code = diagnostics.DONE if could_all or not names else diagnostics.FAILED
-    plans = [plan for plan in plans if plan.data != plan.file.data]
-    if not plans:
-        diagnostics.tell(f"nothing to change in {', '.join(shown_path(file.path) for file in read)}")
-        return code
-    if arguments.dry_run:
-        return code
-    if not arguments.yes and not (agreed or _asked)():
+    changed = [plan for plan in plans if plan.data != plan.file.data]
+    copies: dict[Path, Path | None] = {}
+    if not changed:
+        _tell_unchanged(plans, host)
+    elif is_asked and not (agreed or _asked)():
         diagnostics.tell("nothing has been written")
-        return diagnostics.REFUSED
-    for plan in plans:
-        _write(plan, is_install=is_install)
-    _tell_next(host, is_install=is_install)
+        code = diagnostics.REFUSED
+    elif not arguments.dry_run:
+        copies = {plan.file.path: _write(plan, is_install=is_install) for plan in changed}
+        _tell_next(host, is_install=is_install)
+    if arguments.json:
+        output.value({"host": host.name, "files": [_to_json(plan, copies) for plan in plans]})
     return code
+
+
+def _to_json(plan: _Plan, copies: Mapping[Path, Path | None]) -> dict[str, JSON]:
+    """What was to become of a file, and whether it did; without secrets, as it is shown."""
+    copy = copies.get(plan.file.path)
+    return {
+        "path": str(plan.file.path),
+        "changes": [
+            {"server": _place(each.place), "before": list(hide(each.before)), "after": list(hide(each.after))}
+            for each in plan.changes
+        ],
+        "left": [{"server": _place(each.place), "why": "behind a URL" if each.url else each.why} for each in plan.left],
+        "written": plan.file.path in copies,
+        "copy": None if copy is None else str(copy),
+    }
+
+
+def _tell_unchanged(plans: Sequence[_Plan], host: KnownHost) -> None:
+    paths = ", ".join(shown_path(plan.file.path) for plan in plans)
+    has_servers = any(plan.names for plan in plans)
+    diagnostics.tell(f"nothing to change in {paths}" if has_servers else f"no server of {host.title} stands in {paths}")
 
 
 def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) -> list[Path]:
@@ -104,12 +127,13 @@ def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) 
 
 
 def _program(arguments: Arguments, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """What a host starts: the data goes where this command's own would, for a host has not this shell's environment."""
+    """What a host starts: the data goes where this command's own would, for a host has not this shell's environment.
+
+    Named even where it is the usual place: what a snap or a Flatpak starts has a data folder of its own.
+    """
     own = own_command(Path(sys.argv[0]), Path(sys.executable))
     if "archive-v0" in own[0]:
         diagnostics.tell(f"{own[0]} is in uv's cache and may vanish: better «uv tool install tui-host» first")
-    if arguments.data_dir is None and not environment.get("TUI_HOST_DATA_DIR"):
-        return (*own, "tap", "stdio")
     return (*own, "tap", "stdio", "--data-dir", str(data_dir(arguments.data_dir, environment)))
 
 
@@ -174,8 +198,8 @@ def _check_names(names: Sequence[str], plans: Sequence[_Plan], host: KnownHost) 
             raise SettingsError(f"{host.title} has no server {name}", "SERVER", nearest(name, known))
 
 
-def _show(plan: _Plan) -> None:
-    if not plan.changes:
+def _show(plan: _Plan, show: Callable[[str], None] | None) -> None:
+    if not plan.changes or show is None:
         return
     path = shown_path(plan.file.path)
     lines = [f"--- {path}", f"+++ {path}"]
@@ -186,7 +210,11 @@ def _show(plan: _Plan) -> None:
             lines.append(f'{sign}  "command": {shown[0]}{"," if shown[1:] else ""}')
             if shown[1:]:
                 lines.append(f'{sign}  "args": [{", ".join(shown[1:])}]')
-    output.text("\n".join(lines))
+    show("\n".join(lines))
+
+
+def _aside(text: str) -> None:
+    diagnostics.write(f"{visible(text)}\n")
 
 
 def _place(keys: Sequence[str]) -> str:
@@ -229,15 +257,22 @@ def _asked() -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _write(plan: _Plan, *, is_install: bool) -> None:
+def _write(plan: _Plan, *, is_install: bool) -> Path | None:
+    """Write a file; returns where it is kept as it was, None where it is again what it was."""
     path = shown_path(plan.file.path)
     if plan.restored is not None:
         files.put_back(plan.file, plan.restored)
         diagnostics.tell(f"{path} is again what it was, to the byte")
-        return
+        return None
     replace = files.replace_with_tapped if is_install else files.replace_with_untapped
     copy = replace(plan.file, plan.data, datetime.now(UTC))
+    if is_install and FLATPAKS in str(plan.file.path):
+        told = "«uv tool install --managed-python tui-host» makes one that does"
+        diagnostics.tell(
+            f"{path} is a Flatpak's, which has a /usr of its own: tui-host must start in there too; {told}"
+        )
     diagnostics.tell(f"{path} is written; as it was it is kept as {shown_path(copy)}")
+    return copy
 
 
 def _tell_next(host: KnownHost, *, is_install: bool) -> None:

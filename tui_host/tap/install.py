@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from tui_host.settings.hosts.entries import Entry
-from tui_host.settings.hosts.jsonc import Array, Edit, Member, after_space, edited
+from tui_host.settings.hosts.jsonc import Array, Edit, Member, Scalar, after_space, edited
 from tui_host.tap.words import read_words
 
 PROGRAMS = ("tui-host", "tui_host")
@@ -124,9 +124,12 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> Left | list[E
     command = entry.node.member("command")
     if entry.url:
         return Left(place=entry.place, url=entry.url)
-    if words is None or command is None:
-        why = "its arguments are not a list of strings" if command else "neither a command nor a URL"
-        return Left(place=entry.place, why=why)
+    if command is None:
+        return Left(place=entry.place, why="neither a command nor a URL")
+    if not (isinstance(command.value, Scalar) and isinstance(command.value.value, str) and command.value.value):
+        return Left(place=entry.place, why="its command is no text, or empty")
+    if words is None:
+        return Left(place=entry.place, why="its arguments are not a list of strings")
     if tapped_from(words) is not None:
         return Left(place=entry.place, why="tapped already", is_done=True)
     if _is_line(words):

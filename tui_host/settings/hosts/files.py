@@ -96,7 +96,7 @@ def replace_with_tapped(file: HostFile, data: bytes, now: datetime) -> Path:
     """Write a file with taps in it, and keep it as it was beside it; returns where.
 
     Raises:
-        SettingsError: It has changed since it was read, or cannot be written.
+        SettingsError: It has changed since it was read, is read-only, or cannot be written.
     """
     return _replace(file, data, f"{_BEFORE_TAP}{_stamp(now)}-{_digest(data)}")
 
@@ -105,7 +105,7 @@ def replace_with_untapped(file: HostFile, data: bytes, now: datetime) -> Path:
     """Write a file from which taps were taken out, and keep it as it was beside it; returns where.
 
     Raises:
-        SettingsError: It has changed since it was read, or cannot be written.
+        SettingsError: It has changed since it was read, is read-only, or cannot be written.
     """
     return _replace(file, data, f"{_BEFORE_UNTAP}{_stamp(now)}")
 
@@ -114,9 +114,9 @@ def put_back(file: HostFile, restored: Restored) -> None:
     """Write what a file was, and remove the copies that said so.
 
     Raises:
-        SettingsError: It has changed since it was read, or cannot be written.
+        SettingsError: It has changed since it was read, is read-only, or cannot be written.
     """
-    _check_unchanged(file)
+    _check_writable(file)
     write_private(file.path, restored.data, file.mode)
     for copy in restored.copies:
         copy.unlink(missing_ok=True)
@@ -141,16 +141,19 @@ def restored(file: HostFile) -> Restored | None:
 def _replace(file: HostFile, data: bytes, ending: str) -> Path:
     folder, name = _beside(file.path)
     copy = folder / f"{name}{ending}"
-    _check_unchanged(file)
+    _check_writable(file)
     write_private(copy, file.data)
     write_private(file.path, data, file.mode)
     return copy
 
 
-def _check_unchanged(file: HostFile) -> None:
-    """A running host may have written its file while a person looked at the difference."""
+def _check_writable(file: HostFile) -> None:
+    """A running host may have written its file while a person looked at the difference, and some are not to be written at all."""
     if read(file.path).data != file.data:
         raise SettingsError("changed while you looked", shown_path(file.path), "do it again; nothing has been written")
+    if not file.mode & stat.S_IWUSR:  # it would be replaced all the same, by whoever may write in its folder
+        remedy = "change what it is made from, or make it writable; nothing has been written"
+        raise SettingsError("read-only", shown_path(file.path), remedy)
 
 
 def _beside(path: Path) -> tuple[Path, str]:

@@ -14,8 +14,15 @@ from pathlib import Path
 from tui_host.errors import SettingsError
 from tui_host.settings.report import nearest, shown
 
-EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
-"""Folders of Visual Studio Code and its kin below `{config}`."""
+VSCODES = (
+    *("{config}/Code", "{config}/Code - Insiders", "{config}/VSCodium"),
+    *("{home}/.var/app/com.visualstudio.code/config/Code", "{home}/.var/app/com.vscodium.codium/config/VSCodium"),
+)
+"""Folders of Visual Studio Code. Its snap uses the first too."""
+KIN = ("{config}/Cursor", "{config}/Windsurf")
+"""Folders of editors that were made from it, and can hold the same extensions."""
+FLATPAKS = "/.var/app/"
+"""In the path of what belongs to a Flatpak."""
 ANY = "*"
 """In `servers`: whatever the key is."""
 
@@ -64,8 +71,8 @@ HOSTS = (
         name="vscode",
         title="VS Code",
         files=(
-            *(f"{{config}}/{editor}/User/mcp.json" for editor in EDITORS[:3]),
-            *(f"{{config}}/{editor}/User/profiles/*/mcp.json" for editor in EDITORS[:3]),
+            *(f"{folder}/User/mcp.json" for folder in VSCODES),
+            *(f"{folder}/User/profiles/*/mcp.json" for folder in VSCODES),
             "{home}/.vscode-server/data/User/mcp.json",
         ),
         project_files=(".vscode/mcp.json",),
@@ -78,11 +85,7 @@ HOSTS = (
             "{cline}",
             *(
                 f"{folder}/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
-                for folder in (
-                    *(f"{{config}}/{editor}" for editor in EDITORS),
-                    "{home}/.vscode-server/data",
-                    "{home}/.cursor-server/data",
-                )
+                for folder in (*VSCODES, *KIN, "{home}/.vscode-server/data", "{home}/.cursor-server/data")
             ),
         ),
         inside="transport",
@@ -128,8 +131,10 @@ def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sy
         folder, star, rest = str(path).partition("/*/")
         if star:
             found += sorted(Path(folder).glob(f"*/{rest}"))
-        else:
-            (found if path.exists() else missing).append(path)
+        elif path.exists():
+            found.append(path)
+        elif FLATPAKS not in pattern:  # only some have one
+            missing.append(path)
     return [*found, *missing]
 
 
