@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.llm.fold import FoldedCall
     from tui_host.llm.names import NameTable
+    from tui_host.llm.request import Outgoing
 
 _WORDS = 200
 
@@ -33,6 +34,23 @@ class Keeper(Protocol):
     def append(self, draft: Draft) -> int:
         """Keep one; returns its number."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Bytes of a request that are linked to a call, or to what put them in.
+
+    Attributes:
+        call: None where they belong to no call.
+        start: The first of them, as they are kept.
+        end: One past the last.
+    """
+
+    relation: Relation
+    call: ToolCall | None = None
+    start: int
+    end: int
+    words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,57 +73,35 @@ class Links:
                 Draft(wire="host", kind="link", place=self.place, connection=connection, data=offered_link(exchange))
             )
 
-    def prepared(
-        self, exchange: str, body: bytes, dialect: Dialect, prepared: Prepared, told: Sequence[ToolResult]
-    ) -> None:
-        """Link each result to the bytes of the request that tell it for the first time, and what a tool protocol put in.
+    def found(
+        self, outgoing: Outgoing, dialect: Dialect, prepared: Prepared, told: Sequence[ToolResult]
+    ) -> Sequence[Found]:
+        """What of a request is to be linked: each result's bytes where it is told for the first time, and what a tool protocol put in.
+
+        Nothing is recorded. Callable from any thread; a large request takes its time.
 
         Args:
-            exchange: The request's exchange.
-            body: Its body as it is sent.
-            dialect: What the body is written in.
+            outgoing: The request as it is sent.
+            dialect: What its body is written in.
             prepared: What it was written from.
             told: The results that it tells for the first time: the last ones in it.
         """
-        kept, _ = self.recorder.redactor.bytes(body)
+        redactor = self.recorder.redactor
         if prepared.told or prepared.injected or prepared.own is not None:
-            self._tell_in_words(exchange, kept, prepared, {result.call.id: result for result in told})
-        if told and not prepared.told:
-            self._tell(exchange, kept, dialect, prepared, told)
+            kept, _ = redactor.bytes(outgoing.body)
+            in_words = _in_words(kept, prepared, {result.call.id: result for result in told}, redactor)
+        else:
+            in_words = []
+        return [*in_words, *(_of_their_own(outgoing, dialect, told, redactor) if told and not prepared.told else ())]
 
-    def _tell(
-        self, exchange: str, kept: bytes, dialect: Dialect, prepared: Prepared, told: Sequence[ToolResult]
-    ) -> None:
-        """Results that are messages of their own. A body with another number of them was changed by configuration: no guess."""
-        outline = dialect.outline(kept)
-        parts = [part for part in outline.walk() if part.kind == "result"] if outline is not None else []
-        if len(parts) != sum(isinstance(part, ToolResult) for message in prepared.messages for part in message.parts):
-            return
-        for result, part in zip(told, parts[-len(told) :], strict=True):
-            self._told(exchange, result, part.start, part.end)
-
-    def _tell_in_words(self, exchange: str, kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult]) -> None:
-        """Results, and what else a tool protocol put in, that stand in the text of messages."""
-
-        def as_kept(data: bytes) -> bytes:
-            return self.recorder.redactor.bytes(data)[0]
-
-        own = () if prepared.own is None else (prepared.own,)
-        pieces = sorted((*prepared.told, *prepared.injected, *own), key=lambda piece: (piece.message, piece.start))
-        spans = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
-        for piece, place in zip(pieces, located(kept, prepared.messages, spans, as_kept), strict=True):
-            if place is None:
-                continue
-            if isinstance(piece, Injected):
-                span = Span(exchange=exchange, side="request", layer="wire", start=place[0], end=place[1])
-                self._record_bare("profile" if piece is prepared.own else "injected", span, piece.words)
-            elif piece.call in told:
-                self._told(exchange, told[piece.call], *place, note=piece.note)
-
-    def _told(self, exchange: str, result: ToolResult, start: int, end: int, *, note: str = "") -> None:
-        span = Span(exchange=exchange, side="request", layer="wire", start=start, end=end)
-        words = next((block.text for block in result.content if isinstance(block, Text)), "")
-        self._record("told", result.call, span, f"({note}) {words}" if note else words)
+    def prepared(self, exchange: str, found: Sequence[Found]) -> None:
+        """Link what was found in a request that is about to be sent as this exchange."""
+        for each in found:
+            span = Span(exchange=exchange, side="request", layer="wire", start=each.start, end=each.end)
+            if each.call is None:
+                self._record_bare(each.relation, span, each.words)
+            else:
+                self._record(each.relation, each.call, span, each.words)
 
     def cut(self, exchange: str, pieces: Sequence[CutOff], shifts: Sequence[Shift]) -> None:
         """Link the bytes of a response that are left out of the answer: what the model wrote behind its call."""
@@ -141,6 +137,54 @@ class Links:
         link = Link(relation=relation, call=call.id, span=span, server=server, tool=tool, words=line(words, _WORDS))
         place = Place(session=self.place.session, turn=self.place.turn, step=self.place.step, call=call.id)
         self.recorder.append(Draft(wire="host", kind="link", place=place, data=link.to_bytes()))
+
+
+def _of_their_own(
+    outgoing: Outgoing, dialect: Dialect, told: Sequence[ToolResult], redactor: Redactor
+) -> Iterator[Found]:
+    """Results that are messages of their own, looked for from the conversation's end: what was told before is not read again.
+
+    Where a person's own options say what the conversation is, there is no guess.
+    """
+    stream = redactor.stream()
+    kept = stream.feed(outgoing.body)[0] + stream.flush()[0]
+    begin = b'{"%s":[' % outgoing.growing.name.encode()
+    spans: list[tuple[int, int]] = []
+    for span in reversed(outgoing.growing.spans):
+        start, end = (_kept_at(offset, stream.shifts) for offset in span)
+        outline = dialect.outline(begin + kept[start:end] + b"]}")
+        parts = [part for part in outline.walk() if part.kind == "result"] if outline is not None else []
+        spans[:0] = [(start - len(begin) + part.start, start - len(begin) + part.end) for part in parts]
+        if len(spans) >= len(told):
+            for result, (first, last) in zip(told, spans[-len(told) :], strict=True):
+                yield Found(relation="told", call=result.call, start=first, end=last, words=_words(result))
+            return
+
+
+def _in_words(kept: bytes, prepared: Prepared, told: Mapping[str, ToolResult], redactor: Redactor) -> list[Found]:
+    """Results, and what else a tool protocol put in, that stand in the text of messages."""
+    own = () if prepared.own is None else (prepared.own,)
+    pieces = sorted((*prepared.told, *prepared.injected, *own), key=lambda piece: (piece.message, piece.start))
+    spans = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
+    found: list[Found] = []
+    for piece, place in zip(
+        pieces, located(kept, prepared.messages, spans, lambda data: redactor.bytes(data)[0]), strict=True
+    ):
+        if place is None:
+            continue
+        start, end = place
+        if isinstance(piece, Injected):
+            relation: Relation = "profile" if piece is prepared.own else "injected"
+            found.append(Found(relation=relation, start=start, end=end, words=piece.words))
+        elif piece.call in told:
+            words = _words(told[piece.call])
+            words = f"({piece.note}) {words}" if piece.note else words
+            found.append(Found(relation="told", call=told[piece.call].call, start=start, end=end, words=words))
+    return found
+
+
+def _words(result: ToolResult) -> str:
+    return next((block.text for block in result.content if isinstance(block, Text)), "")
 
 
 def _kept_at(offset: int, shifts: Sequence[Shift]) -> int:

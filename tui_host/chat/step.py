@@ -19,12 +19,14 @@ from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tui_host.chat.links import Found
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
     from tui_host.llm.dialects.dialect import Window
     from tui_host.llm.messages import ToolResult
     from tui_host.llm.names import NameTable
     from tui_host.llm.protocols.protocol import Prepared, Reader
+    from tui_host.llm.request import Outgoing
     from tui_host.llm.stream import Stream
     from tui_host.settings.schema import Provider
 
@@ -125,14 +127,20 @@ class Step:
         session.wait_for("model", f"{provider.name}/{ask.model}")
         try:
             async with self._services.client.stream(provider, ask, place=place, reader=reader) as stream:
+                found: list[Found] = []
+
+                def prepare(outgoing: Outgoing) -> None:
+                    found.extend(self._links.found(outgoing, dialect(provider.dialect), prepared, told))
 
                 def began(exchange: str) -> None:
-                    answered.exchange, answered.window = exchange, stream.window
+                    answered.exchange = exchange
                     self._links.offer(exchange, self._newly_offered())
-                    self._tell_unsent(stream.unsent)
-                    self._links.prepared(exchange, stream.request, dialect(provider.dialect), prepared, told)
+                    if stream.outgoing is not None:
+                        answered.window = stream.outgoing.window
+                        self._tell_unsent(stream.outgoing.unsent)
+                    self._links.prepared(exchange, found)
 
-                stream.began = began
+                stream.prepare, stream.began = prepare, began
                 await self._read(stream)
         except ModelError as error:
             answered.error = error

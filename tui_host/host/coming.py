@@ -44,6 +44,8 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     Raises:
         TuiHostError: The host could not open, or such a request cannot be sent.
     """
+    from anyio import to_thread
+
     from tui_host.capture.record import Place
     from tui_host.chat.asking import asking, spoken
     from tui_host.chat.attached import said
@@ -64,9 +66,10 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     tools, protocol = host.pool.tools(), spoken(session, host.settings)
     asked = asking(session, tools, speaks.name_rule, protocol, profile=profile, unsent=parts)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
-    request = replace(await client.coming(provider, asked.ask, place=place), exchange=COMING)
+    outgoing, draft = await client.coming(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)
-    collected.append(request)
+    collected.append(replace(draft, exchange=COMING))
     links = Links(recorder=collected, place=place, table=asked.table)
-    links.prepared(COMING, request.data, speaks, asked.prepared, untold(asked.history))
+    found = await to_thread.run_sync(links.found, outgoing, speaks, asked.prepared, untold(asked.history))
+    links.prepared(COMING, found)
     return collected.drafts

@@ -17,7 +17,7 @@ from tui_host.llm.dialects import dialect
 from tui_host.llm.exchange_faults import fault_of, read_body, refusal_of, where
 from tui_host.llm.messages import Ask
 from tui_host.llm.protocols.protocol import Reader
-from tui_host.llm.request import model_request, models_request
+from tui_host.llm.request import Outgoing, models_request
 from tui_host.llm.sender import Sender, close
 from tui_host.llm.stream import Stream
 from tui_host.settings.schema import Provider
@@ -79,13 +79,14 @@ class ModelClient:
         except TimeoutError:
             raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
-    async def coming(self, provider: Provider, ask: Ask, *, place: Place) -> Draft:
-        """What `stream` would send for this, as it would be recorded, before any secret is taken out. Nothing is sent.
+    async def coming(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
+        """What `stream` would send for this, and as it would be recorded, before any secret is taken out. Nothing is sent.
 
         Raises:
             ModelError: It cannot be sent.
         """
-        return await self._sender.draft(provider, model_request(provider, ask, self._sender.environment), place)
+        outgoing = await self._sender.written(provider, ask)
+        return outgoing, await self._sender.draft(provider, outgoing, place)
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -12,6 +12,7 @@ from tui_host.errors import ModelError, SettingsError
 from tui_host.llm.dialects import dialect
 from tui_host.llm.dialects.dialect import Target, Window
 from tui_host.llm.messages import Ask
+from tui_host.llm.writing import Growing
 from tui_host.settings.presets import PRESETS, service_at
 from tui_host.settings.schema import Provider
 from tui_host.settings.secrets import Secret, credential, resolve_headers, resolve_options
@@ -28,6 +29,7 @@ class Outgoing:
         url: The whole address.
         headers: All of them but what HTTP itself adds (`Host`, `Content-Length`), with the credential.
         body: The exact bytes.
+        growing: Where in it the conversation stands.
         secret: The credential in it, None if there is none.
         window: Where the server may cut the prompt unsaid, None where it does not.
         unsent: The options that are not sent as they were set, each with the reason.
@@ -37,6 +39,7 @@ class Outgoing:
     url: str
     headers: tuple[tuple[str, str], ...]
     body: bytes = b""
+    growing: Growing = field(default_factory=Growing)
     secret: Secret | None = None
     window: Window | None = None
     unsent: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -92,6 +95,7 @@ def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) 
         url=join(address, request.path, spoken.versions),
         headers=_merged(request.headers, headers),
         body=request.body,
+        growing=request.growing,
         secret=secret,
         window=request.window,
         unsent=request.unsent,

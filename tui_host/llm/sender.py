@@ -20,7 +20,8 @@ from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.recording import Recording
 from tui_host.errors import ModelError
 from tui_host.llm.exchange_faults import CONNECT_SECONDS, fault_of, where
-from tui_host.llm.request import Outgoing
+from tui_host.llm.messages import Ask
+from tui_host.llm.request import Outgoing, model_request
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider
 
@@ -44,6 +45,14 @@ class Sender:
         self.now = now
         self._recorder = recorder
         self._clients: dict[_Way, httpx.AsyncClient] = {}
+
+    async def written(self, provider: Provider, ask: Ask) -> Outgoing:
+        """The request for an answer. It is written in a thread: with a large image in it that takes longer than a key may wait.
+
+        Raises:
+            ModelError: As `model_request` does.
+        """
+        return await anyio.to_thread.run_sync(model_request, provider, ask, self.environment)
 
     async def send(
         self, provider: Provider, outgoing: Outgoing, place: Place, *, began: Callable[[str], None] | None = None

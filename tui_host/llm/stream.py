@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 import anyio
+import anyio.to_thread
 import httpx
 
 from tui_host.capture import codings
@@ -15,19 +16,18 @@ from tui_host.capture.record import Place
 from tui_host.capture.redact import Shift
 from tui_host.errors import ModelError
 from tui_host.llm.answer import Answer
-from tui_host.llm.dialects.dialect import Window
 from tui_host.llm.exchange_faults import fault_of, redacted, refusal_of, where
 from tui_host.llm.faults import failure
 from tui_host.llm.incoming import Incoming
 from tui_host.llm.messages import Ask, ModelEvent
 from tui_host.llm.protocols.protocol import Reader
-from tui_host.llm.request import Outgoing, model_request
+from tui_host.llm.request import Outgoing
 from tui_host.llm.sender import LINGER_SECONDS, Sender, close
 from tui_host.settings.schema import Provider
 
 
-def _unheard(exchange: str) -> None:
-    """Nobody wants to know when a request is sent."""
+def _unheard(_: object) -> None:
+    """Nobody wants to know of a request."""
 
 
 class Stream:
@@ -40,8 +40,8 @@ class Stream:
         exchange: The exchange's id in the capture, None before anything was sent.
         status: The response's status, None before it came.
         size: Bytes of the body so far, after content decoding.
-        request: The request's body as it is sent, empty before.
-        window: Where the provider may cut the prompt unsaid, None where it does not.
+        outgoing: The request as it is sent, None before it is written.
+        prepare: Called with it in a thread, before it is sent.
         began: Called with the exchange's id once the request is recorded, before it is sent.
     """
 
@@ -50,9 +50,8 @@ class Stream:
         self.exchange: str | None = None
         self.status: int | None = None
         self.size = 0
-        self.request = b""
-        self.window: Window | None = None
-        self.unsent: Mapping[str, str] = {}
+        self.outgoing: Outgoing | None = None
+        self.prepare: Callable[[Outgoing], None] = _unheard
         self.began: Callable[[str], None] = _unheard
         self._sender = sender
         self._provider = provider
@@ -125,8 +124,8 @@ class Stream:
 
     async def _begin(self) -> tuple[Outgoing, httpx.Response]:
         provider = self._provider
-        outgoing = model_request(provider, self._ask, self._sender.environment)
-        self.request, self.window, self.unsent = outgoing.body, outgoing.window, outgoing.unsent
+        outgoing = self.outgoing = await self._sender.written(provider, self._ask)
+        await anyio.to_thread.run_sync(self.prepare, outgoing)
         response = await self._sender.send(provider, outgoing, self._place, began=self._has_begun)
         self._response = response
         self.status = response.status_code

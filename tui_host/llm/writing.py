@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolSpec
@@ -14,6 +15,8 @@ from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, Tool
 UNREADABLE = "unreadable_arguments"
 """The key under which arguments go back that are no JSON object."""
 
+LONG = 1 << 18
+"""Characters of a text that are written at once."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -50,22 +53,53 @@ def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> R
     return None if not tools else Ready((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
 
 
-def body_bytes(body: Mapping[str, JSON], added: Mapping[str, JSON], **last: JSON) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growing:
+    """The member of a request's body that grows from step to step: the conversation, as its dialect lists it.
+
+    Attributes:
+        name: The member's.
+        spans: Where each of its elements stands in the body: its first byte, and one past its last. None where a person's own
+            options say what stands there.
+    """
+
+    name: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+def body_bytes(
+    body: Mapping[str, JSON], added: Mapping[str, JSON], *, tools: Ready | None, **conversation: Sequence[JSON]
+) -> tuple[bytes, Growing]:
     """A request's body as it is sent: compact, UTF-8, nothing in it that a provider's parser refuses.
 
     Args:
         body: What a dialect begins it with.
         added: What a person wants in it over that.
-        last: What grows from step to step, behind all else: a request then begins with all the bytes of the one before it.
-            None is left out.
+        tools: What is offered; None is left out.
+        conversation: The one member that grows from step to step, behind all else: a request then begins with all the bytes of
+            the one before it.
     """
-    first = {**body, **{name: value for name, value in added.items() if name not in last}}
-    given = {name: value for name, value in last.items() if value is not None}
-    whole = {**first, **given, **{name: added[name] for name in last if name in added}}
-    members = (
-        f"{json_text(name)}:{value if isinstance(value, Ready) else json_text(value)}" for name, value in whole.items()
-    )
-    text = f"{{{','.join(members)}}}"
+    (name, elements), *_ = conversation.items()
+    last = {**({} if tools is None else {"tools": tools}), name: list(elements)}
+    first = {**body, **{key: value for key, value in added.items() if key not in {"tools", name}}}
+    whole = {**first, **last, **{key: added[key] for key in ("tools", name) if key in added}}
+    written, spans = bytearray(b"{"), list[tuple[int, int]]()
+    for key, value in whole.items():
+        written += b"," * (len(written) > 1) + _encoded(f"{json_text(key)}:")
+        if value is not last[name]:
+            written += _encoded(value if isinstance(value, Ready) else json_text(value))
+            continue
+        written += b"["
+        for element in elements:
+            written += b"," * bool(spans)
+            start = len(written)
+            written += _encoded(_long_text(element) if _is_long(element) else json_text(element))
+            spans.append((start, len(written)))
+        written += b"]"
+    return bytes(written + b"}"), Growing(name=name, spans=tuple(spans))
+
+
+def _encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:  # half of a character, which a model may write; no provider takes it back
@@ -75,9 +109,30 @@ def body_bytes(body: Mapping[str, JSON], added: Mapping[str, JSON], **last: JSON
 def json_text(value: JSON) -> str:
     """A value as compact JSON; what JSON cannot say is null."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _compact(value)
     except ValueError:  # a server's schema or a configured option holds it
-        return json.dumps(_sayable(value), ensure_ascii=False, separators=(",", ":"))
+        return _compact(_sayable(value))
+
+
+def _is_long(value: JSON) -> bool:
+    """Whether a text in it is so long that nothing else could run while it is written."""
+    if isinstance(value, str):
+        return len(value) > LONG
+    if isinstance(value, Mapping):
+        return any(map(_is_long, value.values()))
+    return isinstance(value, list) and any(map(_is_long, value))
+
+
+def _long_text(value: JSON) -> str:
+    """The same as `json_text`, piece by piece."""
+    if isinstance(value, Mapping):
+        return f"{{{','.join([f'{json_text(key)}:{_long_text(each)}' for key, each in value.items()])}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_long_text, value))}]"
+    if not isinstance(value, str):
+        return json_text(value)
+    pieces = [_quoted(value[at : at + LONG])[1:-1] for at in range(0, len(value), LONG)]
+    return f'"{"".join(pieces)}"'
 
 
 def json_lines(value: JSON, newline: str = "\n") -> str:
@@ -97,6 +152,7 @@ def json_lines(value: JSON, newline: str = "\n") -> str:
 
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def _sayable(value: JSON) -> JSON:

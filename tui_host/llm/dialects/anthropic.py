@@ -59,9 +59,11 @@ class Anthropic:
             body["system"] = system
         tools = tools_text(ask.tools, _tool)
         messages = _Writer(ask, target.provider).messages()
+        whole, growing = body_bytes(body, dict(ask.extra), tools=tools, messages=messages)
         return WireRequest(
             path="messages",
-            body=body_bytes(body, dict(ask.extra), tools=tools, messages=messages),
+            body=whole,
+            growing=growing,
             headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
             unsent=ask.unsent(_stops(ask), **_lacks(_version(target))),
         )

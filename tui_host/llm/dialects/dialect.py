@@ -10,6 +10,7 @@ from tui_host.errors import ModelError
 from tui_host.llm.messages import Ask, ModelEvent
 from tui_host.llm.names import NameRule
 from tui_host.llm.outline import Outline
+from tui_host.llm.writing import Growing
 from tui_host.settings.secrets import Secret
 
 NEAR = 0.95
@@ -41,6 +42,7 @@ class WireRequest:
         path: What follows the provider's base URL, without a leading slash; may bring a query.
         body: The exact bytes.
         headers: Names and values, without the credential.
+        growing: Where in the body the conversation stands.
         window: Where the server may cut the prompt unsaid; None where it refuses what is too long.
         unsent: The options that a person set and that are not in the body as they were set, each with the reason.
     """
@@ -48,6 +50,7 @@ class WireRequest:
     path: str
     body: bytes
     headers: tuple[tuple[str, str], ...]
+    growing: Growing = field(default_factory=Growing)
     window: Window | None = None
     unsent: Mapping[str, str] = field(default_factory=dict[str, str])
 

@@ -74,9 +74,11 @@ class Gemini:
         declared = tools_text(ask.tools, _tool)
         tools = None if declared is None else Ready(f'[{{"functionDeclarations":{declared}}}]')
         contents = _Writer(ask, target.provider, self.name_rule).contents()
+        whole, growing = body_bytes(body, given, tools=tools, contents=contents)
         return WireRequest(
             path=f"{_path(ask.model)}:{'streamGenerateContent?alt=sse' if ask.stream else 'generateContent'}",
-            body=body_bytes(body, given, tools=tools, contents=contents),
+            body=whole,
+            growing=growing,
             headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
             unsent=ask.unsent(_stops(ask)),
         )

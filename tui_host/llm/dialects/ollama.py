@@ -64,9 +64,11 @@ class Ollama:
             added["options"] = {**own, **more}
         tools = tools_text(ask.tools, _tool)
         messages = _Writer(ask, target.provider).messages()
+        whole, growing = body_bytes(body, added, tools=tools, messages=messages)
         return WireRequest(
             path="chat",
-            body=body_bytes(body, added, tools=tools, messages=messages),
+            body=whole,
+            growing=growing,
             headers=(("Content-Type", "application/json"), ("Accept", "application/x-ndjson")),
             window=_window(added.get("options", body.get("options"))),
         )

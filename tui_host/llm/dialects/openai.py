@@ -58,9 +58,11 @@ class OpenAI:
         body |= _options(ask, target.service)
         tools = tools_text(ask.tools, _tool)
         messages = _Writer(ask, target).messages()
+        whole, growing = body_bytes(body, dict(ask.extra), tools=tools, messages=messages)
         return WireRequest(
             path=path_of("chat/completions", target),
-            body=body_bytes(body, dict(ask.extra), tools=tools, messages=messages),
+            body=whole,
+            growing=growing,
             headers=HEADERS,
             unsent=ask.unsent(_stops(ask)),
         )

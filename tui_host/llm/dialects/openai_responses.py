@@ -57,9 +57,13 @@ class OpenAIResponses:
             body["instructions"] = system
         body |= _options(ask)
         tools = tools_text(ask.tools, _tool)
-        whole = body_bytes(body, dict(ask.extra), tools=tools, input=_Writer(ask, target.provider).items())
+        whole, growing = body_bytes(body, dict(ask.extra), tools=tools, input=_Writer(ask, target.provider).items())
         return WireRequest(
-            path=path_of("responses", target), body=whole, headers=HEADERS, unsent=ask.unsent((), **_LACKS)
+            path=path_of("responses", target),
+            body=whole,
+            growing=growing,
+            headers=HEADERS,
+            unsent=ask.unsent((), **_LACKS),
         )
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
