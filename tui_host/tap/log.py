@@ -39,9 +39,20 @@ class JsonLines:
     def _append(self, line: bytes) -> None:
         if self._file is None:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            if _ends_within_a_line(self._path):
+                line = b"\n" + line
         rest = memoryview(line)
         while rest:
             rest = rest[os.write(self._file, rest) :]
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    """Whether a tap that was killed has left half a line there."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
 
 
 class PlainLines:
