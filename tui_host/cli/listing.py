@@ -54,14 +54,13 @@ def listing(store: Store) -> Iterator[Listed]:
     taps = [info for info in infos if info.source == "tap"]
     counts = passed(store)
     known: Known = {}
-    for tap in taps:
-        look_at(store, tap, known)
+    looked = {tap.id: look_at(store, tap, known) for tap in taps}
     first = {tap.id: story.taps[0].id for story in stories_of(taps, known) for tap in story.taps}
     for info in infos:
         if info.id not in first:
             yield Listed(info=info)
             continue
-        abouts = known[info.id]
+        abouts = looked[info.id]
         alone = TapStory(taps=[info], about=[abouts])
         models = [each for each in abouts if each.model]
         yield Listed(

@@ -59,6 +59,11 @@ class SessionSource:
             yield from (record for record, _ in store.session_records(self._session.id))
 
     @property
+    def is_behind(self) -> bool:
+        """Whether what was recorded before is still being read: there is no need to draw each step of that."""
+        return self._earlier is not None
+
+    @property
     def foreign(self) -> str:
         """Whose session it is, in a few words for the header; empty for one that is held here."""
         return ""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tui_host.capture.record import Record
 from tui_host.chat.infer.recognise import is_host
 from tui_host.chat.infer.story import Story
+
+if TYPE_CHECKING:
+    from tui_host.capture.store.store import Store
 
 FIRST = 500
 """Records that are looked at, at most: hosts ask for lists of models, and for health, before they ask a model."""
@@ -44,19 +48,59 @@ class About:
         return f"{self.peer}/{self.models[-1]}" if self.models else ""
 
 
+class Looking:
+    """A look into a capture's first records, which goes on where it stopped while there are too few of them.
+
+    Args:
+        capture: Which.
+
+    Attributes:
+        about: What they tell so far.
+    """
+
+    def __init__(self, capture: str = "") -> None:
+        self.about = About()
+        self._capture = capture
+        self._story = Story()
+        self._seen = self._count = self._telling = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the next records would tell no more."""
+        return bool(self.about.hosts) or self._telling >= _TELLING or self._count >= FIRST
+
+    def look(self, store: Store) -> About:
+        """What is told by now. Blocks.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        if not self.is_done:
+            limit = FIRST - self._count
+            self.feed(store.records(capture=self._capture, after=self._seen, limit=limit))
+        return self.about
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """The next records; no more are taken than needed."""
+        story, kind, peer = self._story, self.about.kind, self.about.peer
+        for record in records:
+            story.feed(record)
+            draft = record.draft
+            self._seen = record.seq
+            self._count += 1
+            self._telling += draft.kind == "frame" or bool(story.exchanges)
+            if not kind and draft.wire != "host":
+                kind = "llm" if draft.wire == "llm" else "http" if draft.exchange is not None else "stdio"
+                peer = draft.peer
+            if story.hosts or self._telling >= _TELLING:
+                break
+        models = [model for _, model in story.models if model]
+        protocol = next(iter(story.protocols), "")
+        self.about = About(kind=kind, peer=peer, hosts=story.hosts, models=models, protocol=protocol)
+
+
 def about(first: Iterable[Record]) -> About:
     """What the first records of a tap tell."""
-    story = Story()
-    kind = peer = ""
-    telling = 0
-    for record in first:
-        story.feed(record)
-        draft = record.draft
-        telling += draft.kind == "frame" or bool(story.exchanges)
-        if not kind and draft.wire != "host":
-            kind = "llm" if draft.wire == "llm" else "http" if draft.exchange is not None else "stdio"
-            peer = draft.peer
-        if story.hosts or telling >= _TELLING:
-            break
-    models = [model for _, model in story.models if model]
-    return About(kind=kind, peer=peer, hosts=story.hosts, models=models, protocol=next(iter(story.protocols), ""))
+    looking = Looking()
+    looking.feed(first)
+    return looking.about

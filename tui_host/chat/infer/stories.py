@@ -10,14 +10,14 @@ from tui_host.capture.record import Record
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
-from tui_host.chat.infer.about import FIRST, About, about
+from tui_host.chat.infer.about import About, Looking
 
 NEAR_NS = 5_000_000_000
 """Taps of one host begin and end in turn; a session's last change is not noted at once."""
 LATE_NS = 5_000_000
 """So much too late an answer may be stamped by a relay that passes it on first: what it causes is quick."""
 
-Known = MutableMapping[str, Sequence[About]]
+Known = MutableMapping[str, Sequence[Looking]]
 """What is known of taps by their sessions, for each of their captures."""
 
 
@@ -83,18 +83,20 @@ def look_at(store: Store, tap: SessionInfo, known: Known) -> Sequence[About]:
         tap: Its session.
         known: What is known already, added to.
     """
-    found = known.get(tap.id)
-    is_told = found is not None and any(each.hosts if tap.live else each.kind for each in found)
-    if found is None or not is_told:  # it may say who it is later
-        captures = captures_of(store, tap.id) or [tap.id]
-        found = known[tap.id] = [about(store.records(capture=name, limit=FIRST)) for name in captures]
-    return found
+    if tap.id not in known:
+        known[tap.id] = [Looking(name) for name in captures_of(store, tap.id) or [tap.id]]
+    return [each.look(store) for each in known[tap.id]]  # it may say later who it is
+
+
+def _told(known: Known, tap: SessionInfo) -> Sequence[About]:
+    """What is known of a tap."""
+    return [each.about for each in known.get(tap.id, ())]
 
 
 def stories_of(taps: Sequence[SessionInfo], known: Known) -> Sequence[TapStory]:
     """The stories that taps tell, as far as is known of them, the latest first."""
-    told = together(taps, time.time_ns(), lambda tap: _host(known.get(tap.id, ())))
-    return [TapStory(taps=story, about=[known.get(tap.id, ()) for tap in story]) for story in told]
+    told = together(taps, time.time_ns(), lambda tap: _host(_told(known, tap)))
+    return [TapStory(taps=story, about=[_told(known, tap) for tap in story]) for story in told]
 
 
 def story_with(store: Store, session: str, known: Known) -> TapStory:

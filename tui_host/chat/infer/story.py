@@ -99,7 +99,8 @@ class Story:
             self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
             place = self._place_of_frame(record) or place
-        return replace(record, mono_ns=at_ns, draft=replace(draft, place=place))
+        draft = replace(draft, place=place)
+        return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=at_ns, draft=draft)
 
     def _exchange(self, record: Record, at_ns: int) -> Place | None:
         key = (record.capture, record.draft.exchange or "")

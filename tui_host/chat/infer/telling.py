@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from tui_host.chat.conversation import (
     AnswerItem,
     AnswerState,
     CallItem,
     CallState,
-    Conversation,
     Item,
     NoteItem,
     UserItem,
@@ -20,17 +20,33 @@ from tui_host.chat.infer.talks import Said
 _BY_HOST = "decided in its own host"
 
 
+class Chat(Protocol):
+    """Takes items: a conversation, or what keeps them for one."""
+
+    def __getitem__(self, number: int, /) -> Item:
+        """An item."""
+        ...
+
+    def add(self, item: Item) -> int:
+        """The next item; its number."""
+        ...
+
+    def put(self, number: int, item: Item) -> None:
+        """An item in the place of one."""
+        ...
+
+
 class Telling:
-    """Keeps a conversation up with a story.
+    """Keeps a chat up with a story.
 
     Args:
         story: What is told.
-        conversation: Where.
+        chat: Where.
     """
 
-    def __init__(self, story: Story, conversation: Conversation) -> None:
+    def __init__(self, story: Story, chat: Chat) -> None:
         self._story = story
-        self._conversation = conversation
+        self._chat = chat
         self._numbers: dict[tuple[str, ...], int] = {}
         self._revision = -1
 
@@ -49,9 +65,9 @@ class Telling:
     def _put(self, key: tuple[str, ...], item: Item) -> None:
         number = self._numbers.get(key)
         if number is None:
-            self._numbers[key] = self._conversation.add(item)
-        elif self._conversation[number] != item:
-            self._conversation.put(number, item)
+            self._numbers[key] = self._chat.add(item)
+        elif self._chat[number] != item:
+            self._chat.put(number, item)
 
 
 def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], Item]]:

@@ -41,6 +41,8 @@ LOOK_ON_SECONDS = 1.0
 """How long each look is a whole one after something was done by hand: lists glide, pages are made."""
 RECALLED = 1000
 """So many of the last messages of an opened session come back with `up`."""
+BEHIND_SECONDS = 0.5
+"""How often what is read of earlier is drawn while more of it comes."""
 DRAFT_SECONDS = 1.0
 """How often at most the draft is put on the disk while it is written."""
 
@@ -112,6 +114,7 @@ class MainScreen(Covered, AskingScreen):
         self._seen: tuple[object, ...] = ()
         self._in_header: tuple[object, ...] = ()
         self._is_settled = False
+        self._draw_at = 0.0
         self._look_on_until = 0.0
         self._header, self._waiting, self._keys = (status.Line(id=name) for name in ("header", "waiting", "keys"))
 
@@ -214,8 +217,11 @@ class MainScreen(Covered, AskingScreen):
         if self._source is not None:
             self._source.look()
             self._say_what_is_empty(transcript)
-        inspector.sync()
-        transcript.sync()
+        is_drawn = self._source is None or not self._source.is_behind or time.monotonic() >= self._draw_at
+        if is_drawn:
+            self._draw_at = time.monotonic() + BEHIND_SECONDS
+            inspector.sync()
+            transcript.sync()
         self._prompt.quick = transcript.quick
         self._prompt.invite(self._invitation())
         self.look_at_questions()

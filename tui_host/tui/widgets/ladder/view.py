@@ -333,6 +333,18 @@ class LadderView(LadderKeys):
         super().hold_still()
         self.stay()
 
+    @override
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Textual scrolls when it gets to it: only now is it known what lies below."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.post_message(self.Moved())
+
+    @override
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.post_message(self.Moved())
+
     def _copied_line(self, line: int) -> str:
         """A line as text, its words whole where the screen is too narrow for them."""
         return self._drawn(line, max(self.view_width, COPIED)).text.rstrip()

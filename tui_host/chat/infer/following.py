@@ -1,0 +1,283 @@
+"""Follows the story that taps tell while they go on writing it. What is new is handed over in pieces, for a screen to take as it has time.
+
+Every tap is a process of its own that writes to the database. Records of several captures are put in the order of time, for which
+what has just come waits a moment for what the others have yet to write.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from tui_host.capture.record import Draft, Record
+from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.store.store import Store
+from tui_host.capture.store.tapped import captures_of
+from tui_host.chat.conversation import Item
+from tui_host.chat.infer.stories import Known, late_ns, story_with
+from tui_host.chat.infer.story import Found, Story
+from tui_host.chat.infer.telling import Telling
+
+WAIT_NS = 250_000_000
+"""So long a record waits for what another process has yet to write of the time before it."""
+TAPS_SECONDS = 1.0
+"""How often it is looked for taps that have begun, or ended."""
+JOIN_SECONDS = 0.2
+"""How often at most calls are joined anew while much comes."""
+PATIENCE = 20
+"""And not before so many times what that took the last time."""
+PER_PAGE = 250
+"""Records that are read, and handed over, at a time."""
+PER_LINKS = 50
+"""Links, and items of the chat, that are handed over at a time: each changes a row that is there."""
+AHEAD = 40
+"""Pieces that may wait to be taken; no more is read before that."""
+_LINKS_FROM = 1 << 48
+"""Numbers of the links that are found here: no capture has so many records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is known of a story so far.
+
+    Attributes:
+        title: What it is called.
+        live: More may come.
+        hosts: Whose it is, as far as they say who they are.
+        model: Provider and model asked last, None before one was.
+        protocol: The tool protocol used most.
+        turns: How many turns there are.
+        has_calls: A server was asked something.
+        names: Server and own name for the names of tools that stand for one tool alone.
+        is_whole: All that is recorded by now was handed over.
+        is_stale: Something that was handed over is not so.
+    """
+
+    title: str = ""
+    live: bool = True
+    hosts: Sequence[str] = ()
+    model: tuple[str, str] | None = None
+    protocol: str = ""
+    turns: int = 0
+    has_calls: bool = False
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    is_whole: bool = False
+    is_stale: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What is new.
+
+    Attributes:
+        records: On the clock that all share, with their places in the story; links among them.
+        items: Items of the chat by number, in order; a new one has the next number.
+        told: What is known by now.
+    """
+
+    records: Sequence[Record] = ()
+    items: Sequence[tuple[int, Item]] = ()
+    told: Told
+
+
+@dataclass(slots=True)
+class _Tapped:
+    """One tap's capture, as far as it was read."""
+
+    capture: str
+    info: SessionInfo
+    seen: int = 0
+    reading: Iterator[Record] | None = None
+    has_more: bool = True
+    waiting: deque[tuple[int, Record]] = field(default_factory=deque[tuple[int, Record]])
+
+
+class _Chat:
+    """Takes the items of a chat, and keeps which of them are new."""
+
+    def __init__(self) -> None:
+        self._items: list[Item] = []
+        self._new: dict[int, Item] = {}
+
+    def __getitem__(self, number: int) -> Item:
+        return self._items[number]
+
+    def add(self, item: Item) -> int:
+        """The next item; its number."""
+        self._items.append(item)
+        self._new[len(self._items) - 1] = item
+        return len(self._items) - 1
+
+    def put(self, number: int, item: Item) -> None:
+        """An item in the place of one."""
+        self._items[number] = self._new[number] = item
+
+    def news(self) -> Sequence[tuple[int, Item]]:
+        """What came or changed since the last call."""
+        new, self._new = self._new, {}
+        return sorted(new.items(), key=lambda each: each[0])
+
+
+class Following:
+    """Reads the story of one session. `read` is for one thread at a time, all else for any.
+
+    Args:
+        store: Where the taps write.
+        session: One of the taps' sessions.
+
+    Attributes:
+        pieces: What was read, for whoever shows it to take away.
+    """
+
+    def __init__(self, store: Store, session: str) -> None:
+        self.pieces: deque[Piece] = deque()
+        self._store = store
+        self._session = session
+        self._told = Told()
+        self._story = Story(session)
+        self._chat = _Chat()
+        self._telling = Telling(self._story, self._chat)
+        self._taps: dict[str, _Tapped] = {}
+        self._known: Known = {}
+        self._given: set[Found] = set()
+        self._links = 0
+        self._joined = self._version = -1
+        self._looked_for_taps = self._join_at = 0.0
+
+    @property
+    def version(self) -> object:
+        """Changes whenever there may be something to read.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        is_due = self._told.live and time.monotonic() - self._looked_for_taps >= TAPS_SECONDS
+        return self._store.data_version(), is_due, any(tap.waiting for tap in list(self._taps.values()))
+
+    def on_clock(self, record: Record) -> Record:
+        """A record of the story with its time on the shared clock."""
+        return self._story.on_clock(record)
+
+    def read(self, seconds: float) -> None:
+        """Read for about so long what is new. Blocks on the disk.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        until = time.monotonic() + seconds
+        version = self._store.data_version()
+        if version != self._version:
+            self._version = version
+            for tap in self._taps.values():
+                tap.has_more = True
+        if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS:
+            self._looked_for_taps = time.monotonic()
+            self._look_for_taps()
+        while time.monotonic() < until and len(self.pieces) < AHEAD:
+            ready = list(self._ready())
+            if not ready:
+                break
+            self._hand_over(records=[self._story.feed(record) for record in ready])
+        is_read = not any(tap.has_more for tap in self._taps.values())
+        if self._joined != self._story.revision and is_read and time.monotonic() >= self._join_at:
+            began = time.monotonic()
+            self._join()
+            self._join_at = began + max(JOIN_SECONDS, PATIENCE * (time.monotonic() - began))
+        is_waiting = any(tap.waiting for tap in self._taps.values())
+        is_whole = is_read and not is_waiting and self._joined == self._story.revision
+        if is_whole != self._told.is_whole:
+            self._told = replace(self._told, is_whole=is_whole)
+            self._hand_over()
+
+    def _hand_over(self, *, records: Sequence[Record] = (), items: Sequence[tuple[int, Item]] = ()) -> None:
+        self.pieces.append(Piece(records=records, items=items, told=self._told))
+
+    def _look_for_taps(self) -> None:
+        """Those that belong to the story by now, and whether they run."""
+        told = story_with(self._store, self._session, self._known)
+        for info in told.taps:
+            for capture in captures_of(self._store, info.id) if info.imported else (info.id,):
+                self._taps.setdefault(capture, _Tapped(capture, info)).info = info
+        now = replace(self._told, live=told.live, title=told.title if told.taps else "")
+        if now != self._told:
+            self._told = now
+            self._hand_over()
+
+    def _ready(self) -> Iterator[Record]:
+        """The next records in the order of time, a page at most."""
+        now_ns = time.time_ns()
+        for tap in self._taps.values():
+            self._fill(tap)
+        for _ in range(PER_PAGE):
+            first = min(
+                (tap for tap in self._taps.values() if tap.waiting), key=lambda tap: tap.waiting[0][0], default=None
+            )
+            if first is None:
+                return
+            at_ns = first.waiting[0][0]
+            is_alone = all(tap.waiting or not tap.info.live for tap in self._taps.values())
+            if not is_alone and at_ns > now_ns - WAIT_NS:
+                return
+            yield first.waiting.popleft()[1]
+            if not first.waiting:
+                self._fill(first)
+
+    def _fill(self, tap: _Tapped) -> None:
+        while tap.has_more and not tap.waiting:
+            if tap.reading is None:
+                tap.reading = self._store.records(capture=tap.capture, after=tap.seen)
+            records = list(islice(tap.reading, PER_PAGE))
+            if not records:
+                tap.reading, tap.has_more = None, False
+                return
+            tap.seen = records[-1].seq
+            tap.waiting.extend(
+                (self._story.at_ns(record) - late_ns(record), record)
+                for record in records
+                if record.draft.kind != "link"  # as a story has them that was brought here: they are found anew
+            )
+
+    def _join(self) -> None:
+        """What was found to belong together, and what was said."""
+        story = self._story
+        self._joined = story.revision
+        found = list(story.links())
+        known = {_place(each) for each in self._given}
+        is_stale = not self._given <= set(found) and not known <= {_place(each) for each in found}
+        new = [each for each in found if each not in self._given]
+        self._given.update(new)
+        self._telling.tell()
+        models, protocols = story.models, story.protocols
+        self._told = replace(
+            self._told,
+            hosts=story.hosts,
+            model=models[-1] if models else None,
+            protocol=protocols[0] if protocols else "",
+            turns=story.talks.turns,
+            has_calls=bool(story.frames.sent),
+            names=self._names(),
+            is_stale=is_stale,
+        )
+        links = [self._link(each) for each in new if _place(each) not in known]
+        items = self._chat.news()
+        for start in range(0, max(len(links), len(items), 1), PER_LINKS):
+            self._hand_over(records=links[start : start + PER_LINKS], items=items[start : start + PER_LINKS])
+
+    def _names(self) -> Mapping[str, tuple[str, str]]:
+        asked = {joined.asked.name for joined in self._story.joined()}
+        known = {name: self._story.tools_named(name) for name in asked}
+        return {name: next(iter(tools)) for name, tools in known.items() if len(tools) == 1}
+
+    def _link(self, found: Found) -> Record:
+        self._links += 1
+        draft = Draft(wire="host", kind="link", place=found.place, data=found.link.to_bytes())
+        return Record(capture=found.capture, seq=_LINKS_FROM + self._links, time_ns=0, mono_ns=0, draft=draft)
+
+
+def _place(found: Found) -> tuple[object, ...]:
+    """What is joined to what, whatever is known besides."""
+    link = found.link
+    return found.capture, link.relation, link.call, link.span.exchange, link.span.seq, not link.call and link.span
