@@ -58,6 +58,11 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     files = [_plain(file) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
     notes.told += [f"{file.name} ends within a line: it is read up to there." for file in own if jsonl.is_cut(file)]
+    notes.told += [
+        f"{file.name} has {count} {'line' if count == 1 else 'lines'} broken off before another session begins: left out."
+        for file in own
+        if (count := jsonl.halves(file))
+    ]
     if own == files and len(own) == 1 and len(jsonl.sessions_of(own[0])) == 1:
         return Reading(own[0], notes, ["record lines"], iter(()))
     formats: list[str] = []

@@ -25,6 +25,7 @@ from tui_host.errors import JSON, TuiHostError
 LINE_MOST = 256 << 20
 """Bytes of a line: a body of the largest size that is kept, as text and in base64."""
 _FIRST = b'{"tui_host"'
+_NEXT = b"\n" + _FIRST
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _SEQ_MOST = 1 << 40
 _NUMBER_MOST = 1 << 62
@@ -45,7 +46,7 @@ def sessions_of(file: File) -> Sequence[SessionInfo]:
         TuiHostError: One says it wrongly, or in a form that this version does not know.
     """
     found = [_session_of(file, 1, next(_lines(file.data))[1])]
-    if file.data.find(b"\n" + _FIRST) >= 0:
+    if file.data.find(_NEXT) >= 0:
         found += [
             _session_of(file, number, line)
             for number, line in _lines(file.data)
@@ -69,6 +70,15 @@ def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
 def is_cut(file: File) -> bool:
     """Whether its last line breaks off, as when a tap that wrote it was killed: it is read up to there."""
     return _end(file.data) < len(file.data)
+
+
+def halves(file: File) -> int:
+    """How many lines break off before a session's line: a tap was killed, and the next went on in the file. They are left out."""
+    found, at = 0, file.data.find(_NEXT)
+    while at >= 0:
+        found += _is_half(file.data, file.data.rfind(b"\n", 0, at) + 1, at)
+        at = file.data.find(_NEXT, at + 1)
+    return found
 
 
 def read(file: File, notes: Notes) -> Iterator[Seen]:
@@ -154,21 +164,27 @@ def _lines(data: Data) -> Iterator[tuple[int, bytes]]:
         end = data.find(b"\n", at)
         end = last if end < 0 else end
         number += 1
-        yield number, data[at : min(end, at + LINE_MOST + 1)]
+        if data[end : end + len(_NEXT)] != _NEXT or not _is_half(data, at, end):
+            yield number, data[at : min(end, at + LINE_MOST + 1)]
         at = end + 1
 
 
 def _end(data: Data) -> int:
     """Where its whole lines end."""
     begin = data.rfind(b"\n") + 1
-    if begin and len(data) - begin <= LINE_MOST and data[begin:].strip():
+    return begin if begin and _is_half(data, begin, len(data)) else len(data)
+
+
+def _is_half(data: Data, begin: int, end: int) -> bool:
+    """Whether a line breaks off."""
+    if end - begin <= LINE_MOST and data[begin:end].strip():
         try:
-            json.loads(data[begin:])
+            json.loads(data[begin:end])
         except RecursionError:
-            pass  # told where it is read
+            return False  # told where it is read
         except ValueError:
-            return begin
-    return len(data)
+            return True
+    return False
 
 
 def _check(record: Record) -> None:
