@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from tui_host.llm.dialects import DIALECTS
 WIRES = Wires({name: dialect.paths for name, dialect in DIALECTS.items()})
 NOW_NS = 1_795_268_701_000_000_000
 CHAT: JSON = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+WHOLE: JSON = {"object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}}]}
 PIECE: JSON = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "hello"}}]}
 ASK: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {}}}
 TELL: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
@@ -91,6 +93,72 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None
     assert found[0].draft.peer == "deepseek"
     assert found[5].draft.data == f"data: {json.dumps(PIECE)}\n\n".encode()
     assert {each.draft.encoding for each in found} == {None}  # an archive's bodies have been decoded
+
+
+def test_an_archive_that_is_cut_is_read_up_to_there_with_a_word_and_its_long_headers_whole() -> None:
+    long = f"https://api.deepseek.com/v1/chat/completions?trace={'x' * 1000}"
+    whole = archive(entry(long, CHAT, ""), MODEL)
+    reading = read([File(name="a.har", data=whole[:-20])], WIRES)
+    (request,) = (each.draft for each in reading.seen if each.draft.kind == "request")
+    assert request.head is not None
+    assert request.head.url == long
+    assert len(reading.notes.told) == 1
+    assert "is broken (it is cut off): what stands before is read" in reading.notes.told[0]
+
+
+def test_what_is_packed_or_utf_16_is_read_as_if_it_were_not() -> None:
+    plain = f"{json.dumps(CHAT)}\ndata: {json.dumps(PIECE)}\n"
+    kinds = [told(seen(data)) for data in (plain, gzip.compress(plain.encode()), plain.encode("utf-16"))]
+    assert kinds[0] == kinds[1] == kinds[2] != []
+    reading = read([File(name="a.gz", data=gzip.compress(plain.encode())[:-9])], WIRES)
+    assert any(each.draft.kind == "request" for each in reading.seen)
+    assert "ends within what gzip packed" in reading.notes.told[0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"request": CHAT, "response": WHOLE},
+        {
+            "response": {"status": 200, "body": json.dumps(WHOLE)},
+            "request": {"method": "POST", "body": json.dumps(CHAT)},
+        },
+        {"time": 1767268800.5, "http": {"req": {"json": CHAT}, "resp": {"text": f"data: {json.dumps(PIECE)}\n\n"}}},
+        {"input": CHAT, "chunks": [PIECE, PIECE]},
+        [{"payload": CHAT}, {"payload": WHOLE}],
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_object_that_a_script_wrote_for_an_exchange_is_its_request_and_its_answer(
+    value: JSON, indent: int | None
+) -> None:
+    kinds = [kind for _, kind, _ in told(seen(json.dumps(value, indent=indent)))]
+    assert [kind for number, kind in enumerate(kinds) if kind != kinds[number - 1]] == [
+        "request",
+        "response",
+        "chunk",
+        "end",
+    ]
+
+
+def test_the_lines_of_several_servers_in_one_log_of_claude_desktop_are_of_several_connections() -> None:
+    stamp = "2026-05-14T06:30:46.668Z [info]"
+    lines = [
+        f"{stamp} [{name}] Message from {side}: {json.dumps(frame)} {{ metadata: undefined }}"
+        for side, frame in (("client", ASK), ("server", TELL))
+        for name in ("math", "weather")
+    ]
+    drafts = [each.draft for each in seen("\n".join([f"{stamp} [math] Initializing server...", *lines]))]
+    assert [(draft.connection, draft.direction) for draft in drafts] == [
+        (name, direction) for direction in ("out", "in") for name in ("math#1", "weather#2")
+    ]
+    assert not any(draft.malformed for draft in drafts)
+
+
+def test_a_history_of_messages_is_the_request_that_would_tell_it() -> None:
+    history = json.dumps([{"role": "user", "content": [{"type": "text", "text": "hi"}], "ts": 1}])
+    request = seen(history)[0].draft
+    assert (request.kind, request.data) == ("request", b'{"messages":%s}' % history.encode())
 
 
 def test_an_archive_may_hold_a_body_in_base64_and_sockets_are_left_out_with_a_word() -> None:
@@ -188,8 +256,9 @@ def test_a_body_alone_tells_its_dialect(asked: JSON, said: JSON, dialect: str) -
         (b"", "nothing in it", "math.log"),
         (b"one\ntwo\n", "none of what can be read", "line 1, byte 0"),
         (b"one\ntwo \xff\n", "it is no text", "line 2, byte 8"),
-        (b"\xff\xfe{\0", "UTF-16", "byte 0"),
-        (b'{"log": {"entries": [{"a": 1}, {"b"', "broken: it is cut off", "line 1, byte 31"),
+        (b"\xff\xfe{", "UTF-16", "byte 0"),
+        (b"\x1f\x8b{{{{{{{{", "gzip", "byte 0"),
+        (b'{"log": {"entries": [{"b"', "broken: it is cut off", "line 1, byte 21"),
         (b'{"log": {"version": "1.2"}}', "no entries", "math.log"),
     ],
 )

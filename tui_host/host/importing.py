@@ -193,7 +193,7 @@ def _join(keeping: _Keeping, story: Story) -> None:
 
 
 def _left_out(reading: Reading) -> str:
-    return ", ".join(f"{what} ({count:,})" for what, count in reading.notes.left_out.items()) or "it is empty"
+    return reading.notes.words or "it is empty"
 
 
 class _Keeping:

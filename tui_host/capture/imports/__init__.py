@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from heapq import merge
 
 from tui_host.capture.imports import body, har, jsonl, lines
+from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
 from tui_host.capture.imports.wires import Wires
 
 __all__ = ["File", "Progress", "Reading", "read"]
 
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_BOM = b"\xef\xbb\xbf"
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
 
 NOTHING = (
@@ -55,7 +54,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
         TuiHostError: One is none of the formats; says where it ceases to be one.
     """
     notes = Notes(progress or Progress())
-    files = [_plain(file) for file in files]
+    files = [plain(file, notes) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
     notes.told += [f"{file.name} ends within a line: it is read up to there." for file in own if jsonl.is_cut(file)]
     notes.told += [
@@ -92,13 +91,6 @@ def peer_of(file: File) -> str:
     """What a server or provider is called that only its log is known of."""
     stem = re.split(r"[/\\]", file.name)[-1].rpartition(".")[0] or file.name
     return _NOT_IN_A_NAME.sub("_", stem)[:40].strip("_") or "log"
-
-
-def _plain(file: File) -> File:
-    """The file without a byte order mark."""
-    if file.data[:2] in _UTF_16:
-        raise unreadable(file, "this is UTF-16: save it as UTF-8", "byte 0")
-    return File(name=file.name, data=file.data[3:], time_ns=file.time_ns) if file.data[:3] == _BOM else file
 
 
 def _unknown(file: File) -> Exception:

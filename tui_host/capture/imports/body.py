@@ -1,4 +1,7 @@
-"""Files that hold one body: a request to a model, or its answer, whole or as a stream. Their bytes stay as they are."""
+"""Files that hold one body: a request to a model, or its answer, whole or as a stream. Their bytes stay as they are.
+
+A list of messages, as Cline keeps of each task in `api_conversation_history.json`, is shown as the request that would tell it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.seen import MOST, File, Notes, Seen, read_value
-from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request
+from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_history, dialect_of_request
 
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
 _LOOKED_AT = 200
@@ -16,7 +19,7 @@ _LOOKED_AT = 200
 
 
 class Body(NamedTuple):
-    """What a file holds: a request, or an answer in one of its forms (`sse`, `ndjson`, `json`)."""
+    """What a file holds: a request, or the `messages` of one, or an answer in one of its forms (`sse`, `ndjson`, `json`)."""
 
     is_request: bool
     dialect: str
@@ -33,7 +36,8 @@ def recognise(file: File) -> Body | None:
         asked, said = dialect_of_request(value), dialect_of_answer(value)
         if asked or said:
             return Body(is_request=bool(asked), dialect=asked or said, form="json")
-        return None
+        told = dialect_of_history(value)
+        return Body(is_request=True, dialect=told, form="messages") if told else None
     lines = [line for line in data.splitlines() if line.strip()]
     if all(_FIELD.match(line) for line in lines):
         said_in = [line[5:].strip() for line in lines[:_LOOKED_AT] if line.startswith(b"data:")]
@@ -59,6 +63,8 @@ def read(files: Sequence[File], wires: Wires, notes: Notes, peer: str) -> Iterat
     for body, file in found:
         data = file.data[:]
         if body.is_request:
+            if body.form == "messages":
+                data = b'{"messages":%s}' % data
             yield from lane.request(data, at_ns, dialect=body.dialect)
         else:
             yield from lane.answer(data, at_ns, dialect=body.dialect, form=body.form)

@@ -23,7 +23,7 @@ from tui_host.capture.imports.elements import BrokenError, after_space, elements
 from tui_host.capture.imports.seen import MOST, File, Gathered, Notes, Seen, line_of, read_value, unreadable
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.words import items, mapping, said
+from tui_host.capture.words import items, mapping, short
 from tui_host.errors import JSON
 from tui_host.settings.presets import service_at
 
@@ -59,7 +59,7 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
     """What the archive has of models and MCP servers, in the order of time.
 
     Raises:
-        TuiHostError: It is cut off, or has no entries.
+        TuiHostError: It has no entry, or is broken before the first.
     """
     notes.progress.expected += 2 * len(file.data)
     entries = sorted(_entries(file, notes))
@@ -72,7 +72,7 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
         notes.progress.advance(end - start)
         value = read_value(file.data[start:end]) if end - start <= 2 * MOST else None
         if not isinstance(value, Mapping):
-            notes.left_out[UNREAD] += 1
+            notes.leave_out(UNREAD, lambda start=start: f"line {line_of(file.data, start)}, byte {start}")
             continue
         for seen in peers.exchange(value, start_ns):
             number += 1
@@ -86,6 +86,7 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[int, int, int]]:
     data = file.data
     time_ns = file.time_ns
     found = False
+    count = 0
     try:
         for key, log in members(data, after_space(data, 0)):
             if key != b"log":
@@ -95,6 +96,7 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[int, int, int]]:
                     found = True
                     for start, end in elements(data, value):
                         notes.progress.advance(end - start)
+                        count += 1
                         started = _STARTED.search(data, start, end)
                         time_ns = (
                             time_ns if started is None else _time_ns(started[1].decode("ascii", "replace"), time_ns)
@@ -102,7 +104,9 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[int, int, int]]:
                         yield time_ns, start, end
     except BrokenError as error:
         where = f"line {line_of(data, error.at)}, byte {error.at}"
-        raise unreadable(file, f"this HTTP archive is broken: {error}", where) from error
+        if not count:
+            raise unreadable(file, f"this HTTP archive is broken: {error}", where) from error
+        notes.told.append(f"{file.name}, {where}: this HTTP archive is broken ({error}): what stands before is read.")
     if not found:
         raise unreadable(file, "this HTTP archive has no entries")
 
@@ -119,10 +123,10 @@ class _Peers:
     def exchange(self, entry: Mapping[str, JSON], start_ns: int) -> list[Seen]:
         """The records of an entry; none if it is neither a model's nor an MCP server's."""
         if entry.get("_webSocketMessages"):
-            self._notes.left_out[SOCKETS] += 1
+            self._notes.leave_out(SOCKETS)
             return []
         request, response = mapping(entry.get("request")), mapping(entry.get("response"))
-        url, method = said(request.get("url")), said(request.get("method")).upper()
+        url, method = _text(request.get("url")), _text(request.get("method")).upper()
         sent, came = _sent(request), _came(response)
         if method == "POST" and self._wires.dialect_at(url):
             draft = Draft(wire="llm", kind="request", peer=_peer(url))
@@ -132,7 +136,7 @@ class _Peers:
             draft = Draft(wire="mcp", kind="request", peer=_peer(url), connection=connection)
             frames = correlator
         else:
-            self._notes.left_out[OTHERS] += 1
+            self._notes.leave_out(OTHERS)
             return []
         head = Head(method=method, url=url, headers=_headers(request))
         draft = replace(draft, direction="out", exchange=self._notes.new_exchange())
@@ -186,12 +190,12 @@ class _Peers:
 
 def _sent(request: Mapping[str, JSON]) -> bytes:
     post = mapping(request.get("postData"))
-    return _bytes(post.get("text"), said(post.get("encoding")))
+    return _bytes(post.get("text"), _text(post.get("encoding")))
 
 
 def _came(response: Mapping[str, JSON]) -> bytes:
     content = mapping(response.get("content"))
-    return _bytes(content.get("text"), said(content.get("encoding")))
+    return _bytes(content.get("text"), _text(content.get("encoding")))
 
 
 def _bytes(text: JSON, encoding: str) -> bytes:
@@ -207,7 +211,7 @@ def _bytes(text: JSON, encoding: str) -> bytes:
 
 def _headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
     found = map(mapping, items(message.get("headers")))
-    return tuple((said(each.get("name")), said(each.get("value"))) for each in found if said(each.get("name")))
+    return tuple((_text(each.get("name")), _text(each.get("value"))) for each in found if _text(each.get("name")))
 
 
 def _type(response: Mapping[str, JSON]) -> str:
@@ -216,7 +220,7 @@ def _type(response: Mapping[str, JSON]) -> str:
 
 def _ending(response: Mapping[str, JSON], came: bytes, status: int) -> Ending:
     if not status:
-        return Ending(reason="failed", error=said(response.get("_error")) or "no response came")
+        return Ending(reason="failed", error=_text(response.get("_error")) or "no response came")
     size = max(len(came), _size(mapping(response.get("content")).get("size")))
     return Ending(size=size, kept=min(len(came), BODY_LIMIT))
 
@@ -246,6 +250,13 @@ def _time_ns(text: str, otherwise: int) -> int:
         return otherwise
     moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return max((moment - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
+
+
+def _text(value: JSON) -> str:
+    """A text, however long: an address and a header are shown as they came."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else short(value)
 
 
 def _endpoint(url: str) -> str:

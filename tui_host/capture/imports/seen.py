@@ -78,8 +78,21 @@ class Notes:
     progress: Progress = field(default_factory=Progress)
     left_out: Counter[str] = field(default_factory=Counter[str])
     told: list[str] = field(default_factory=list[str])
+    _firsts: dict[str, str] = field(default_factory=dict[str, str])
     _exchanges: Iterator[int] = field(default_factory=lambda: count(1))
     _connections: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def leave_out(self, what: str, where: Callable[[], str] = str) -> None:
+        """Something of this kind is left out; asked once for each kind where the first was."""
+        if what not in self.left_out:
+            self._firsts[what] = where()
+        self.left_out[what] += 1
+
+    @property
+    def words(self) -> str:
+        """What was left out, how often, and where the first stands; empty if nothing was."""
+        first = {what: f", first {place}" if place else "" for what, place in self._firsts.items()}
+        return ", ".join(f"{what} ({count:,}{first[what]})" for what, count in self.left_out.items())
 
     def new_exchange(self) -> str:
         """An id for an exchange."""

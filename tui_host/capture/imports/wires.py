@@ -40,6 +40,11 @@ class Wires:
         return path if path.startswith("/") else f"/models/unknown{path}"
 
 
+def is_frame(value: JSON) -> bool:
+    """Whether it is a JSON-RPC message, or a batch of them."""
+    return "jsonrpc" in mapping(value) or (isinstance(value, list) and bool(value) and "jsonrpc" in mapping(value[0]))
+
+
 def dialect_of_request(value: JSON) -> str:
     """The dialect of a request's body; empty if it is none."""
     body = mapping(value)
@@ -52,6 +57,14 @@ def dialect_of_request(value: JSON) -> str:
     if _are_objects(body.get("messages")):
         return _dialect_of_messages(body)
     return "openai-responses" if isinstance(body.get("input"), str) or _are_objects(body.get("input")) else ""
+
+
+def dialect_of_history(value: JSON) -> str:
+    """The dialect of a list of messages, which a request would tell; empty if it is none."""
+    if not isinstance(value, list) or not _are_objects(value):
+        return ""
+    are_messages = all({"role", "content"} <= mapping(each).keys() for each in value)
+    return _dialect_of_messages({"messages": value}) if are_messages else ""
 
 
 def dialect_of_answer(value: JSON) -> str:

@@ -1,0 +1,82 @@
+"""A text taken apart into its lines, each with the JSON that begins in it; a text of any size, one line at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from tui_host.capture.imports.elements import BrokenError, Data, value_end
+from tui_host.capture.imports.seen import MOST, read_value
+from tui_host.errors import JSON
+
+PREFIX_MOST = 300
+"""Bytes before what is JSON in a line, at most; in a line of prose a bracket means nothing."""
+SEVERAL_MOST = 8 << 20
+"""Bytes of JSON that goes over several lines."""
+TRIES = 5
+"""How often the end of such JSON is looked for in vain: a file of nothing but brackets takes no longer than another."""
+
+
+class Line(NamedTuple):
+    """What there is of one line, or of a value that goes over several.
+
+    Attributes:
+        before: What stands before the JSON.
+        data: The JSON, as it stands; empty if there is none.
+        value: What it says.
+        text: The whole line, where there is no JSON.
+        at: Where it begins in the file.
+    """
+
+    before: str
+    data: bytes
+    value: JSON
+    text: bytes
+    at: int
+
+
+class Lines:
+    """The lines of a log, each with the JSON that begins in it, over as many lines as that takes.
+
+    Attributes:
+        at: The first byte after what was given last.
+    """
+
+    def __init__(self, data: Data) -> None:
+        self.at = 0
+        self._data = data
+        self._tries = TRIES
+
+    def __iter__(self) -> Iterator[Line]:
+        while self.at < len(self._data):
+            end = self._data.find(b"\n", self.at)
+            end = len(self._data) if end < 0 else end
+            found, end = self._line(self.at, end)
+            self.at = end + 1
+            yield found
+
+    def _line(self, at: int, end: int) -> tuple[Line, int]:
+        """A line, and where it ends: later, where the value that begins in it does."""
+        data = self._data
+        brace = data.find(b"{", at, min(end, at + PREFIX_MOST))
+        start = brace - 1 if brace > at and data[brace - 1 : brace] == b"[" else brace
+        for begin in dict.fromkeys((start, brace)) if brace >= 0 else ():
+            found = self._value(begin, end)
+            if found is not None and isinstance(value := read_value(found), Mapping | list):
+                after = data.find(b"\n", begin + len(found))
+                before = data[at:begin].decode("utf-8", "replace")
+                return Line(before, found, value, b"", at), len(data) if after < 0 else after
+        return Line("", b"", None, data[at : min(end, at + MOST)].rstrip(b"\r"), at), end
+
+    def _value(self, begin: int, end: int) -> bytes | None:
+        """The value that begins there; over several lines only where its bracket ends its line, as in what is written for eyes."""
+        line = self._data[begin : min(end, begin + MOST)]
+        with suppress(BrokenError):
+            return line[: value_end(line, 0)]
+        if self._tries and line.rstrip() in {b"{", b"[", b"[{"}:
+            several = self._data[begin : begin + SEVERAL_MOST]
+            with suppress(BrokenError):
+                return several[: value_end(several, 0)]
+            self._tries -= 1
+        return None

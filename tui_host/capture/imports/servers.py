@@ -1,0 +1,103 @@
+"""The frames of a log: which server each is of, and which way it went, as far as its line or its method tells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from tui_host.capture.correlator import Correlator
+from tui_host.capture.frames import read_frame
+from tui_host.capture.imports.clock import TIME
+from tui_host.capture.imports.seen import Notes
+from tui_host.capture.record import Direction, Draft
+
+_OUT = re.compile(
+    r">>>|-->|==>|→\s*(?:server|mcp)|(?:client|host|editor)\s*(?:->|→|=>|to)\s*(?:the )?(?:mcp )?server|\bto[ _-]?server|\bstdin\b"
+    r"|\bfrom[ _-]?client|\b(?:sent|send|sending|request|req|outgoing|out|c2s|c->s)\b|请求|发送|输入",
+    re.IGNORECASE,
+)
+_IN = re.compile(
+    r"<<<|<--|<==|server\s*(?:->|→|=>|to)\s*(?:the )?(?:client|host|editor)|\bfrom[ _-]?server|\bto[ _-]?client|\bstdout\b"
+    r"|\b(?:received|recv|receiving|response|resp|incoming|in|s2c|s->c)\b|响应|返回|接收|输出",
+    re.IGNORECASE,
+)
+_OF_SERVERS = re.compile(
+    r"sampling/|elicitation/|roots/list$|notifications/(?:message|progress|elicitation/|\w+/(?:list_changed|updated))"
+)
+_OF_CLIENTS = re.compile(
+    r"initialize$|tools/|resources/|prompts/|completion/|logging/|server/discover"
+    r"|notifications/(?:initialized|roots/list_changed)"
+)
+_OF_CLAUDE = re.compile(r"(?:\[(?:info|debug|warn|error)\] )?\[([^\]]{1,60})\].*Message from (?:client|server): ?$")
+"""Claude Desktop's `mcp.log` has the lines of all servers, each with its server's name."""
+
+
+@dataclass(slots=True)
+class _Server:
+    peer: str
+    connection: str
+    correlator: Correlator = field(default_factory=Correlator)
+    asked: dict[str, Direction] = field(default_factory=dict[str, Direction])
+
+
+class Servers:
+    """The servers that one log is about.
+
+    Args:
+        notes: Gives the ids.
+        peer: What a server is called that the log does not name.
+    """
+
+    def __init__(self, notes: Notes, peer: str) -> None:
+        self._notes = notes
+        self._peer = peer
+        self._known: dict[str, _Server] = {}
+
+    def line(self, text: bytes) -> Draft:
+        """A line of a server's standard error."""
+        server = self._server("")
+        return Draft(
+            wire="stderr",
+            kind="line",
+            peer=server.peer,
+            direction="in",
+            connection=server.connection,
+            data=text + b"\n",
+        )
+
+    def frame(self, data: bytes, before: str) -> Draft:
+        """A frame.
+
+        Args:
+            data: Its bytes.
+            before: What stands before it in its line.
+        """
+        server = self._server(before)
+        head = read_frame(data).head
+        direction = _direction(before, head.method, server.asked.get(head.id))
+        if head.method and head.id:
+            server.asked[head.id] = direction
+        seen = server.correlator.see(direction, head)
+        draft = Draft(wire="mcp", kind="frame", peer=server.peer, direction=direction, connection=server.connection)
+        return replace(draft, data=data + b"\n", malformed=head.reason or seen.odd or None)
+
+    def _server(self, before: str) -> _Server:
+        found = _OF_CLAUDE.search(before)
+        name = self._peer if found is None else found[1]
+        server = self._known.get(name)
+        if server is None:
+            server = self._known[name] = _Server(name, self._notes.new_connection(name))
+        return server
+
+
+def _direction(before: str, method: str, asked: Direction | None) -> Direction:
+    """Which way a frame went: as its method tells, else as what stands before it, else against what it answers."""
+    if _OF_SERVERS.match(method):
+        return "in"
+    if _OF_CLIENTS.match(method):
+        return "out"
+    before = TIME.sub("", before)
+    is_out, is_in = _OUT.search(before) is not None, _IN.search(before) is not None
+    if is_out != is_in:
+        return "out" if is_out else "in"
+    return "out" if method or asked == "in" else "in"
