@@ -24,12 +24,16 @@ _DOCKER: Mapping[str, str] = MappingProxyType(
 )
 _OPENAI_LIKE: Mapping[str, str] = MappingProxyType(
     {
-        "Cline": "API Provider «OpenAI Compatible», Base URL: {url}",
+        "Cline": "API Provider «OpenAI Compatible», Base URL: {url}   (cline auth -p openai -k KEY -m MODEL -b {url})",
         "Cherry Studio": "Settings > Model Provider > Add (type OpenAI), API Host: {url}/",
         "Continue": "config.yaml, of the model: provider: openai, apiBase: {url}",
         "Open WebUI": "Settings > Connections > OpenAI API: {url}   (OPENAI_API_BASE_URL={url})",
         **_DOCKER,
-        "SDKs": "OPENAI_BASE_URL={url}",
+        "opencode": "opencode.json, options of the provider: baseURL: {url}",
+        "aider": "OPENAI_API_BASE={url}",
+        "Qwen Code, SDKs": "OPENAI_BASE_URL={url}",
+        "Codex, where the upstream takes Responses": "codex -c model_provider=tap"
+        """ -c 'model_providers.tap={{name="tap",base_url="{url}",env_key="OPENAI_API_KEY"}}'""",
     }
 )
 _ANTHROPIC: Mapping[str, str] = MappingProxyType(
@@ -40,11 +44,19 @@ _ANTHROPIC: Mapping[str, str] = MappingProxyType(
         "SDKs, Claude Code": "ANTHROPIC_BASE_URL={root}",
     }
 )
+_LOGIN: Mapping[str, str] = MappingProxyType(
+    {
+        "Gemini CLI, where no login was chosen on its screen": 'beside that "security": {{"auth": {{"selectedType":'
+        ' "gemini-api-key"}}}} in its settings.json'
+    }
+)
+"""With the variable alone it takes a way to log in that it then refuses."""
 _GEMINI: Mapping[str, str] = MappingProxyType(
     {
         "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
         "Cherry Studio": "Settings > Model Provider > Gemini, API Host: {root}",
         "SDK, Gemini CLI": "GOOGLE_GEMINI_BASE_URL={root}",
+        **_LOGIN,
     }
 )
 _OLLAMA: Mapping[str, str] = MappingProxyType(
@@ -59,9 +71,10 @@ _OLLAMA: Mapping[str, str] = MappingProxyType(
 )
 _ANY: Mapping[str, str] = MappingProxyType(
     {
-        "«OpenAI Compatible» in Cline, Continue, Open WebUI, SDKs": "OPENAI_BASE_URL={root}/v1",
+        "«OpenAI Compatible» in Cline, Continue, opencode, Open WebUI; Qwen Code, SDKs": "OPENAI_BASE_URL={root}/v1",
         "Claude Code, Anthropic's SDKs": "ANTHROPIC_BASE_URL={root}",
         "Gemini CLI, Google's SDK": "GOOGLE_GEMINI_BASE_URL={root}",
+        **_LOGIN,
         "ollama, its SDK, «Ollama» in hosts": "OLLAMA_HOST={root}",
         **_DOCKER,
     }
