@@ -71,8 +71,8 @@ class AtOnce:
     def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges = exchanges
 
-    def passed(self, kind: bytes, data: bytes, number: int = 0, /) -> None:
-        self._exchanges.take((kind, number, time.monotonic_ns(), data))
+    def passed(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
+        self._exchanges.take((kind, number, time.monotonic_ns() if at_ns is None else at_ns, data))
 
     def go(self) -> None:
         """It is done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from typing_extensions import override
 
@@ -256,13 +257,14 @@ class ClientSide(asyncio.Protocol):
             out += last_chunk(body) if body.done else b""
         else:
             out += payload
+        at_ns = time.monotonic_ns()
         if out:
             upstream.write(out)
         if payload:
-            exchange.witness.sent(payload)
+            exchange.witness.sent(payload, at_ns)
         if body.done:
             self._waiting += rest
-            exchange.witness.sent_all()
+            exchange.witness.sent_all(at_ns)
             self._hold_back()
             if exchange.answered:
                 self._finish(exchange)

@@ -110,11 +110,18 @@ class Telling:
         self._due = threading.Event()
         threading.Thread(target=self._catch_up, daemon=True).start()
 
-    def passed(self, kind: bytes, data: bytes, number: int = 0) -> None:
-        """Put it where nothing overtakes it; `go` sends it. `number` says of which exchange it is, where there are several."""
+    def passed(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None) -> None:
+        """Put it where nothing overtakes it; `go` sends it.
+
+        Args:
+            kind: What it is.
+            data: The bytes.
+            number: Of which exchange it is, where there are several.
+            at_ns: When it happened, on the monotonic clock, if not just now.
+        """
         if not self._is_open:
             return
-        item = kind, number, time.monotonic_ns(), data
+        item = kind, number, time.monotonic_ns() if at_ns is None else at_ns, data
         if self._spooled or self._late or len(self._queue) * (len(data) + _EACH) > _IN_MEMORY:
             self._put_aside(item)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import anyio
 from typing_extensions import override
@@ -93,9 +94,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._pass(body, data)
             self._begin_splice()
         elif self._tunnel:
+            at_ns = time.monotonic_ns()
             self._client.write(data)
             if self._witness is not None:
-                self._witness.chunk(data)
+                self._witness.chunk(data, at_ns)
         else:
             self._waiting += data
             self._next()
@@ -248,16 +250,17 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 out += last_chunk(body)
         if said:
             out = said + out
+        at_ns = time.monotonic_ns()
         if out:
             self._client.write(out)
         if witness is None:
             return
         if head is not None:
-            witness.answered(head)
+            witness.answered(head, at_ns)
         if payload:
-            witness.chunk(payload)
+            witness.chunk(payload, at_ns)
         if body.done:
-            self._finish(witness, rest)
+            self._finish(witness, rest, at_ns)
 
     def _begin_splice(self) -> None:
         """Let what is neither changed nor recorded pass by itself, if it can."""
@@ -301,10 +304,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._witness is not None:
             self._witness.announced(url)
 
-    def _finish(self, witness: Witness, rest: bytes) -> None:
+    def _finish(self, witness: Witness, rest: bytes, at_ns: int | None = None) -> None:
         lasts = self._lasts and not rest
         self._body = self._filter = self._request = self._witness = None
-        witness.end()
+        witness.end(at_ns)
         if not lasts:
             self._abandoned = True
             if self._transport is not None:
@@ -313,10 +316,11 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def _change_protocol(self, head: ResponseHead, rest: bytes) -> None:
         self._tunnel = True
+        at_ns = time.monotonic_ns()
         self._client.write(response_bytes(to_client(head, framing="none", was="none", lasts=True)) + rest)
         if self._witness is not None:
-            self._witness.answered(head)
-            self._witness.chunk(rest)
+            self._witness.answered(head, at_ns)
+            self._witness.chunk(rest, at_ns)
         self._client.tunnel()
 
     def _fail(self, words: str) -> None:

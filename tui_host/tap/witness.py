@@ -1,6 +1,7 @@
 """What a relay tells of one exchange as it passes; what becomes of it is the business of the process that records.
 
-All of it comes after the bytes have been passed on, and nothing that goes wrong with it reaches them. Source: threats.md, PXY-09.
+All of it comes after the bytes have been passed on, and nothing that goes wrong with it reaches them; the moment in which they were
+comes from before that, since what a host does next may be recorded by another tap. Source: threats.md, PXY-09.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from tui_host.tap.kinds import ANNOUNCED, ASKED, CHUNK, CLOSED, COMPLETE, FAILED
 class Tells(Protocol):
     """Takes what passes, and never waits."""
 
-    def passed(self, kind: bytes, data: bytes, number: int = 0, /) -> None:
-        """Put it where nothing overtakes it."""
+    def passed(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
+        """Put it where nothing overtakes it. It happened at this moment on the monotonic clock, or just now."""
         ...
 
     def go(self) -> None:
@@ -35,14 +36,14 @@ class _Body:
         self._room = limit
         self._left_out = 0
 
-    def pass_on(self, data: bytes) -> None:
+    def pass_on(self, data: bytes, at_ns: int | None) -> None:
         if self._room is not None:
             kept = data[: self._room]
             self._room -= len(kept)
             self._left_out += len(data) - len(kept)
             data = kept
         if data:
-            self._tells.passed(self._kind, data, self._number)
+            self._tells.passed(self._kind, data, self._number, at_ns)
             self._tells.go()
 
     @property
@@ -79,22 +80,22 @@ class Witness:
         self._chunks = _Body(tells, CHUNK, number, answer_limit)
         tells.passed(REQUEST, origin.encode() + b"\n" + request_bytes(head), number)
 
-    def sent(self, data: bytes) -> None:
+    def sent(self, data: bytes, at_ns: int | None = None) -> None:
         """Bytes of the request's body have gone on."""
         if not self._is_asked:
-            self._sent.pass_on(data)
+            self._sent.pass_on(data, at_ns)
 
-    def sent_all(self) -> None:
+    def sent_all(self, at_ns: int | None = None) -> None:
         """The request is complete, or no more of it can be recorded: what follows belongs to the response."""
         if not self._is_asked:
             self._is_asked = True
             self._sent.finish()
-            self._tell(ASKED)
+            self._tell(ASKED, at_ns=at_ns)
 
-    def answered(self, head: ResponseHead) -> None:
+    def answered(self, head: ResponseHead, at_ns: int | None = None) -> None:
         """The head of the response has come."""
-        self.sent_all()
-        self._tell(RESPONSE, response_bytes(head))
+        self.sent_all(at_ns)
+        self._tell(RESPONSE, response_bytes(head), at_ns)
 
     def refused(self, head: ResponseHead, body: bytes) -> None:
         """The relay has answered itself, and not looked at the request's body."""
@@ -108,9 +109,9 @@ class Witness:
         """The answer has told where messages are to be sent."""
         self._tell(ANNOUNCED, url)
 
-    def chunk(self, data: bytes) -> None:
+    def chunk(self, data: bytes, at_ns: int | None = None) -> None:
         """Bytes of the response's body have come."""
-        self._chunks.pass_on(data)
+        self._chunks.pass_on(data, at_ns)
 
     @property
     def has_enough(self) -> bool:
@@ -121,9 +122,9 @@ class Witness:
         """So many bytes of the response's body have come, which nobody looked at."""
         self._chunks.leave_out(size)
 
-    def end(self) -> None:
+    def end(self, at_ns: int | None = None) -> None:
         """The response is complete."""
-        self._finish(COMPLETE)
+        self._finish(COMPLETE, at_ns=at_ns)
 
     def fail(self, words: str, reason: Reason) -> None:
         """The exchange came to an end that nobody wanted."""
@@ -133,13 +134,13 @@ class Witness:
         """The host reads no further."""
         self._finish(CLOSED)
 
-    def _finish(self, kind: bytes, data: bytes = b"") -> None:
+    def _finish(self, kind: bytes, data: bytes = b"", at_ns: int | None = None) -> None:
         if not self._is_over:
             self._is_over = True
             self.sent_all()
             self._chunks.finish()
-            self._tell(kind, data)
+            self._tell(kind, data, at_ns)
 
-    def _tell(self, kind: bytes, data: bytes = b"") -> None:
-        self._tells.passed(kind, data, self._number)
+    def _tell(self, kind: bytes, data: bytes = b"", at_ns: int | None = None) -> None:
+        self._tells.passed(kind, data, self._number, at_ns)
         self._tells.go()
