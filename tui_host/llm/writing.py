@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from json.encoder import encode_basestring
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolSpec
@@ -131,7 +132,7 @@ def _long_text(value: JSON) -> str:
         return f"[{','.join(map(_long_text, value))}]"
     if not isinstance(value, str):
         return json_text(value)
-    pieces = [_quoted(value[at : at + LONG])[1:-1] for at in range(0, len(value), LONG)]
+    pieces = [encode_basestring(value[at : at + LONG])[1:-1] for at in range(0, len(value), LONG)]
     return f'"{"".join(pieces)}"'
 
 
@@ -144,14 +145,16 @@ def json_lines(value: JSON, newline: str = "\n") -> str:
     """
     inner = f"{newline}  "
     if isinstance(value, dict) and value:
-        members = [f"{_quoted(name)}: {json_lines(each, inner)}" for name, each in value.items()]
+        members = [
+            f"{encode_basestring(name)}: {encode_basestring(each) if isinstance(each, str) else json_lines(each, inner)}"
+            for name, each in value.items()
+        ]
         return f"{{{inner}{f',{inner}'.join(members)}{newline}}}"
     if isinstance(value, list) and value:
         return f"[{inner}{f',{inner}'.join([json_lines(each, inner) for each in value])}{newline}]"
-    return _quoted(value) if isinstance(value, str) else json_text(value)
+    return encode_basestring(value) if isinstance(value, str) else json_text(value)
 
 
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 

@@ -14,6 +14,7 @@ class Block:
 
     Attributes:
         value: As it began.
+        kind: The vendor's word for what it is.
         call: The number of the call it is; None if it is none, or one too many.
         pieces: What came of its input, as JSON text.
         start: First byte of the event in which it began.
@@ -22,6 +23,7 @@ class Block:
     """
 
     value: dict[str, JSON]
+    kind: str = field(init=False)
     start: int
     end: int
     call: int | None = None
@@ -29,11 +31,9 @@ class Block:
     input: str = ""
     has_ended: bool = False
 
-    @property
-    def kind(self) -> str:
-        """The vendor's word for what it is."""
+    def __post_init__(self) -> None:
         kind = self.value.get("type")
-        return kind if isinstance(kind, str) else ""
+        self.kind = kind if isinstance(kind, str) else ""
 
 
 class OpenBlocks:
@@ -45,15 +45,12 @@ class OpenBlocks:
 
     def add(self, block: Block, event: Mapping[str, JSON]) -> None:
         """Another block, at the index that its event names, or the next."""
-        index = _index_in(event)
-        self._by_index[len(self._by_index) if index is None else index] = self._last = block
+        index = event.get("index")
+        self._by_index[index if type(index) is int else len(self._by_index)] = self._last = block
 
     def at(self, event: Mapping[str, JSON]) -> Block | None:
         """The block that an event is about: the last one where it does not say; None if that has not begun."""
-        index = _index_in(event)
-        return self._last if index is None else self._by_index.get(index)
-
-
-def _index_in(event: Mapping[str, JSON]) -> int | None:
-    index = event.get("index")
-    return index if isinstance(index, int) and not isinstance(index, bool) else None
+        index = event.get("index")
+        if type(index) is int:  # which a truth value is not
+            return self._by_index.get(index)
+        return self._last

@@ -67,7 +67,8 @@ class Blocks:
         kind = value.get("type")
         if kind == "content_block_delta":  # as nearly all of an answer is
             self._has_read = True
-            return found + self._more(value, start, end)
+            more = self._more(value, start, end)
+            return found + more if found else more
         match kind:
             case "message_start":
                 found += self._began(value.get("message"), start, end)
