@@ -17,7 +17,7 @@ from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Item
-from tui_host.chat.infer.stories import Known, late_ns, story_with
+from tui_host.chat.infer.stories import Known, story_with
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.telling import Telling
 
@@ -235,7 +235,7 @@ class Following:
                 return
             tap.seen = records[-1].seq
             tap.waiting.extend(
-                (self._story.at_ns(record) - late_ns(record), record)
+                (self._story.at_ns(record), record)
                 for record in records
                 if record.draft.kind != "link"  # as a story has them that was brought here: they are found anew
             )

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.record import Record
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
@@ -14,8 +13,6 @@ from tui_host.chat.infer.about import About, Looking
 
 NEAR_NS = 5_000_000_000
 """Taps of one host begin and end in turn; a session's last change is not noted at once."""
-LATE_NS = 5_000_000
-"""So much too late an answer may be stamped by a relay that passes it on first: what it causes is quick."""
 
 Known = MutableMapping[str, Sequence[Looking]]
 """What is known of taps by their sessions, for each of their captures."""
@@ -137,11 +134,6 @@ def together(
         stories.append([*(each for story in touching for each in story), tap])
     stories.sort(key=lambda story: max(each.updated_ns for each in story), reverse=True)
     return [sorted(story, key=lambda each: (each.created_ns, each.id)) for story in stories]
-
-
-def late_ns(record: Record) -> int:
-    """By how much a record may be stamped too late."""
-    return LATE_NS if record.draft.wire == "llm" and record.draft.direction == "in" else 0
 
 
 def _host(abouts: Sequence[About]) -> str:

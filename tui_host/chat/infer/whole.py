@@ -18,7 +18,7 @@ from tui_host.capture.store.names import own_name
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Conversation, item_to_text
-from tui_host.chat.infer.stories import TapStory, late_ns
+from tui_host.chat.infer.stories import TapStory
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 
@@ -109,7 +109,7 @@ class Whole:
             if capture.offset is None:  # in microseconds, as in the lines: it comes out the same where it is brought in
                 capture.offset = record.time_ns // 1000 * 1000 - record.mono_ns
             if record.draft.kind != "link":
-                yield record.mono_ns + capture.offset - late_ns(record), record
+                yield record.mono_ns + capture.offset, record
 
     def _recorded_links(self, capture: str) -> Iterator[Record]:
         return (record for record in self._store.records(capture=capture) if record.draft.kind == "link")
