@@ -200,6 +200,17 @@ LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
         f"[2025-12-01 10:00:02] server -> client:\n{json.dumps({**ASK, 'method': 'ping'}, indent=2)}\nbye\n",
         [("mcp", "frame", "in")],
     ),
+    "bare arrows, and words that are no text": (
+        f'-> {json.dumps({**ASK, "method": "ping"})}\n{{"who": "\\ud800 <-", "message": {json.dumps({**ASK, "method": "ping"})}}}',
+        [("mcp", "frame", "out"), ("mcp", "frame", "in")],
+    ),
+    "the output of VS Code": (
+        "".join(
+            f"2025-06-11 10:13:10.303 [trace] [{way}] {json.dumps({**ASK, 'method': 'ping'})}\n"
+            for way in ("editor -> server", "server -> editor", "Client Says", "Server Says")
+        ),
+        [("mcp", "frame", way) for way in ("out", "in", "out", "in")],
+    ),
     "nothing but messages": (
         f"{json.dumps({**ASK, 'method': 'sampling/createMessage'})}\n{json.dumps(TELL)}\n".encode(),
         [("mcp", "frame", "in"), ("mcp", "frame", "out")],

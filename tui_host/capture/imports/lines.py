@@ -22,7 +22,7 @@ from tui_host.capture.words import mapping
 OTHERS = "lines that are of neither wire"
 
 _STDERR = re.compile(r"std_?err|\berr\b", re.IGNORECASE)
-_FIELD = re.compile(rb"(data|event):[ \t]?")
+_FIELD = re.compile(r"(?:data|event):[ \t]?")
 _DONE = re.compile(rb"data:[ \t]*\[DONE\]")
 _REQUEST_LINE = re.compile(r"\bPOST\s+(\S{1,2000})")
 _BRACKETS = b" \t[]{},"
@@ -77,7 +77,7 @@ class _Log:
                     yield from self._whole(each.data, self._clock.at(each.words), each.dialect, "sse")
                 else:
                     yield from self._known(Line(each.words, each.data, each.value, b"", line.at), is_whole=True)
-        elif self._lane.is_open and _FIELD.search(line.before.encode()):
+        elif self._lane.is_open and _FIELD.search(line.before):
             yield from self._lane.answer(_event(line), self._clock.at(line.before), dialect="openai", form="sse")
         else:
             self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
@@ -93,7 +93,7 @@ class _Log:
         if is_frame(value):
             yield Seen(at_ns=at_ns, draft=self._servers.frame(line.data, line.before))
         elif dialect := dialect_of_answer(value):
-            if _FIELD.search(line.before.encode()) or (is_whole and _is_piece(line)):
+            if _FIELD.search(line.before) or (is_whole and _is_piece(line)):
                 yield from self._lane.answer(_event(line), at_ns, dialect=dialect, form="sse")
                 return
             form = "ndjson" if dialect == "ollama" else "json"

@@ -12,12 +12,12 @@ from tui_host.capture.imports.seen import Notes
 from tui_host.capture.record import Direction, Draft
 
 _OUT = re.compile(
-    r">>>|-->|==>|→\s*(?:server|mcp)|(?:client|host|editor)\s*(?:->|→|=>|to)\s*(?:the )?(?:mcp )?server|\bto[ _-]?server|\bstdin\b"
+    r">>>|-->|==>|(?:->|→|>)\s*$|\[client says\]|→\s*(?:server|mcp)|(?:client|host|editor)\s*(?:->|→|=>|to)\s*(?:the )?(?:mcp )?server|\bto[ _-]?server|\bstdin\b"
     r"|\bfrom[ _-]?client|\b(?:sent|send|sending|request|req|outgoing|out|c2s|c->s)\b|请求|发送|输入",
     re.IGNORECASE,
 )
 _IN = re.compile(
-    r"<<<|<--|<==|server\s*(?:->|→|=>|to)\s*(?:the )?(?:client|host|editor)|\bfrom[ _-]?server|\bto[ _-]?client|\bstdout\b"
+    r"<<<|<--|<==|(?:<-|←|<)\s*$|\[server says\]|server\s*(?:->|→|=>|to)\s*(?:the )?(?:client|host|editor)|\bfrom[ _-]?server|\bto[ _-]?client|\bstdout\b"
     r"|\b(?:received|recv|receiving|response|resp|incoming|in|s2c|s->c)\b|响应|返回|接收|输出",
     re.IGNORECASE,
 )
