@@ -78,3 +78,22 @@ def test_what_is_not_in_the_grammar_is_told_with_a_remedy(words: list[str]) -> N
 def test_an_option_that_a_script_left_empty_stands_for_nothing(words: list[str]) -> None:
     with pytest.raises(SettingsError, match=r"found nothing, expected a (path|name)"):
         read_arguments(words)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("tap stdio npx -y x", "no -- before the server's command"),
+        ("--data-dir d tap stdio", "no -- before the server's command"),
+        ("tap stdio --log l -- npx", "no name before --"),
+        ("tap stdio time --", "no command after --"),
+        ("--no-record tap stdio time --", "no command after --"),
+        ("tap llm --upstream https://x y", "unrecognized arguments: y"),
+        ("sessions list --jsn", "unrecognized arguments: --jsn"),
+    ],
+)
+def test_what_a_command_lacks_or_does_not_know_is_told_with_its_own_help(typed: str, told: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_arguments(typed.split())
+    assert caught.value.what == told
+    assert caught.value.remedy.startswith(("tui-host tap stdio NAME -- ", f"see tui-host {caught.value.where} --help"))

@@ -58,7 +58,8 @@ async def test_a_certificate_that_nobody_signed_is_refused(tmp_path: Path) -> No
     async with peer(script) as up, relaying(up.origin.replace("http:", "https:")) as relay:
         answered = await relay.ask(request(relay.host))
     assert answered.startswith(b"HTTP/1.1 502 ")
-    assert b"CERTIFICATE_VERIFY_FAILED" in answered
+    assert b"is not trusted: CERTIFICATE_VERIFY_FAILED: " in answered
+    assert b"--ca-file" in answered
 
 
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
@@ -128,3 +129,11 @@ async def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
                 pass
     assert told.value.what == f"port {relay.port} is taken"
     assert "--port 0" in told.value.remedy
+
+
+async def test_a_tap_before_itself_is_refused() -> None:
+    async with relaying("http://127.0.0.1:1") as relay:
+        port = relay.port
+    with pytest.raises(TuiHostError, match="is this tap itself"):
+        async with relaying(f"http://localhost:{port}/v1", port=port):
+            pass

@@ -11,7 +11,7 @@ from typing import NoReturn
 from typing_extensions import override
 
 from tui_host.cli.options import AddParser, common, json_too, name_of, path_of
-from tui_host.cli.tap_arguments import add_tap
+from tui_host.cli.tap_arguments import add_tap, check_stdio
 from tui_host.errors import SettingsError
 from tui_host.settings.reader import duration_of, size_of
 from tui_host.tap.words import read_words
@@ -347,6 +347,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         return Arguments(
             command="tap", action="stdio", words=(tap.name,), server=tap.command, data_dir=folder, log=tap.log
         )
+    check_stdio(words)
     first = _first_word(words)
     if first is not None and words[first] == "--":
         words, server = words[:first], tuple(words[first + 1 :])
@@ -358,11 +359,14 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     elif first is not None and words[first] == "demo-model":
         return Arguments(command="demo-model", words=_own_words([*words[:first], *words[first + 1 :]]))
     is_plain = first is None and all(word.partition("=")[0] in OPTIONS_WITH_VALUE for word in words[::2])
-    found = vars(parser(commands_too=not is_plain).parse_args(list(words)))
+    read, left = parser(commands_too=not is_plain).parse_known_args(list(words))
+    found = vars(read)
+    if left:
+        where = " ".join(found[name] for name in ("command", "action") if found.get(name))
+        remedy = f"see {' '.join(filter(None, ('tui-host', where)))} --help"
+        raise SettingsError(f"unrecognized arguments: {' '.join(left)}", where, remedy)
     known = {name: value for name, value in found.items() if name in Arguments.__slots__ and value is not None}
     for name in ("words", "allow", "attach", "columns", "allow_origin", "allow_host"):
         if name in known:
             known[name] = tuple(known[name])
-    if (known.get("command"), known.get("action")) == ("tap", "stdio"):
-        raise SettingsError("no command after --", "tap stdio", "tui-host tap stdio NAME -- COMMAND ARGUMENTS…")
     return Arguments(**known, server=server)

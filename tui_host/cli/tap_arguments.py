@@ -3,23 +3,70 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from tui_host.cli.options import AddParser, common, host_of, json_too, name_of, path_of, port_of
+from tui_host.errors import SettingsError
+from tui_host.tap.words import OPTIONS
+
+TAP = """\
+Look into what another host (Cline, Cherry Studio, Claude Code, an SDK, …) says
+to its model and to its MCP servers. A tap stands before one of them, passes
+everything on unchanged, and records it: see f5 in tui-host."""
+TAPS = """\
+Before the model; prints the base URL to put into the host's settings:
+  tui-host tap llm --upstream https://api.deepseek.com/v1
+Before all stdio servers of a host, written into its configuration:
+  tui-host tap install cline
+Before one of them by hand, in the place of «uvx mcp-server-time»:
+  tui-host tap stdio time -- uvx mcp-server-time
+Before a server behind a URL; prints the URL to put in that one's place:
+  tui-host tap http docs --upstream https://docs.example/mcp"""
+STDIO = """\
+Put before a server's command in a host's configuration: it starts the server,
+and to the host it is the server. Standard input, output and error, the exit
+code and signals pass unchanged."""
+LLM = """\
+Listen on this machine, pass everything on to a model's API and back, unchanged,
+the host's own key too, which is not kept. Standard output has the base URL for
+the host's settings; standard error says where some hosts want it."""
+HTTP = """\
+Listen on this machine, pass everything on to an MCP server over streamable HTTP
+or SSE and back. Standard output has the URL for the host's configuration."""
+STDIO_FORM = "tui-host tap stdio NAME -- COMMAND ARGUMENTS…"
+
+
+def check_stdio(words: Sequence[str]) -> None:
+    """Say of a `tap stdio` that is not whole what it lacks; what else may be wrong is left to the grammar.
+
+    Raises:
+        SettingsError: It has no name, no `--` or no command.
+    """
+    typed = words[: words.index("--")] if "--" in words else words
+    values = {at + 1 for at, word in enumerate(typed) if word in OPTIONS}
+    plain = [word for at, word in enumerate(typed) if at not in values and not word.startswith("-")]
+    if plain[:2] != ["tap", "stdio"] or {"-h", "--help", "--version"} & set(typed):
+        return
+    if "--" not in words:
+        raise SettingsError("no -- before the server's command", "tap stdio", STDIO_FORM)
+    if len(plain) == 2:
+        raise SettingsError("no name before --", "tap stdio", STDIO_FORM)
+    if words[-1] == "--":
+        raise SettingsError("no command after --", "tap stdio", STDIO_FORM)
 
 
 def add_tap(add: AddParser) -> None:
     """`tap` and its actions."""
-    tap = add(
-        "tap", help="look into another host", description="Relays for other hosts: what they pass on is recorded."
-    )
+    tap = add("tap", help="look into another host: what it says to its model and servers", description=TAP)
+    tap.epilog = TAPS
     common(tap)
     actions = tap.add_subparsers(dest="action", required=True, metavar="ACTION")
     stdio = actions.add_parser(
         "stdio",
         help="put before a stdio server's command",
-        description="Put before a server's command in a host's configuration. Standard input, output and error, the exit code"
-        " and signals pass unchanged.",
+        description=STDIO,
     )
+    stdio.epilog = "For example: tui-host tap stdio time -- uvx mcp-server-time"
     stdio.usage = "tui-host tap stdio [--log FILE] [--data-dir DIR] NAME -- COMMAND..."
     common(stdio)
     _log(stdio)
@@ -27,23 +74,25 @@ def add_tap(add: AddParser) -> None:
     llm = actions.add_parser(
         "llm",
         help="put before a model's API",
-        description="Listen on this machine, pass everything on to a model's API and back, unchanged. Standard output has the"
-        " base URL for the host's settings.",
+        description=LLM,
     )
     http = actions.add_parser(
         "http",
         help="put before an MCP server behind a URL",
-        description="The same for an MCP server over streamable HTTP or SSE. Standard output has the URL for the host's"
-        " settings.",
+        description=HTTP,
     )
     http.add_argument("words", nargs=1, type=name_of, metavar="NAME", help="what the server is called here")
-    for relay, upstream, port in ((llm, "https://api.deepseek.com/v1", 8321), (http, "https://mcp.example/mcp", 8322)):
+    llm.epilog = "For example: tui-host tap llm --upstream https://api.deepseek.com/v1"
+    http.epilog = "For example: tui-host tap http docs --upstream https://docs.example/mcp"
+    for relay, upstream, port in ((llm, "https://api.deepseek.com/v1", 8321), (http, "https://docs.example/mcp", 8322)):
         common(relay)
         _log(relay)
         relay.add_argument(
-            "--upstream", type=name_of, required=True, metavar="URL", help=f"what it stands for, such as {upstream}"
+            "--upstream", type=name_of, required=True, metavar="URL", help=f"what it stands before, such as {upstream}"
         )
-        relay.add_argument("--port", type=port_of, metavar="N", help=f"where it listens; 0 for any ({port})")
+        relay.add_argument(
+            "--port", type=port_of, metavar="N", help=f"where it listens on this machine; 0 for any ({port})"
+        )
         relay.add_argument(
             "--ca-file", type=path_of, metavar="FILE", help="certificates to trust instead of the system's"
         )
@@ -64,19 +113,27 @@ def _add_install(add: AddParser) -> None:
     from tui_host.settings.hosts.known import HOSTS
 
     for name, words, long in (
-        ("install", "into another host's configuration", "Write stdio taps before the commands of a host's servers"),
-        ("uninstall", "out of it again", "Take the taps out of a host's configuration again"),
+        (
+            "install",
+            "write stdio taps into a host's configuration",
+            "Write stdio taps before the commands of a host's servers.",
+        ),
+        (
+            "uninstall",
+            "take them out again",
+            "Take the taps out of a host's configuration again, to the byte where nobody edited it.",
+        ),
     ):
         action = add(
             name,
             help=words,
-            description=f"{long}. Shows the difference, asks, and keeps the file as it was beside it."
-            f" Hosts: {', '.join(host.name for host in HOSTS)}.",
+            description=f"{long}\nShows the difference, asks, and keeps the file as it was beside it.\n"
+            f"Hosts: {', '.join(host.name for host in HOSTS)}.",
         )
         action.usage = f"tui-host tap {name} [--file FILE] [--dry-run] [--yes] [--json] HOST [SERVER ...]"
         common(action)
         action.add_argument(
-            "words", nargs="+", type=name_of, metavar="HOST", help="and, if not all, which of its servers"
+            "words", nargs="+", type=name_of, metavar="HOST", help="one of these hosts, then, if not all, its servers"
         )
         action.add_argument("--file", type=path_of, metavar="FILE", help="the host's file, if it is another one")
         action.add_argument("--dry-run", action="store_true", help="only show the difference")

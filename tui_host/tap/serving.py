@@ -58,10 +58,14 @@ async def listening(service: Service) -> AsyncGenerator[str]:
         The relay's origin, such as `http://127.0.0.1:8321`.
 
     Raises:
-        TuiHostError: The port cannot be had.
+        TuiHostError: The port cannot be had, or is the upstream's own.
     """
     with _listener(service.port) as listener:
         port: int = listener.getsockname()[1]
+        if service.upstream.is_at(port):  # what comes would go round until nothing is left to go with
+            raise TuiHostError(
+                f"{service.upstream.origin} is this tap itself", "--upstream", "name what it is to stand before"
+            )
         own = f"http://{LOOPBACK}:{port}"
         async with anyio.create_task_group() as group:
             relay = Relay(

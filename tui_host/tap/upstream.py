@@ -13,9 +13,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from typing_extensions import override
 
+from tui_host.capture.faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
-from tui_host.settings.urls import shown, split
+from tui_host.settings.urls import is_loopback, shown, split
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10
@@ -62,6 +63,18 @@ class Upstream:
             return b""
         pair = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
         return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
+
+    def unreached(self, error: OSError | UnicodeError) -> str:
+        """Why it could not be reached, in words."""
+        if isinstance(error, ssl.SSLCertVerificationError):
+            said = f"{error.reason}: {error.verify_message}"
+            return f"{self.origin} is not trusted: {said} (if it is your own, start the tap with --ca-file FILE)"
+        return f"{self.origin} could not be reached: {words_of(error)}"
+
+    def is_at(self, port: int) -> bool:
+        """Whether it is this port of this machine, as far as its URL tells."""
+        host, own = _address(self.url)
+        return own == port and is_loopback(host)
 
     async def connect(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         """Connect a protocol to it.

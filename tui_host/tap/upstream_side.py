@@ -62,7 +62,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             except (OSError, UnicodeError) as error:
                 if not self._abandoned:
                     self._abandoned = True
-                    self._client.failed(f"{self._relay.upstream.origin} could not be reached: {words_of(error)}")
+                    self._client.failed(self._relay.upstream.unreached(error))
 
     # What asyncio says.
 
