@@ -131,7 +131,8 @@ class TapSource(SessionSource):
     def foreign(self) -> str:
         """Whose session it is, and whether it goes on."""
         whose = " and ".join(self._told.hosts) or "another host"
-        return f"{whose}, {'followed' if self.live else 'tapped'}: read only"
+        how = "" if self._is_behind else ", followed" if self.live else ", tapped"
+        return f"{whose}{how}: read only"
 
     # Bytes.
 

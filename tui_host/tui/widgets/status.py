@@ -106,8 +106,8 @@ def _lefts(
     model, short = _model(host, chosen, glyphs, 60), _model(host, chosen, glyphs, 16)
     if foreign:
         whose = Content(f"{foreign}   ")
-        both = (whose, model) if chosen.protocol else (whose,)  # without one no model was asked
-        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), ((whose,), 0)]
+        both, few = ((whose, model), (whose, short)) if chosen.protocol else ((whose,), (whose,))  # else none was asked
+        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), (few, 0), ((whose,), 0)]
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
     return [
         ((name, model, servers), 3),

@@ -36,7 +36,7 @@ class LadderWords:
     def __init__(self, describe: Describe, clock: Callable[[], float] = time.perf_counter) -> None:
         self._describe = describe
         self._clock = clock
-        self._words: dict[int, tuple[int, str]] = {}
+        self._words: dict[int, tuple[tuple[int, str], str]] = {}
         self._due: dict[int, float] = {}
         self._making: tuple[Row, Making[str]] | None = None
         self.is_settled = True
@@ -90,7 +90,7 @@ class LadderWords:
         if row.state == "open":
             self._due[row.number] = self._clock() + max(0.1, _PATIENCE * seconds)
         before = self._words.pop(row.number, None)
-        self._words[row.number] = (row.last_seq, words)
+        self._words[row.number] = _state_of(row), words
         if len(self._words) > _REMEMBERED:
             del self._words[next(iter(self._words))]
         return before is None or before[1] != words
@@ -104,7 +104,7 @@ class LadderWords:
 
     def _is_known(self, row: Row) -> bool:
         known = self._words.get(row.number)
-        return known is not None and known[0] == row.last_seq
+        return known is not None and known[0] == _state_of(row)
 
     def _is_due(self, row: Row) -> bool:
         return row.number not in self._words or row.state != "open" or self._clock() >= self._due.get(row.number, 0.0)
@@ -118,3 +118,8 @@ class LadderWords:
         if number is None or number >= row.number:
             return None
         return (row.end_mono_ns - source.ladder.rows[number].mono_ns) / 1e6
+
+
+def _state_of(row: Row) -> tuple[int, str]:
+    """What its words are found from: how far it came, and what links told of it since."""
+    return row.last_seq, row.words
