@@ -201,7 +201,7 @@ LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
         [("mcp", "frame", "in")],
     ),
     "bare arrows, and words that are no text": (
-        f'-> {json.dumps({**ASK, "method": "ping"})}\n{{"who": "\\ud800 <-", "message": {json.dumps({**ASK, "method": "ping"})}}}',
+        f'-> {json.dumps({**ASK, "method": "ping"})}\n{{"way": "\\ud800 from server", "message": {json.dumps({**ASK, "method": "ping"})}}}',
         [("mcp", "frame", "out"), ("mcp", "frame", "in")],
     ),
     "the output of VS Code": (
