@@ -1,0 +1,105 @@
+"""A chat to select in, the mouse that does it, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+from rich.style import Style
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from typing_extensions import override
+
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
+from tui_host.tui.widgets.lines.selecting import SelectingView
+from tui_host.tui.widgets.transcript.view import Transcript
+
+ANSWER = """\
+## The *sum* of it
+
+Some **bold words** and a [link](https://e.example/) here.
+
+- first item
+- second `code` item
+
+```python
+def f(x):
+    return x
+```
+
+| a | b |
+|---|---|
+| 1 | 中文 |
+
+The end."""
+
+
+CALL = CallItem(
+    turn=1, step=1, call="c1", server="math", tool="add", asked="{}", sent='{"a":1}', state="done", result="30"
+)
+
+
+class Chat(App[None]):
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__()
+        self.view = Transcript(conversation)
+        self.conversation = conversation
+        self.copied: list[tuple[str, str]] = []
+
+    def on_transcript_copy_asked(self, message: Transcript.CopyAsked) -> None:
+        self.copied.append((message.what, message.text))
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+
+def a_chat(text: str = ANSWER) -> Conversation:
+    conversation = Conversation()
+    conversation.add(UserItem(turn=1, text="what is it?"))
+    conversation.add(CALL)
+    conversation.add(AnswerItem(turn=1, step=1, text=text, state="done"))
+    return conversation
+
+
+async def settled(pilot: Pilot[None], view: Transcript) -> None:
+    view.sync()
+    for _ in range(5):
+        await pilot.pause()
+
+
+async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
+    with anyio.fail_after(5):
+        while not is_so():
+            await pilot.pause()
+
+
+def row_of(view: SelectingView, words: str) -> tuple[int, int]:
+    """Cell and line on the screen where words begin."""
+    for y in range(view.view_height):
+        text = view.render_line(y).text
+        if words in text:
+            return text.index(words), y
+    raise AssertionError(words)
+
+
+async def drag(pilot: Pilot[None], view: SelectingView, start: tuple[int, int], end: tuple[int, int]) -> None:
+    await pilot.mouse_down(view, offset=start)
+    await pilot.hover(view, offset=end)
+    await pilot.mouse_up(view, offset=end)
+    await pilot.pause()
+
+
+def selected(view: SelectingView) -> str:
+    return (view.selected_source() or ("", ""))[1]
+
+
+def marked(view: SelectingView) -> str:
+    """What is drawn as selected, lines joined by a bar."""
+    colour = view.screen.get_component_rich_style("screen--selection").bgcolor
+    assert colour is not None
+    rows = [
+        "".join(text for text, style, _ in view.render_line(y) if (style or Style.null()).bgcolor == colour)
+        for y in range(view.view_height)
+    ]
+    return "|".join(row for row in rows if row)

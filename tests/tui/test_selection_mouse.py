@@ -1,0 +1,172 @@
+"""The mouse selects in the chat: drags, several presses, the edges."""
+
+from __future__ import annotations
+
+import pytest
+from textual import events
+from textual.selection import SELECT_ALL
+from textual.strip import Strip
+from typing_extensions import override
+
+from tests.tui.selecting import Chat, a_chat, drag, marked, row_of, selected, settled, until
+from tui_host.chat.conversation import AnswerItem, Conversation
+from tui_host.tui.markdown.parser import load
+from tui_host.tui.widgets.lines.selecting import SelectingView
+from tui_host.tui.widgets.transcript.view import Transcript
+
+
+@pytest.fixture(autouse=True, scope="module")
+def parser() -> None:
+    load()
+
+
+async def test_a_plain_click_selects_nothing_and_does_what_it_did() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        await drag(pilot, view, row_of(view, "bold"), row_of(view, "first"))
+        assert selected(view)
+        await pilot.click(view, offset=row_of(view, "math.add"))
+        await settled(pilot, view)
+        assert (selected(view), view.current) == ("", 1)
+        assert "arguments" in "".join(view.render_line(y).text for y in range(view.view_height))
+
+
+async def test_a_drag_is_no_click() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "math.add")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        assert view.current is None
+        assert selected(view) == 'math.add {"a":1}\n30', "a call is selected whole"
+
+
+async def test_two_presses_take_a_word_and_three_a_paragraph() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "words and")
+        await pilot.click(view, offset=(x + 1, y), times=2)
+        assert (selected(view), marked(view)) == ("words", "words")
+        await pilot.click(view, offset=row_of(view, "link"), times=2)
+        assert selected(view) == "[link](https://e.example/)"
+        await pilot.click(view, offset=row_of(view, "sum of"), times=3)
+        assert (selected(view), marked(view)) == ("## The *sum* of it", "The sum of it")
+        x, y = row_of(view, "return x")
+        await pilot.click(view, offset=(x, y), times=3)
+        assert selected(view) == "    return x", "a line of code"
+
+
+async def test_shift_and_a_click_extends() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "Some bold")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        x, y = row_of(view, "second")
+        await pilot.click(view, offset=(x + 5, y), shift=True)
+        assert selected(view).startswith("Some **bold")
+        assert selected(view).endswith("\n- second")
+        assert view.current is None
+
+
+async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
+    app = Chat(a_chat("\n\n".join(f"line {number}" for number in range(100))))
+    async with app.run_test(size=(40, 12)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        view.scroll_to(y=20, animate=False)
+        await settled(pilot, view)
+        start = next((1, y) for y in range(12) if "line" in view.render_line(y).text)
+        top = view.top
+        await pilot.mouse_down(view, offset=start)
+        view.on_mouse_move(moved(view, 5, 14))
+        await until(pilot, lambda: view.top > top + 12)
+        view.on_mouse_move(moved(view, 39, 8))
+        await pilot.mouse_up(view, offset=(39, 8))
+        lines = selected(view).split("\n\n")
+        assert len(lines) > 8
+        assert lines == [f"line {number}" for number in range(int(lines[0][5:]), int(lines[0][5:]) + len(lines))]
+        stopped = view.top
+        await settled(pilot, view)
+        assert view.top == stopped, "it scrolls no longer"
+
+
+def moved(view: SelectingView, x: int, y: int) -> events.MouseMove:
+    """A move of the pointer that may be outside of the view."""
+    return events.MouseMove(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y)
+
+
+class Counting(Transcript):
+    """Counts what is painted."""
+
+    painted = 0
+
+    @override
+    def render_line(self, y: int) -> Strip:
+        self.painted += 1
+        return super().render_line(y)
+
+
+async def test_a_drag_paints_the_lines_that_it_passes_and_no_others() -> None:
+    app = Chat(a_chat("\n\n".join(f"a **line** of `words` {number}" for number in range(2000))))
+    app.view = view = Counting(app.conversation)
+    async with app.run_test(size=(60, 40)) as pilot:
+        await settled(pilot, view)
+        await pilot.mouse_down(view, offset=(5, 3))
+        await pilot.hover(view, offset=(9, 3))
+        view.painted = 0
+        await pilot.hover(view, offset=(9, 4))
+        await pilot.hover(view, offset=(30, 5))
+        await pilot.hover(view, offset=(20, 5))
+        assert view.painted <= 8
+        await pilot.mouse_up(view, offset=(20, 5))
+
+
+async def test_what_textual_has_selected_elsewhere_is_not_what_is_copied() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        app.screen.selections = {view: SELECT_ALL}
+        x, y = row_of(view, "bold")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        assert not app.screen.selections
+        assert selected(view) == "bold"
+
+
+async def test_nothing_moves_under_the_pointer_while_it_selects() -> None:
+    text = "\n\n".join(f"line {number}" for number in range(30))
+    conversation = Conversation()
+    conversation.add(AnswerItem(turn=1, step=1, text=text, state="streaming"))
+    app = Chat(conversation)
+    async with app.run_test(size=(40, 12)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "line 28")
+        await pilot.mouse_down(view, offset=(x, y))
+        await pilot.hover(view, offset=(x + 3, y))
+        before = [view.render_line(each).text for each in range(12)]
+        conversation.put(0, AnswerItem(turn=1, step=1, text=text + "\n\nmore\n\nand more", state="streaming"))
+        await settled(pilot, view)
+        assert [view.render_line(each).text for each in range(11)] == before[:11]
+        await pilot.mouse_up(view, offset=(x + 3, y))
+        assert selected(view) == "line"
+
+
+async def test_presses_that_come_at_once_leave_the_mouse_free() -> None:
+    app = Chat(a_chat())
+    async with app.run_test(size=(60, 40)) as pilot:
+        view = app.view
+        await settled(pilot, view)
+        x, y = row_of(view, "words")
+        for kind in (events.MouseDown, events.MouseUp, events.MouseDown, events.MouseUp):
+            app.post_message(kind(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y))
+        await settled(pilot, view)
+        assert app.mouse_captured is None
+        assert selected(view) == "words"
