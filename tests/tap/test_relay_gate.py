@@ -40,6 +40,7 @@ REFUSED = {
     "a page's body without a type": (415, POST + HERE + b"Sec-Fetch-Mode: no-cors\r\n" + TWO),
     "a whole URL": (400, b"GET http://internal.test/ HTTP/1.1\r\n" + HERE + b"\r\n"),
     "a tunnel": (400, b"CONNECT internal.test:443 HTTP/1.1\r\n" + HERE + b"\r\n"),
+    "a tunnel to a path": (400, b"CONNECT / HTTP/1.1\r\n" + HERE + b"\r\n"),
     "a star": (400, b"OPTIONS * HTTP/1.1\r\n" + HERE + b"\r\n"),
     "both framings": (400, POST + HERE + JSON + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
     "two lengths": (400, POST + HERE + JSON + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "),
@@ -48,7 +49,7 @@ REFUSED = {
     "chunks of HTTP/1.0": (400, b"POST / HTTP/1.0\r\n" + HERE + JSON + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
     "a folded header": (400, POST + HERE + b"X-A: 1\r\n b\r\n" + JSON + TWO),
     "a space before the colon": (400, POST + HERE + b"Content-Length : 2\r\n\r\n{}"),
-    "a bare line feed": (400, POST + HERE + b"X-A: 1\nX-B: 2\r\n" + EMPTY),
+    "a bare carriage return": (400, POST + HERE + b"X-A: 1\rX-B: 2\r\n" + EMPTY),
     "HTTP/2": (400, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     "a head without end": (431, POST + HERE + b"X-A: " + b"a" * (300 << 10)),
     "a chunk without a size": (400, POST + HERE + JSON + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
@@ -70,6 +71,9 @@ TAKEN = {
     "a program's body without a type": POST + HERE + TWO,
     "a browser's JSON": POST + HERE + BROWSER + JSON + TWO,
     "nothing to send": POST + HERE + EMPTY,
+    "bare line feeds": (POST + HERE + JSON).replace(b"\r", b"") + b"Content-Length: 2\r\n\n{}",
+    "a whole URL of this port": b"GET HTTP://localhost:PORT/v1/x HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+    "HTTP/1.0 without a host": b"GET /v1/x HTTP/1.0\r\n\r\n",
 }
 
 
@@ -112,7 +116,8 @@ async def test_what_programs_send_is_passed_on(name: str) -> None:
         with anyio.fail_after(5):
             assert (await client.receive()).endswith(b"ok")
     passed = bytes(up.received[0])
-    assert b": %s\r\n" % up.origin.partition("://")[2].encode() in passed
+    assert b" /v1/x HTTP/1.1\r\n" in passed
+    assert passed.lower().count(b"host: %s\r\n" % up.origin.partition("://")[2].encode()) == 1
     if name == "its own origin":
         assert b"Origin: %s\r\n" % up.origin.encode() in passed
 

@@ -200,11 +200,11 @@ class ClientSide(asyncio.Protocol):
         """Take the next request, if its head is there."""
         waiting = self._waiting
         while self._exchange is None and waiting and not self._ignoring and self._transport is not None:
-            if waiting.startswith(b"\r\n"):  # some clients end a body with a line that is none of it
-                del waiting[:2]
+            if waiting.startswith((b"\r\n", b"\n")):  # some clients end a body with a line that is none of it
+                del waiting[: waiting.index(b"\n") + 1]
                 continue
             try:
-                found = end_of_head(waiting, strict=True)
+                found = end_of_head(waiting)
                 if found is None:
                     return
                 block, rest = bytes(waiting[: found[0]]), bytes(waiting[found[1] :])

@@ -130,7 +130,7 @@ def _after_request(exchange: _Exchange, kind: bytes, data: bytes) -> None:
     elif kind == _CHUNK_LOST:
         observed.missed(int(data))
     elif kind == RESPONSE:
-        exchange.answered(read_response(data.removesuffix(2 * _BLANK_LINE)))
+        exchange.answered(read_response(data.removesuffix(_BLANK_LINE)))
     elif kind == ANNOUNCED:
         exchange.announced(data)
     elif kind == COMPLETE:

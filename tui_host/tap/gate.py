@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from tui_host.tap.heads import HeadError, RequestHead
+from tui_host.tap.heads import NO_PROXY, HeadError, RequestHead
 
 _OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
 _UNASKED = frozenset((b"", b"text/plain", b"multipart/form-data", b"application/x-www-form-urlencoded"))
@@ -57,8 +57,9 @@ class Gate:
             HeadError: It is refused.
         """
         host = head.value(b"host")
-        if host.lower() not in self.own_hosts:
-            raise HeadError(403, self._words_of(host))
+        is_old = head.minor == 0 and not host  # HTTP/1.0, which no browser speaks
+        if host.lower() not in self.own_hosts and not is_old:
+            raise HeadError(400, NO_PROXY) if head.is_absolute else HeadError(403, self._words_of(host))
         origins = head.values(b"origin")
         if any(each not in self.allowed and each not in self.own_origins for each in origins):
             origin = _shown(origins[0])

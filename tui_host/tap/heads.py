@@ -1,6 +1,7 @@
 """Heads of HTTP/1.1 messages out of bytes and into bytes again, with nothing lost but what belongs to one hop alone.
 
-Requests are read strictly, since whoever can reach the port may send them; responses as leniently as clients read them.
+Requests are read strictly, since whoever can reach the port may send them, but for what every server takes: lines without CR,
+the target as a whole URL. Responses are read as leniently as clients read them.
 Source: RFC 9112, sections 2 to 6; threats.md, PXY-06 and PXY-07.
 """
 
@@ -20,11 +21,12 @@ Framing: TypeAlias = int | Literal["none", "chunked", "close"]
 """How long a body is: so many bytes, none at all, as its chunks tell, or until the connection ends."""
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])\r\n")
-_FIELD = re.compile(rb"(" + _TOKEN + rb"):[ \t]*([^\r\n\x00]*?)[ \t]*\r\n")
+_REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])\r?\n")
+_FIELD = re.compile(rb"(" + _TOKEN + rb"):[ \t]*([^\r\n\x00]*?)[ \t]*\r?\n")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]+([^\r\n\x00]*))?$")
 _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f]+)[ \t]*:[ \t]*([^\x00\r]*?)[ \t]*$")
-_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
+_WHOLE_URL = re.compile(rb"http://([^/?#]+)(.*)", re.IGNORECASE)
 _LINE_END = re.compile(rb"\r?\n")
 
 _OF_ONE_HOP = frozenset(
@@ -34,7 +36,7 @@ _OF_ONE_HOP = frozenset(
 _NEVER_NAMED = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"))
 """What no `Connection` header takes away: without it the message would be another."""
 
-
+NO_PROXY = "this is no open proxy: the target of a request is a path"
 _NO_OPTIONS = frozenset[bytes]()
 
 
@@ -91,10 +93,17 @@ class _Head:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestHead(_Head):
-    """A request's first line and headers."""
+    """A request's first line and headers.
+
+    Attributes:
+        method: Its method.
+        target: What is asked for, from the path on.
+        is_absolute: The target was a whole URL, whose host stands in for the one in the headers.
+    """
 
     method: bytes
     target: bytes
+    is_absolute: bool = False
 
     @property
     def wants_websocket(self) -> bool:
@@ -115,25 +124,20 @@ class ResponseHead(_Head):
         return self.status >= 200 or self.status == 101
 
 
-def end_of_head(data: bytearray, *, strict: bool) -> tuple[int, int] | None:
-    """Where the first head's last line begins to end, and where what follows it begins; None while it is not there.
+def end_of_head(data: bytearray) -> tuple[int, int] | None:
+    """Where the first head's last line has ended, and where what follows it begins; None while it is not there.
 
     Raises:
         HeadError: It is too long.
     """
-    if strict:
-        at = data.find(b"\r\n\r\n")
-        found = (at + 2, at + 4) if at >= 0 else None
-    else:
-        match = _END_OF_HEAD.search(data)
-        found = (match.start(), match.end()) if match else None
-    if (found[0] if found else len(data)) > HEAD_LIMIT:
+    match = _END_OF_HEAD.search(data)
+    if (match.start() if match else len(data)) > HEAD_LIMIT:
         raise HeadError(431, f"a head of more than {HEAD_LIMIT} bytes")
-    return found
+    return (match.start() + 1, match.end()) if match else None
 
 
 def read_request(block: bytes) -> RequestHead:
-    """A request's head, each of its lines ended by CRLF.
+    """A request's head, each of its lines ended.
 
     Raises:
         HeadError: It is none, or one that could be read in two ways.
@@ -150,20 +154,35 @@ def read_request(block: bytes) -> RequestHead:
         fields.append((field[1], field[2]))
         at = field.end()
     head = RequestHead(method=line[1], target=line[2], minor=int(line[3]), fields=tuple(fields))
-    if head.method == b"CONNECT" or not head.target.startswith(b"/"):
-        raise HeadError(400, "this is no open proxy: the target of a request is a path")
-    if len(head.values(b"host")) != 1:
+    hosts = len(head.values(b"host"))
+    if hosts > 1 or (not hosts and head.minor == 1):
         raise HeadError(400, "not one Host header")
-    return head
+    if head.method == b"CONNECT":
+        raise HeadError(400, NO_PROXY)
+    return head if head.target.startswith(b"/") else _of_whole_url(head)
+
+
+def _of_whole_url(head: RequestHead) -> RequestHead:
+    """The same with a path as its target. Source: RFC 9112, section 3.2.2.
+
+    Raises:
+        HeadError: The target is no such URL.
+    """
+    url = _WHOLE_URL.fullmatch(head.target)
+    if url is None:
+        raise HeadError(400, NO_PROXY)
+    others = tuple(field for field in head.fields if field[0].lower() != b"host")
+    target = url[2] if url[2].startswith(b"/") else b"/" + url[2]
+    return replace(head, target=target, fields=((b"Host", url[1]), *others), is_absolute=True)
 
 
 def read_response(block: bytes) -> ResponseHead:
-    """A response's head.
+    """A response's head, each of its lines ended.
 
     Raises:
         HeadError: It is none.
     """
-    first, *lines = _LINE_END.split(block)
+    first, *lines, _ = _LINE_END.split(block)
     line = _STATUS_LINE.match(first)
     if line is None:
         raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
@@ -240,6 +259,8 @@ def to_upstream(head: RequestHead, *, host: bytes, origin: bytes, own_origins: f
         connection = b"Upgrade" if head.wants_websocket else b"keep-alive" if head.lasts else b"close"
         if connection == b"close" and not head.values(b"connection"):  # as HTTP/1.0 has it
             yield b"Connection", b"close"
+        if not head.values(b"host"):
+            yield b"Host", host
         for name, value in _passed_on(head, connection):
             key = name.lower()
             if key == b"host":

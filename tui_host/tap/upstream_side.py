@@ -196,7 +196,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 if self._request is None:  # nobody asked
                     self._break("the upstream sent what nobody had asked for")
                     return
-                found = end_of_head(waiting, strict=False)
+                found = end_of_head(waiting)
                 if found is None:
                     return
                 block, rest = bytes(waiting[: found[0]]), bytes(waiting[found[1] :])
