@@ -9,11 +9,13 @@ are those of the run.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,6 +37,8 @@ KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 DARK, LIGHT = "textual-dark", "catppuccin-latte"
 BIG, SMALL = (140, 45), (80, 24)
 SUM = "what is (6 × 5 + 7) / 2? use the tools"
+PROGRAM = (sys.executable, "-m", "tui_host")
+SERVER = (sys.executable, "-m", "tui_host.demo.servers")
 PATIENCE = 60
 """Seconds that a machine may take for one thing."""
 
@@ -50,6 +54,12 @@ class Person:
         with anyio.fail_after(PATIENCE):
             while not condition():
                 await self.pilot.pause(0.02)
+
+    @property
+    def text(self) -> str:
+        """What is on the screen."""
+        compositor = self.app.screen._compositor  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - Textual has no other way
+        return "\n".join(strip.text for strip in compositor.render_strips(self.app.size))
 
     async def ready(self) -> None:
         """Wait for every server."""
@@ -148,6 +158,44 @@ async def chinese(person: Person) -> None:
     await person.whole_turn("(6 × 5 + 7) / 2 等于多少？", 3)
 
 
+async def tapped(person: Person) -> None:
+    """Another host's model and server, seen through taps: here that host is `tui-host ask`, any other would do."""
+    data = person.host.settings.data_dir
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
+        demo = running.enter_context(line_of("demo-model"))
+        upstream = json.loads(demo)["dialects"]["openai"]
+        base_url = running.enter_context(
+            line_of("--data-dir", str(data), "tap", "llm", "--upstream", upstream, "--port", "0")
+        )
+        math = [*PROGRAM, "--data-dir", str(data), "tap", "stdio", "math", "--", *SERVER, "math"]
+        config = Path(folder, "config.toml")
+        await anyio.Path(config).write_text(
+            f'[providers.mine]\nbase_url = "{base_url.strip()}"\n'
+            f"[servers.math]\ncommand = {json.dumps(math[0])}\nargs = {json.dumps(math[1:])}\n"
+        )
+        asked = [*PROGRAM, "--config", str(config), "--data-dir", folder, "ask", SUM]
+        asked += ["--model", "mine/openai", "--protocol", "native", "--allow", "math.*"]
+        await anyio.run_process(asked, stderr=None)
+        await person.press("f5")
+        await person.until(lambda: "2 taps" in person.text)
+        await person.press("enter")
+        await person.until(lambda: "result #" in person.text and "18.5" in person.text)
+        await asyncio.sleep(2.0)  # until all is joined
+        await person.press("tab", "tab", *["up"] * 3)
+
+
+@contextmanager
+def line_of(*arguments: str) -> Generator[str]:
+    """The first line that a command of ours says; it runs until the block is left."""
+    with subprocess.Popen(  # noqa: S603 - our own
+        [*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            yield process.stdout.readline() if process.stdout is not None else ""
+        finally:
+            process.terminate()
+
+
 async def hard_page(person: Person) -> None:
     """An answer with everything that Markdown has, chat alone."""
     page = (FOLDER / "hard.md").read_text(encoding="utf-8")
@@ -181,6 +229,7 @@ SCENES = {
     "inspector": Scene(title="tui-host: the inspector over the whole screen", act=inspector),
     "servers": Scene(title="tui-host: the servers", act=servers),
     "sessions": Scene(title="tui-host: the sessions", act=sessions, size=(100, 20)),
+    "tapped": Scene(title="tui-host: another host seen through its taps", act=tapped),
     "markdown-140": Scene(title="tui-host: a hard page of Markdown, 140 wide", act=hard_page, size=(140, 94)),
     "markdown-80": Scene(title="tui-host: the same, 80 wide, light", act=hard_page, size=(80, 113), theme=LIGHT),
     "markdown-46": Scene(title="tui-host: the same, 46 wide", act=hard_page, size=(46, 127)),
