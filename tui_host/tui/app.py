@@ -81,6 +81,7 @@ class TuiHost(Drawn):
         host: What all is asked of.
         first_frame: Set once something is painted.
         complete: Set once chat and inspector stand in it; the host waits for it.
+        begin: Makes the session that is shown first.
     """
 
     TITLE = "tui-host"
@@ -106,6 +107,7 @@ class TuiHost(Drawn):
         self.complete = asyncio.Event()
         self._pressed = asyncio.Event()
         self._session: Session | None = None
+        self.begin: Callable[[], Session] = host.sessions.new
         self._is_open = self._is_looking = False
         self._told = 0
         host.approver = self
@@ -114,7 +116,7 @@ class TuiHost(Drawn):
     def session(self) -> Session:
         """The session on screen."""
         if self._session is None:
-            self._session = self.host.sessions.new()
+            self._session = self.begin()
         return self._session
 
     @session.setter

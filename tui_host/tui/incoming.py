@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from tui_host.host.importing_process import COMMAND, Reached, question, reached
 from tui_host.settings.secrets import listed_environment
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.chat.session import Session
     from tui_host.settings.schema import Settings
     from tui_host.tui.app import TuiHost
 
@@ -49,7 +50,7 @@ class Incoming:
     @asynccontextmanager
     async def shown_in(self, app: TuiHost) -> AsyncGenerator[None]:
         """While the block runs the app, it shows how far this has come, and then what came of it; an error ends it."""
-        app.session = app.host.sessions.foreign(self._info)
+        app.begin = partial(self._session_until_then, app)
         async with asyncio.TaskGroup() as group:
             following = group.create_task(self._follow(app))
             try:
@@ -57,12 +58,11 @@ class Incoming:
             finally:
                 following.cancel()
 
-    @property
-    def _info(self) -> SessionInfo:
-        """A session to be shown until theirs is there."""
+    def _session_until_then(self, app: TuiHost) -> Session:
+        """What is shown until theirs is there."""
         from tui_host.capture.store.sessions import SessionInfo
 
-        return SessionInfo(
+        info = SessionInfo(
             id="incoming",
             title=self._names,
             created_ns=0,
@@ -73,10 +73,11 @@ class Incoming:
             model="",
             protocol="",
         )
+        return app.host.sessions.foreign(info)
 
     async def _follow(self, app: TuiHost) -> None:
-        first = app.session
         await app.complete.wait()
+        first = app.session
         try:
             with self._started() as process:
                 came = await self._read(process, app)
