@@ -155,6 +155,10 @@ def test_a_file_that_its_host_wrote_anew_since_says_the_same_again(name: str, sa
         ('{"command": "x", "args": ["-n", 3]}', "its arguments are not a list of strings"),
         ('{"command": ["x"]}', "its command is no text, or empty"),
         ('{"command": "", "args": []}', "its command is no text, or empty"),
+        (
+            '{"command": "node", "dev": {"debug": {"type": "node"}}}',
+            "its host debugs it, and starts nothing else for that; take «debug» out first",
+        ),
         ('{"env": {}}', "neither a command nor a URL"),
     ],
 )

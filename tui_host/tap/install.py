@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from tui_host.settings.hosts.entries import Entry
-from tui_host.settings.hosts.jsonc import Array, Edit, Member, Scalar, after_space, edited
+from tui_host.settings.hosts.jsonc import Array, Edit, Member, Object, Scalar, after_space, edited
 from tui_host.tap.words import read_words
 
 PROGRAMS = ("tui-host", "tui_host")
@@ -124,16 +124,16 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> Left | list[E
     command = entry.node.member("command")
     if entry.url:
         return Left(place=entry.place, url=entry.url)
-    if command is None:
-        return Left(place=entry.place, why="neither a command nor a URL")
-    if not (isinstance(command.value, Scalar) and isinstance(command.value.value, str) and command.value.value):
-        return Left(place=entry.place, why="its command is no text, or empty")
-    if words is None:
-        return Left(place=entry.place, why="its arguments are not a list of strings")
+    if words is None or command is None or not words[0]:
+        return Left(place=entry.place, why=_wrong_in(command))
     if tapped_from(words) is not None:
         return Left(place=entry.place, why="tapped already", is_done=True)
     if _is_line(words):
         return Left(place=entry.place, why="its command is a line for a shell; split it into command and args first")
+    if _is_debugged(entry.node):
+        return Left(
+            place=entry.place, why="its host debugs it, and starts nothing else for that; take «debug» out first"
+        )
     arguments = entry.node.member("args")
     before = [*program[1:], _peer(entry.name), "--"]
     if arguments is not None and _is_like_ours(text, words, arguments, command):
@@ -145,6 +145,20 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> Left | list[E
     else:
         edits.append(_arguments_before(text, command, inserted))
     return edits
+
+
+def _wrong_in(command: Member | None) -> str:
+    """Why an entry has no command and arguments that can be started."""
+    if command is None:
+        return "neither a command nor a URL"
+    is_text = isinstance(command.value, Scalar) and isinstance(command.value.value, str) and command.value.value
+    return "its arguments are not a list of strings" if is_text else "its command is no text, or empty"
+
+
+def _is_debugged(server: Object) -> bool:
+    """Whether Visual Studio Code starts it under a debugger: then the command has to be the interpreter itself."""
+    dev = server.member("dev")
+    return dev is not None and isinstance(dev.value, Object) and dev.value.member("debug") is not None
 
 
 def _at_the_front(text: str, array: Array, inserted: Sequence[str]) -> Edit:

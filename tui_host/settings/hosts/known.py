@@ -39,7 +39,7 @@ class KnownHost:
         servers: Keys that lead to an object of servers by name.
         inside: A member of a server's object that may hold its command or URL in its stead.
         urls: Members that hold a server's URL.
-        note: What cannot be done for this host, and why; may be empty.
+        note: What is not as one would expect with this host, and why; may be empty.
     """
 
     name: str
@@ -66,7 +66,13 @@ HOSTS = (
         project_files=(".mcp.json",),
         servers=(("mcpServers",), ("projects", ANY, "mcpServers")),
     ),
-    KnownHost(name="cursor", title="Cursor", files=("{home}/.cursor/mcp.json",), project_files=(".cursor/mcp.json",)),
+    KnownHost(
+        name="cursor",
+        title="Cursor",
+        files=("{home}/.cursor/mcp.json",),
+        project_files=(".cursor/mcp.json",),
+        note="cursor-agent asks once more whether a server whose command has changed is approved",
+    ),
     KnownHost(
         name="vscode",
         title="VS Code",
