@@ -228,3 +228,18 @@ def test_the_model_that_was_asked_last_is_told_last() -> None:
     scene.model.ask(FORMS["ollama"], [User("two")])
     scene.asks("three")
     assert [model for _, model in scene.world.story().models] == ["qwen-x", "gpt-x"]
+
+
+def test_what_failed_is_tried_again_by_its_host_soon_and_by_a_person_after_other_turns() -> None:
+    scene = Scene()
+
+    def fails(text: str, *, later: int = 100 * MS) -> None:
+        scene.world.now += later
+        scene.model.refuse(scene.model.ask(OPENAI, [User(text)]))
+
+    fails("one?")
+    fails("two?")
+    fails("one?", later=2_000 * MS)  # two conversations at a time
+    fails("two?", later=60_000 * MS)  # in the last turn
+    fails("one?", later=60_000 * MS)
+    assert [said.turn for said in scene.world.story().exchanges] == [1, 2, 1, 2, 3]

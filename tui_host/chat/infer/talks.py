@@ -12,6 +12,8 @@ from tui_host.chat.infer.prompted import envelopes, said_by_person
 from tui_host.chat.infer.values import Asked, Told
 
 Key = tuple[str, str]
+AGAIN_NS = 20_000_000_000
+"""So soon hosts try again what failed, though others of their conversations went on meanwhile; later a person does."""
 
 
 @dataclass(slots=True)
@@ -65,7 +67,7 @@ class Talks:
         text = next(
             (words for words in reversed(new) if words), ""
         )  # hosts that drop calls from the history repeat more
-        if earlier is not None and not earlier.children and (parent is not None or not earlier.asking.is_answered):
+        if earlier is not None and self._is_again(earlier, asking, parent):
             said = Said(asking, marks[-1], earlier.turn, earlier.step, "", parent, after, again=True)
         elif parent is not None and not text:
             said = Said(asking, marks[-1], self.said[parent].turn, self.said[parent].step + 1, "", parent, after)
@@ -79,6 +81,13 @@ class Talks:
         if parent is not None:
             self.said[parent].children.append(asking.key)
         return said
+
+    def _is_again(self, earlier: Said, asking: Asking, parent: Key | None) -> bool:
+        """Whether a host, and not a person, sends the same once more."""
+        if earlier.children or parent is not None:
+            return not earlier.children
+        is_next = earlier.turn == self.turns or asking.at_ns - earlier.asking.end_ns < AGAIN_NS
+        return is_next and not earlier.asking.is_answered
 
     def learn(self, asking: Asking) -> None:
         """An answer has come to its end."""
