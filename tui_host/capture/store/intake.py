@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.names import local_name
 from tui_host.capture.store.slots import Slot
+from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 
 OVERHEAD = 700
 """Bytes that a record takes in memory besides its data, roughly."""
-AT_ONCE = 16 << 20
-"""Bytes that wait in memory for the disk, at most."""
+AT_ONCE = 8 << 20
+"""Bytes that are handed to the writer at once; so many more are gathered while it writes."""
 
 
 def free_suffix(store: Store, session: str, captures: Iterable[str]) -> str:
@@ -39,6 +41,8 @@ def free_suffix(store: Store, session: str, captures: Iterable[str]) -> str:
 class Intake:
     """Hands the records of one capture to the store's writer, and waits for it so that memory stays bounded. Blocks.
 
+    While one part is written, the next is gathered: reading and writing each have a processor.
+
     Args:
         store: Where.
         capture: The capture's id, new there.
@@ -54,8 +58,12 @@ class Intake:
         self.refused_records = 0
         self._store = store
         self._redactor = redactor
-        self._slots: list[Slot] = []
+        self._gathered: list[Slot] = []
         self._bytes = 0
+        self._turn = threading.Condition()  # for what is below
+        self._given: list[Slot] = []
+        self._given_to = self._settled_to = 0
+        self._fault = ""
         self._now_ns = now_ns
         store.begin_capture(capture, "import", now_ns)
 
@@ -68,10 +76,10 @@ class Intake:
         draft = record.draft
         size = len(draft.data) + OVERHEAD
         stamps = self.capture, record.seq, record.time_ns, record.mono_ns
-        self._slots.append(Slot(*stamps, draft, self, self._redactor, size))
+        self._gathered.append(Slot(*stamps, draft, self, self._redactor, size))
         self._bytes += size
         if self._bytes > AT_ONCE:
-            self.flush()
+            self._give()
 
     def flush(self) -> None:
         """Wait until all is on the disk.
@@ -79,8 +87,7 @@ class Intake:
         Raises:
             StoreError: It cannot be.
         """
-        self._bytes = 0
-        self._store.put(self)
+        self._give()
         self._store.run(lambda _: None, None)
 
     def close(self) -> None:
@@ -92,15 +99,33 @@ class Intake:
         self.flush()
         self._store.end_capture(self.capture, self._now_ns)
 
+    def _give(self) -> None:
+        """Hand over what was gathered, once what was handed over before is on the disk."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._fault or self._settled_to >= self._given_to)
+            if self._fault:
+                raise StoreError(self._fault, str(self._store.path))
+            self._given += self._gathered
+            self._given_to = self._given[-1].seq if self._given else self._given_to
+        self._gathered, self._bytes = [], 0
+        if not self._store.put(self):
+            raise StoreError(self._store.fault, str(self._store.path))
+        self._store.hurry()
+
     # What the writer asks and says.
 
     def take(self) -> list[Slot]:
         """What is new since, in order."""
-        slots, self._slots = self._slots, []
-        return slots
+        with self._turn:
+            given, self._given = self._given, []
+        return given
 
     def settled(self, seq: int, fault: str) -> None:
-        """Whoever waits in `flush` is told."""
+        """Whoever waits is told."""
+        with self._turn:
+            self._fault = fault
+            self._settled_to = self._settled_to if fault else seq
+            self._turn.notify_all()
 
     def refused(self) -> None:
         """One record can never be kept."""
