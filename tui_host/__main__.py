@@ -8,6 +8,7 @@ import sys
 # Up here stands only what Python has loaded itself: an interrupt before `main` would be told by a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
     from types import FrameType
 
@@ -68,8 +69,7 @@ def _relay_at_once(words: list[str]) -> None:
     if tap is not None:
         from tui_host.tap.stdio import relay
 
-        _open_what_is_closed()
-        relay(tap)
+        relay(tap, _open_what_is_closed())
 
 
 def run(words: list[str]) -> int:
@@ -80,7 +80,7 @@ def run(words: list[str]) -> int:
     from tui_host.errors import TuiHostError
     from tui_host.settings.load import load
 
-    _open_what_is_closed()
+    closed = _open_what_is_closed()
     leave_no_core()
     folder: Path | None = None
     settings: Settings | None = None
@@ -95,7 +95,7 @@ def run(words: list[str]) -> int:
             gc.enable()
             return serve(arguments.words)
         if arguments.command == "tap":
-            return _tap(arguments)
+            return _tap(arguments, closed)
         settings = load(overrides(arguments), os.environ)
         folder = None if arguments.no_record else settings.data_dir
         return dispatch(arguments, settings)
@@ -114,7 +114,7 @@ def run(words: list[str]) -> int:
         return diagnostics.report(_mistake(error, folder, settings))
 
 
-def _tap(arguments: Arguments) -> int:
+def _tap(arguments: Arguments, closed: Collection[int]) -> int:
     """Become a tap. It reads no configuration: a mistake in ours is none of another host's."""
     if arguments.action == "stdio":
         from tui_host.tap.stdio import relay
@@ -122,7 +122,7 @@ def _tap(arguments: Arguments) -> int:
 
         folder = arguments.data_dir
         typed = None if folder is None else str(folder)
-        relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log))
+        relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log), closed)
     if arguments.action in {"install", "uninstall"}:
         from tui_host.cli.tap_install import tap_install
 
@@ -146,13 +146,15 @@ def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -
     return write_crash(error, folder, redact)
 
 
-def _open_what_is_closed() -> None:
-    """Give standard streams that were closed a place that is nowhere: the next file would take their number."""
+def _open_what_is_closed() -> Collection[int]:
+    """Give standard streams that were closed a place that is nowhere: the next file would take their number. Returns which."""
+    closed: list[int] = []
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
+            closed.append(os.open(os.devnull, os.O_RDWR))
+    return closed
 
 
 def _end_in_order() -> None:

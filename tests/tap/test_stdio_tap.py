@@ -109,6 +109,13 @@ ENDS = {
 }
 
 
+def test_a_standard_stream_that_the_host_has_closed_is_closed_for_the_server(tmp_path: Path) -> None:
+    server = "import os\nopened = [number for number in (0, 1) if os.path.exists(f'/dev/fd/{number}')]\nos._exit(len(opened))"
+    shell = ["sh", "-c", 'exec "$@" <&- >&-', "sh"]
+    direct = start([*shell, *PYTHON, server]).wait()
+    assert start([*shell, *tap(tmp_path, *PYTHON, server)]).wait() == direct
+
+
 @pytest.mark.parametrize(("server", "code"), ENDS.values(), ids=ENDS)
 def test_the_tap_ends_as_the_server_did_once_all_that_it_wrote_is_delivered(
     tmp_path: Path, server: str, code: int

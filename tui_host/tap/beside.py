@@ -96,6 +96,7 @@ class Beside:
         """
         child = self._telling.fork()
         if not child:
+            write(self._lifeline, BYE)  # its server has ended: if this one is killed, nobody is to be ended for it
             self._telling.go_on()
             self._begin()
         return child

@@ -8,6 +8,7 @@ import select
 import signal
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from tui_host.tap.kinds import OUT, SPOOLED
@@ -65,14 +66,16 @@ def record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: f
 
 
 def _guard() -> None:
-    """End the server, if the relay ends without a word."""
+    """End the server, if the relay ends without a word: it was killed, as the server would have been without it."""
     told = b""
     while chunk := os.read(LIFELINE, 64):
         told += chunk
     if told and not told.endswith(BYE):
         from tui_host.capture.guard_process import end_groups
 
-        end_groups({int(told)})
+        with suppress(OSError):  # it has ended by itself
+            os.kill(int(told), signal.SIGKILL)
+        end_groups({int(told)})  # with them the host has nothing to do: they may take their time
 
 
 def _record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:

@@ -25,7 +25,7 @@ from tui_host.tap.pump import Pump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import FrameType
     from typing import NoReturn
 
@@ -49,8 +49,13 @@ TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 TO_SERVER = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT)
 
 
-def relay(tap: Stdio) -> NoReturn:
-    """Start the server, pass everything on until it has ended, and end as it did."""
+def relay(tap: Stdio, closed: Collection[int]) -> NoReturn:
+    """Start the server, pass everything on until it has ended, and end as it did.
+
+    Args:
+        tap: What was typed.
+        closed: Which of the standard streams the host has given to nobody.
+    """
     asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log)
 
     def tell(words: str) -> None:
@@ -66,12 +71,13 @@ def relay(tap: Stdio) -> NoReturn:
 
         record(asked, folding, START_SECONDS)
 
-    _Relay(tap, begin(work, tell), tell).run()
+    _Relay(tap, closed, begin(work, tell), tell).run()
 
 
 class _Relay:
-    def __init__(self, tap: Stdio, beside: Beside, tell: Callable[[str], None]) -> None:
+    def __init__(self, tap: Stdio, closed: Collection[int], beside: Beside, tell: Callable[[str], None]) -> None:
         self._tap = tap
+        self._closed = closed
         self._beside = beside
         self._tell = tell
         self._group = 0
@@ -100,7 +106,7 @@ class _Relay:
             pump.start()
         for number in self._early:
             self._pass_signal(number, None)
-        status = os.waitpid(self._group, 0)[1]
+        status = self._wait()
         self._is_running = False
         self._is_over.set()
         while (held := [pump for pump in (out, err) if not self._is_delivered(pump)]) and not self._is_gone():
@@ -116,6 +122,14 @@ class _Relay:
         os.dup2(self._nowhere, 1)
         self._beside.end()
         _end_as(status)
+
+    def _wait(self) -> int:
+        """Wait for the server's end, or a signal: `waitpid` would miss one that comes just before it begins to wait."""
+        while True:
+            ended, status = os.waitpid(self._group, os.WNOHANG)
+            if ended:
+                return status
+            os.read(self._wake, 64)
 
     def _is_delivered(self, pump: Pump) -> bool:
         """Wait until all is delivered; False if it is but somebody else has the pipe, who may say more, or goes on all the time."""
@@ -150,14 +164,19 @@ class _Relay:
         for pump in held:
             pump.start()
         threading.Thread(target=self._wait_for, args=(held,), daemon=True).start()
-        self._is_over.wait()
+        while not self._is_over.is_set():
+            os.read(self._wake, 64)
         self._beside.end()
         os._exit(0)
 
     def _wait_for(self, pumps: Sequence[Pump]) -> None:
         for pump in pumps:
             pump.wait()
+        self._finish()
+
+    def _finish(self) -> None:
         self._is_over.set()
+        write(self._waking, b"!")
 
     # The server.
 
@@ -168,7 +187,10 @@ class _Relay:
                 command[0],
                 command,
                 _environment(),
-                file_actions=[(os.POSIX_SPAWN_DUP2, pipe, number) for number, pipe in enumerate(pipes)],
+                file_actions=[
+                    (os.POSIX_SPAWN_CLOSE, number) if number in self._closed else (os.POSIX_SPAWN_DUP2, pipe, number)
+                    for number, pipe in enumerate(pipes)
+                ],
                 setpgroup=0,  # so that it can be ended with all that it started, and the host's own group is left alone
                 setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # which Python ignores
             )
@@ -179,14 +201,21 @@ class _Relay:
         return pid
 
     def _signal_group(self, number: int) -> None:
+        self._signal(os.killpg, number)
+
+    def _signal(self, send: Callable[[int, int], None], number: int) -> None:
         try:
-            os.killpg(self._group, number)
+            send(self._group, number)
         except OSError:
             return  # nobody is left
 
     # Signals.
 
     def _listen(self) -> None:
+        self._wake, self._waking = os.pipe()
+        os.set_blocking(self._waking, False)
+        signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _heard)  # also where the host ignores it, which would hide how the server ends
         for number in (*TO_GROUP, *TO_SERVER):
             if signal.getsignal(number) is not signal.SIG_IGN:  # one that is switched off (nohup) stays so, in both
                 signal.signal(number, self._pass_signal)
@@ -201,7 +230,7 @@ class _Relay:
         elif number in TO_GROUP:
             self._signal_group(number)
         elif self._is_running:
-            os.kill(self._group, number)
+            self._signal(os.kill, number)
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         """Stopped at a terminal: the server too. SIGCONT reaches it through us."""
@@ -225,7 +254,7 @@ class _Relay:
             if self._is_over.wait(PATIENCE):
                 return
             self._signal_group(number)
-        self._is_over.set()  # whoever is left has left the group as well
+        self._finish()  # whoever is left has left the group as well
 
     def _is_gone(self, milliseconds: int = 0) -> bool:
         """Whether the host takes nothing any more; that may come within the time."""
@@ -244,6 +273,10 @@ class _Relay:
 
     def _after_errors(self) -> None:
         os.close(self._errors)
+
+
+def _heard(_number: int, _frame: FrameType | None) -> None:
+    """Nothing is to be done but to wake up."""
 
 
 def _environment() -> Mapping[bytes, bytes]:
