@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.kept_forms import GOLDEN, SESSION, restore
+from tests.chat.infer.kept import keep_story
 from tests.cli.desk import KEY, Desk, desk, server
 from tests.cli.program import Programs
 from tests.cli.provider import asks, text
@@ -209,6 +210,26 @@ def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
         "answer",
         "summary",
     ]
+
+
+def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: Programs, tmp_path: Path) -> None:
+    keep_story(tmp_path)
+    place = ("--data-dir", tmp_path / "data")
+    rows = program.run("sessions", "list", *place).text.splitlines()[1:]
+    assert {"  ".join(row.split("  ")[2:]) for row in rows} == {
+        "2 requests  tap     example/deepseek-chat  cline     Cline: tap llm example",
+        "6 frames    tap                                      Cline: tap stdio math",
+    }
+    listed = program.run("sessions", "list", "--json", *place).json["sessions"]
+    assert isinstance(listed, list)
+    assert [each["hosts"] for each in listed if isinstance(each, dict)] == [["Cline"]] * 2
+    words = program.run("sessions", "show", "last", *place).text
+    assert "Cline: tap llm example, tap stdio math\n" in words
+    assert " · example/deepseek-chat · cline · 1 turn · 2 requests, 6 frames\n2 taps: " in words
+    assert 'Tool call: math.add {"a": 1, "b": 2}\n  decided in its own host\n  3\n' in words
+    whole, alone = (program.run("sessions", "export", "last", *more, *place).out for more in ((), ("--alone",)))
+    assert [text.count(b'"kind":"link"') > 0 for text in (whole, alone)] == [True, False]
+    assert whole.count(b'"wire":"mcp"') + whole.count(b'"wire":"llm"') > alone.count(b"\n")
 
 
 def test_a_beginning_or_last_names_a_session_too(kept: Kept) -> None:

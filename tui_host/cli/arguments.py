@@ -267,11 +267,11 @@ def _add_sessions(add: AddParser) -> None:
         json_too(action)
     for action in (shown, exported):
         action.add_argument("words", nargs=1, metavar="ID", help="an id, the beginning of one, or «last»")
-        action.add_argument(
-            "--alone",
-            action="store_true",
-            help="of a tap only its own records, as they came; else the whole story: all taps of its time and host, calls joined",
-        )
+    exported.add_argument(
+        "--alone",
+        action="store_true",
+        help="of a tap only its own records, as they came; else the whole story: all taps of its time and host, calls joined",
+    )
     deleted.add_argument("words", nargs="+", metavar="ID", help="ids, beginnings of ids, or «last»")
     pruned.add_argument(
         "--older-than", type=_duration, metavar="TIME", help="what did not change for so long, such as 90d"

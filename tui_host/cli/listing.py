@@ -35,8 +35,13 @@ class Listed:
         """Its turns; of a tap what can be counted without a look at all of it."""
         if not self.story:
             return counted(self.info.turns, "turn")
-        told = ((self.passed.exchanges, "request"), (self.passed.frames, "frame"))
-        return ", ".join(counted(*each) for each in told if each[0]) or "nothing yet"
+        return in_words(self.passed)
+
+
+def in_words(passed: Passed) -> str:
+    """`12 requests, 40 frames`."""
+    told = ((passed.exchanges, "request"), (passed.frames, "frame"))
+    return ", ".join(counted(*each) for each in told if each[0]) or "nothing yet"
 
 
 def counted(number: int, what: str) -> str:

@@ -16,11 +16,12 @@ from tui_host.capture.store.deletion import set_aside_beside
 from tui_host.capture.store.form import OlderFormError
 from tui_host.capture.store.pruning import Limits, prune
 from tui_host.capture.store.store import Store
+from tui_host.capture.store.tapped import NOTHING, passed_in_all
 from tui_host.capture.visible import visible
 from tui_host.chat.infer.stories import story_with
 from tui_host.chat.infer.whole import Whole
 from tui_host.cli import diagnostics, output
-from tui_host.cli.listing import Listed, counted, listing
+from tui_host.cli.listing import Listed, counted, in_words, listing
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 
 if TYPE_CHECKING:
@@ -123,17 +124,19 @@ def _local(time_ns: int) -> str:
 def _show(store: Store, arguments: Arguments, settings: Settings) -> None:
     info, source = _chosen(store, arguments, settings)
     items: list[JSON] = [json.loads(text) for text in source.session_items(info.id)]
-    taps = source.taps if isinstance(source, Whole) else ()
+    taps = [tap.id for tap in source.taps] if isinstance(source, Whole) else []
+    counts = passed_in_all(store, taps) if taps else NOTHING
     if arguments.json:
-        more: dict[str, JSON] = {"taps": [tap.id for tap in taps]} if taps else {}
-        output.value({"session": {**_info(info), **more}, "items": items})
+        more: dict[str, JSON] = {"exchanges": counts.exchanges, "frames": counts.frames, "taps": [*taps]}
+        output.value({"session": {**_info(info), **(more if taps else {})}, "items": items})
         return
-    told = " · ".join(
-        filter(None, (info.id, info.model, info.protocol, counted(info.turns, "turn"), "live" * info.live))
-    )
+    turns = counted(info.turns, "turn") if info.turns or not taps else ""
+    told = (info.id, info.model, info.protocol, turns, in_words(counts) if taps else "")
+    words = [f"{info.title}\n{' · '.join(filter(None, (*told, 'live' * info.live)))}"]
     if len(taps) > 1:
-        told += f"\n{len(taps)} taps: {', '.join(tap.id for tap in taps)}"
-    words = [f"{info.title}\n{told}"]
+        words[0] += f"\n{len(taps)} taps: {', '.join(taps)}"
+    if taps and not items:
+        words.append("No conversation was tapped: what passed is in the inspector, and in `sessions export`.")
     words += ["\n".join(_item_words(item)) for item in items if isinstance(item, dict)]
     output.text(visible("\n\n".join(filter(None, words))))
 

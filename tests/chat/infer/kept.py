@@ -8,6 +8,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.world import ModelTap, ServerTap, World
 from tui_host.capture.record import Draft
 from tui_host.tap.recording import TapRecording
@@ -47,3 +48,17 @@ class KeptServerTap(ServerTap):
     @override
     def keep(self, draft: Draft) -> int:
         return self.kept.keep(draft)
+
+
+def keep_story(folder: Path) -> None:
+    """Two taps of one host: a turn of two steps, and the call between them."""
+    form, call = FORMS["cline"], Call("", "math__add", {"a": 1, "b": 2})
+    asked = [User("what is one and two?")]
+    model, math = KeptModelTap(folder, "example"), KeptServerTap(folder, "math")
+    math.start(["add"], client="Cline")
+    list(model.answer(form, model.ask(form, asked), Answer("", [call])))
+    math.result(math.call("add", call.arguments)[0], "3")
+    second = model.ask(form, [*asked, Answer("", [call]), Results([(call, "3")])])
+    list(model.answer(form, second, Answer("It is three.")))
+    assert model.kept.recording.close()
+    assert math.kept.recording.close()

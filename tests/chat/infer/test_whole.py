@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
-from tests.chat.infer.kept import KeptModelTap, KeptServerTap
+from tests.chat.infer.kept import keep_story
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
@@ -18,22 +17,10 @@ from tui_host.chat.infer.whole import Whole
 from tui_host.cli.listing import listing
 from tui_host.host.importing import import_files
 
-CLINE = FORMS["cline"]
-CALL = Call("", "math__add", {"a": 1, "b": 2})
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """What two taps of one host recorded: a turn of two steps, and a call between them."""
-    asked = [User("what is one and two?")]
-    model, math = KeptModelTap(tmp_path, "example"), KeptServerTap(tmp_path, "math")
-    math.start(["add"], client="Cline")
-    list(model.answer(CLINE, model.ask(CLINE, asked), Answer("", [CALL])))
-    math.result(math.call("add", CALL.arguments)[0], "3")
-    second = model.ask(CLINE, [*asked, Answer("", [CALL]), Results([(CALL, "3")])])
-    list(model.answer(CLINE, second, Answer("It is three.")))
-    assert model.kept.recording.close()
-    assert math.kept.recording.close()
+    keep_story(tmp_path)
     opened = Store.open(tmp_path / "data" / "tui-host.db")
     yield opened
     opened.close()

@@ -60,5 +60,16 @@ def passed(store: Store) -> Mapping[str, Passed]:
     }
 
 
+def passed_in_all(store: Store, sessions: Sequence[str]) -> Passed:
+    """How much passed several taps together.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    counts = passed(store)
+    found = [counts.get(session, NOTHING) for session in sessions]
+    return Passed(exchanges=sum(each.exchanges for each in found), frames=sum(each.frames for each in found))
+
+
 def _counts(store: Store, sql: str) -> Mapping[str, int]:
     return {str(session): count for session, count in store.read(sql) if isinstance(count, int)}
