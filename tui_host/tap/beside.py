@@ -69,7 +69,6 @@ class Beside:
         self._lifeline = lifeline
         self._notices = notices
         self._spool = spool
-        self._is_known = threading.Event()
         self._is_ending = self._is_broken = False
 
     def guard(self, group: int) -> None:
@@ -83,9 +82,7 @@ class Beside:
         return self._telling
 
     def _begin(self) -> None:
-        known, self._is_known = self._is_known, threading.Event()
-        if known.is_set():
-            self._is_known.set()
+        self._is_known = threading.Event()
         threading.Thread(target=self._pass_notices, daemon=True).start()
 
     def fork(self) -> int:
@@ -99,6 +96,7 @@ class Beside:
             write(self._lifeline, BYE)  # its server has ended: if this one is killed, nobody is to be ended for it
             self._telling.go_on()
             self._begin()
+            self._is_known.set()  # it may have been told to the parent
         return child
 
     def end(self) -> None:

@@ -7,7 +7,7 @@ import select
 import signal
 import threading
 
-from tui_host.tap.descriptors import read, write
+from tui_host.tap.descriptors import READ_BYTES, read, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ class Pump:
         self.source, self.target = source, target
         self.is_broken = self.is_over = False
         self.written = 0
-        self._read = 0
+        self._rest = b""
         self._is_halted = False
         self._kind = kind
         self._telling = telling
         self._ended = ended
 
     def start(self) -> None:
-        """Begin; or go on after a halt, be it in a forked process."""
+        """Begin; or go on after a halt, in a forked process."""
         self._is_halted = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -55,9 +55,10 @@ class Pump:
     def _run(self) -> None:
         source, target, kind = self.source, self.target, self._kind
         passed, go = self._telling.passed, self._telling.go
-        while chunk := read(source):
+        if self._rest:
+            self.is_broken = not write(target, self._rest)
+        while not self.is_broken and (chunk := read(source)):
             passed(kind, chunk)  # before anybody can answer it
-            self._read += len(chunk)
             if not write(target, chunk):
                 self.is_broken = True
                 break
@@ -70,38 +71,44 @@ class Pump:
         self._ended()
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether all that has come is delivered, and somebody has the source who may say more."""
+    def is_held(self) -> bool:
+        """Whether nothing is left to be read but what somebody has yet to say."""
         events = select.poll()
         events.register(self.source, select.POLLIN)
-        return not self.is_over and self._read == self.written and not events.poll(0)
+        return not self.is_over and not events.poll(0)
 
-    def halt(self, nowhere: int, seconds: float) -> bool:
-        """Read no more, without a byte lost; False, and it goes on, if what was read is not taken within the time.
+    def halt(self, nowhere: int) -> None:
+        """Read and write no more, without a byte lost: what was read and not taken is written by who goes on.
 
-        The thread that waits for the source wakes up with another one under its hands, at whose end it is.
+        The thread, be it waiting for the source or for the target, wakes up with others under its hands. It comes to the end of the one,
+        and writes what it still has to the other, where it is read back.
 
         Args:
             nowhere: A descriptor that is at its end.
-            seconds: How long that may take.
         """
         thread = self._thread
         if self.is_over or thread.ident is None:
-            return True
+            return
         self._is_halted = True
-        kept = os.dup(self.source)
+        theirs = [(os.dup(each), each) for each in (self.source, self.target)]
+        back, aside = os.pipe()
         os.dup2(nowhere, self.source)
+        os.dup2(aside, self.target)
         signal.signal(
             signal.SIGURG, lambda _number, _frame: None
         )  # nobody sends it; one that is ignored wakes no thread
         if thread.is_alive():
             signal.pthread_kill(thread.ident, signal.SIGURG)
-        thread.join(seconds)
-        os.dup2(kept, self.source)
-        os.close(kept)
-        return not thread.is_alive()
-
-    def resume(self) -> None:
-        """Go on, if it was halted."""
-        if self._is_halted and not self._thread.is_alive():
-            self.start()
+        os.set_blocking(back, False)
+        while True:
+            was_alive = thread.is_alive()
+            try:
+                self._rest += os.read(back, READ_BYTES)
+            except BlockingIOError:
+                if not was_alive:
+                    break
+                thread.join(0.001)
+        for kept, each in theirs:
+            os.dup2(kept, each)
+        for each in (back, aside, *(kept for kept, _ in theirs)):
+            os.close(each)

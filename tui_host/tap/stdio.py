@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0
 """Seconds for each step of a server's end once its host has gone, as in our own connections."""
-TAKEN_SECONDS = 0.5
-"""So long a host may take for what was just read, before it is waited for in another way."""
 START_SECONDS = 1.0
 """So long the process that records leaves the processor to a server that says nothing yet."""
 PIPE_LIMIT = 1 << 20
@@ -109,13 +107,9 @@ class _Relay:
         status = self._wait()
         self._is_running = False
         self._is_over.set()
-        while (held := [pump for pump in (out, err) if not self._is_delivered(pump)]) and not self._is_gone():
-            halted = [pump.halt(self._nowhere, TAKEN_SECONDS) for pump in held]
-            if all(halted):
-                self._leave(held, status)
-                break
-            for pump in held:
-                pump.resume()
+        held = [pump for pump in (out, err) if not self._is_delivered(pump)]
+        if held and not self._is_gone():
+            self._leave(held, status)
         if self._is_gone():
             self._signal_group(signal.SIGKILL)  # as in our own connections: descendants that outlived an orderly end
         os.dup2(self._nowhere, 0)
@@ -132,18 +126,19 @@ class _Relay:
             os.read(self._wake, 64)
 
     def _is_delivered(self, pump: Pump) -> bool:
-        """Wait until all is delivered; False if it is but somebody else has the pipe, who may say more, or goes on all the time."""
+        """Wait until all is delivered; False if somebody else has the pipe, who may say more, or goes on all the time."""
         pause, enough = 0.001, pump.written + PIPE_LIMIT
         while not (pump.is_over or self._is_hurried):
-            if pump.is_waiting or pump.written > enough:
+            if pump.is_held or pump.written > enough:
                 return False
             pump.wait(pause)
             pause = min(2 * pause, 0.1)
         return True
 
     def _leave(self, held: Sequence[Pump], status: int) -> None:
-        """End as the server did, while a process forked of this one passes on what is halted here."""
-        has_input = self._into.halt(self._nowhere, TAKEN_SECONDS)
+        """End as the server did, while a process forked of this one passes on what others still say."""
+        for pump in (self._into, *held):
+            pump.halt(self._nowhere)
         try:
             child = self._beside.fork()
         except OSError as error:
@@ -152,10 +147,7 @@ class _Relay:
         if child:
             _end_as(status)
         self._is_over = threading.Event()
-        if not has_input:  # the last that it was told was not taken whole
-            os.close(self._input)
-            os.dup2(self._nowhere, 0)
-        elif self._into.is_over:
+        if self._into.is_over:
             threading.Thread(target=self._end_without_host, daemon=True).start()
         else:
             self._into.start()
