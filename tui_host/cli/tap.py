@@ -27,6 +27,8 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     Raises:
         TuiHostError: It cannot be started.
     """
+    import asyncio
+
     import anyio
 
     from tui_host.tap import llm
@@ -43,29 +45,33 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     asked = Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log)
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
     beside = begin(lambda: _record(asked, is_mcp=is_mcp), tell)
-    telling = beside.telling()
     gc.enable()
-    service = Service(
-        upstream=upstream,
-        port=_port(arguments, is_mcp=is_mcp),
-        is_mcp=is_mcp,
-        allowed=arguments.allow_origin,
-        names=arguments.allow_host,
-        tells=telling,
-        answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
-        tell=tell,
-    )
 
-    def started(own: str) -> None:
-        telling.passed(STARTED, b"")
-        telling.go()
-        output.text(llm.base_url(upstream, own))
-        _tell_where(upstream, own, is_mcp=is_mcp)
+    async def relay() -> int:
+        telling = beside.telling(asyncio.get_running_loop().call_later)
+        service = Service(
+            upstream=upstream,
+            port=_port(arguments, is_mcp=is_mcp),
+            is_mcp=is_mcp,
+            allowed=arguments.allow_origin,
+            names=arguments.allow_host,
+            tells=telling,
+            answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
+            tell=tell,
+        )
 
-    try:
-        return anyio.run(serve, service, started, diagnostics.ENDED_BY)
-    finally:
-        beside.end()
+        def started(own: str) -> None:
+            telling.passed(STARTED, b"")
+            telling.go()
+            output.text(llm.base_url(upstream, own))
+            _tell_where(upstream, own, is_mcp=is_mcp)
+
+        try:
+            return await serve(service, started, diagnostics.ENDED_BY)
+        finally:
+            beside.end()
+
+    return anyio.run(relay)
 
 
 def _port(arguments: Arguments, *, is_mcp: bool) -> int:

@@ -75,9 +75,13 @@ class Beside:
         """If the relay is killed, this server's group is to be ended."""
         write(self._lifeline, b"%d\n" % group)
 
-    def telling(self) -> Telling:
-        """Begin to tell, once; what comes back is passed on to a person."""
-        self._telling = Telling(self._records, self._spool, self._tell_of_recording)
+    def telling(self, later: Callable[[float, Callable[[], None]], object] | None = None) -> Telling:
+        """Begin to tell, once; what comes back is passed on to a person.
+
+        Args:
+            later: As `Telling` has it.
+        """
+        self._telling = Telling(self._records, self._spool, self._tell_of_recording, later)
         self._begin()
         return self._telling
 

@@ -86,12 +86,20 @@ class Telling:
         descriptor: The pipe's end to write to.
         spool: The file, None for none.
         broke: Called once if nobody reads there any more.
+        later: Has something done so many seconds later in the one thread that calls this; None where there are several, or it waits.
     """
 
-    def __init__(self, descriptor: int, spool: int | None, broke: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        spool: int | None,
+        broke: Callable[[], None],
+        later: Callable[[float, Callable[[], None]], object] | None = None,
+    ) -> None:
         self._descriptor = descriptor
         self._spool = spool
         self._broke = broke
+        self._later = later
         self._is_open = True
         self._queue: list[Item] = []
         self._spooled: list[int] = []  # offset and end of what is told next of the file
@@ -108,7 +116,8 @@ class Telling:
 
     def _begin(self) -> None:
         self._due = threading.Event()
-        threading.Thread(target=self._catch_up, daemon=True).start()
+        if self._later is None:
+            threading.Thread(target=self._catch_up, daemon=True).start()
 
     def passed(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None) -> None:
         """Put it where nothing overtakes it; `go` sends it.
@@ -128,13 +137,12 @@ class Telling:
             self._queue.append(item)
 
     def go(self) -> None:
-        """See that it is sent: at once, but in a burst by a thread, some of it together. Never waits."""
+        """See that it is sent: at once, but in a burst some of it together, soon. Never waits."""
         if self._is_due:
             return
         now = time.monotonic_ns()
         if now - self._went_ns < _BURST_NS or not self._turn.acquire(blocking=False):
-            self._is_due = True
-            self._due.set()
+            self._rouse()
             return
         self._went_ns = now
         try:
@@ -142,8 +150,7 @@ class Telling:
         finally:
             self._turn.release()
         if not is_sent:
-            self._is_due = True
-            self._due.set()
+            self._rouse()
 
     def consumed(self, end: int) -> None:
         """The file was read up to here."""
@@ -178,8 +185,7 @@ class Telling:
     def go_on(self) -> None:
         """In the child: what passes is told from here."""
         self._begin()
-        self._is_due = True
-        self._due.set()
+        self._rouse()
 
     def finish(self, descriptor: int) -> None:
         """In the child: nothing follows; hand over all that is left, however long that takes.
@@ -214,11 +220,11 @@ class Telling:
             return False
         at = self._end
         try:
-            rest = memoryview(head(kind, number, mono_ns, len(data)) + data)
+            rest: list[bytes | memoryview] = [head(kind, number, mono_ns, len(data)), data]
             while rest:
-                written = os.pwrite(self._spool, rest, at)
-                rest = rest[written:]
+                written = os.pwritev(self._spool, rest, at)
                 at += written
+                _take_away(rest, written)
         except OSError:
             return False
         if self._spooled:
@@ -256,10 +262,7 @@ class Telling:
             except OSError:
                 self._give_up()
                 return True
-            while rest and written >= len(rest[0]):
-                written -= len(rest.pop(0))
-            if written:
-                rest[0] = memoryview(rest[0])[written:]
+            _take_away(rest, written)
         return True
 
     def _give_up(self) -> None:
@@ -275,6 +278,28 @@ class Telling:
         self._late.clear()
         self._rest.clear()
 
+    def _rouse(self) -> None:
+        """See that it is tried again in a moment.
+
+        By the thread that passes bytes, where it never waits for them: another one would now and then lose the processor while it holds
+        the interpreter, and what passes would wait until it has it again.
+        """
+        self._is_due = True
+        if self._later is None:
+            self._due.set()
+        else:
+            self._later(TICK, self._try_again)
+
+    def _try_again(self) -> None:
+        self._is_due = False
+        if not self._is_open:
+            return
+        self._went_ns = time.monotonic_ns()
+        with self._turn:
+            is_sent = self._send()
+        if not is_sent:
+            self._rouse()
+
     def _catch_up(self) -> None:
         """Send what comes in a burst, and what found no room."""
         room = select.poll()
@@ -288,6 +313,14 @@ class Telling:
                 room.poll()
                 with self._turn:
                     is_sent = not self._is_open or self._send()
+
+
+def _take_away(pieces: list[bytes | memoryview], size: int) -> None:
+    """So many bytes of them, from the beginning."""
+    while pieces and size >= len(pieces[0]):
+        size -= len(pieces.pop(0))
+    if size:
+        pieces[0] = memoryview(pieces[0])[size:]
 
 
 def _widen(descriptor: int) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ERRORS, RECORDS, LIFELINE, NOTICES, SPOOL = 2, 3, 4, 5, 6
 """Descriptors; what each is for stands with the relay's ends of them."""
 IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+NICE = 10
+"""While bytes pass it has about a tenth of the time where others want all of it, and all that they leave: what waits has room in the spool."""
 UNWRITTEN = 16 << 20
 """Bytes that are recorded before the database is waited for: here nobody else waits."""
 CLOSE_SECONDS = 10.0
@@ -52,6 +54,7 @@ def record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: f
         patience: Seconds to wait for a first word; None waits for it, and records nothing without.
     """
     gc.enable()
+    _share(NICE)
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     guarding = threading.Thread(target=_guard)
@@ -65,10 +68,27 @@ def record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: f
     guarding.join()
 
 
+def _share(nice: int, attempts: int = 1) -> None:
+    """Have so much of the processor. A session of its own would else have as much as all that its user runs at a terminal.
+
+    Unlike a process's own niceness this can be taken back. Source: sched(7), The autogroup feature.
+    """
+    for _ in range(attempts):
+        try:
+            with open("/proc/self/autogroup", "w") as group:  # noqa: PTH123 - pathlib takes long to import
+                group.write(str(nice))
+        except BlockingIOError:
+            time.sleep(0.1)  # of all who are not root the system listens to ten a second
+        except OSError:
+            return  # not on this system
+        else:
+            return
+
+
 def _guard() -> None:
     """End the server, if the relay ends without a word: it was killed, as the server would have been without it."""
     told = b""
-    while chunk := os.read(LIFELINE, 64):
+    while not told.endswith(BYE) and (chunk := os.read(LIFELINE, 64)):
         told += chunk
     if told and not told.endswith(BYE):
         from tui_host.capture.guard_process import end_groups
@@ -76,6 +96,7 @@ def _guard() -> None:
         with suppress(OSError):  # it has ended by itself
             os.kill(int(told), signal.SIGKILL)
         end_groups({int(told)})  # with them the host has nothing to do: they may take their time
+    _share(0, attempts=20)  # nothing passes any more, and somebody may wait for what is left
 
 
 def _record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:
