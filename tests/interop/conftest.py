@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.interop.comparison import Figures
-from tests.interop.others import Node
+from tests.interop.others import EVERYTHING, HOSTS_NPM, Node, fetch
 
 TOLD = pytest.StashKey[dict[str, Figures]]()
 
@@ -29,6 +29,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def node(pytestconfig: pytest.Config) -> Node:
     """The npm packages."""
     return Node(pytestconfig.cache.mkdir("interop"))
+
+
+@pytest.fixture(scope="session")
+def hosts(pytestconfig: pytest.Config) -> Node:
+    """Hosts of others from npm, some hundred megabytes."""
+    return Node(pytestconfig.cache.mkdir("interop-hosts"), HOSTS_NPM)
+
+
+@pytest.fixture(scope="session")
+def fetched() -> None:
+    """What the tests start with `npx`, so that none of them waits for a registry."""
+    fetch(EVERYTHING)
 
 
 @pytest.fixture

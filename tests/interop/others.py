@@ -27,6 +27,14 @@ NPM = {
     "@modelcontextprotocol/inspector": "2.12.0",
     "@copilotkit/aimock": "1.43.0",
 }
+HOSTS_NPM = {
+    "@anthropic-ai/claude-code": "2.1.197",
+    "@google/gemini-cli": "0.61.0",
+    "@openai/codex": "0.169.0",
+    "@continuedev/cli": "1.5.47",
+    "@qwen-code/qwen-code": "0.15.10",
+}
+"""Whole hosts: large, so they are got by themselves, by the tests that start them."""
 TIME = "mcp-server-time@2026.10.19"
 GIT = "mcp-server-git@2026.10.19"
 FETCH = "mcp-server-fetch@2026.10.24"
@@ -43,6 +51,8 @@ AIMOCK = "@copilotkit/aimock"
 HOME = os.environ.get("HOME", "/")
 """The person's: package caches are there. What each test gets as its home is empty."""
 START_SECONDS = 60
+FETCH_SECONDS = 600
+"""How long a registry may take. Fixtures wait for it, of tests whose own time is that of their function alone."""
 
 
 def uvx(package: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
@@ -61,17 +71,29 @@ def npx(package: str) -> list[str]:
     return ["npx", "-y", f"{package}@{NPM[package]}"]
 
 
-class Node:
-    """The npm packages, installed once into a folder of pytest's cache."""
+def fetch(*packages: str) -> None:
+    """Have what `npx` starts in its cache."""
+    for package in packages:
+        name, yes, wanted = npx(package)
+        command = [name, yes, f"--package={wanted}", "-c", "true"]
+        subprocess.run(command, env={**os.environ, "HOME": HOME}, check=True, timeout=FETCH_SECONDS)
 
-    def __init__(self, folder: Path) -> None:
+
+class Node:
+    """Packages of npm, installed once into a folder of pytest's cache."""
+
+    def __init__(self, folder: Path, packages: Mapping[str, str] = NPM) -> None:
         self._modules = folder / "node_modules"
         if shutil.which("npm") is None:  # as above
             pytest.skip("npm is not installed")
-        wanted = [f"{name}@{version}" for name, version in NPM.items() if self._version(name) != version]
+        wanted = [f"{name}@{version}" for name, version in packages.items() if self._version(name) != version]
         if wanted:
             command = ["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), *wanted]
-            subprocess.run(command, env={**os.environ, "HOME": HOME}, check=True, timeout=300)
+            subprocess.run(command, env={**os.environ, "HOME": HOME}, check=True, timeout=FETCH_SECONDS)
+
+    def program(self, name: str) -> str:
+        """A program of the packages."""
+        return str(self._modules / ".bin" / name)
 
     def command(self, package: str, *arguments: str, program: str = "") -> list[str]:
         """How a package's program is started, without npx before it."""

@@ -11,8 +11,10 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.interop.others import EVERYTHING, HOME, INSPECTOR, npx
+from tests.interop.others import EVERYTHING, HOME, INSPECTOR, Node, npx
 from tests.tap.stdio_taps import data, recorded, tap
+
+pytestmark = pytest.mark.timeout(120, func_only=True)
 
 ASKED = (
     ("--method", "tools/list"),
@@ -21,6 +23,7 @@ ASKED = (
 )
 
 
+@pytest.mark.usefixtures("fetched")
 async def test_the_sdks_client_gets_through_a_tap_what_it_gets_without(tmp_path: Path) -> None:
     said: list[str] = []
     for command in (npx(EVERYTHING), tap(tmp_path, *npx(EVERYTHING))):
@@ -39,16 +42,18 @@ async def test_the_sdks_client_gets_through_a_tap_what_it_gets_without(tmp_path:
 
 @pytest.mark.parametrize("words", ASKED, ids=lambda words: words[1])
 def test_the_inspectors_command_line_prints_through_a_tap_what_it_prints_without(
-    tmp_path: Path, words: tuple[str, ...]
+    tmp_path: Path, words: tuple[str, ...], node: Node
 ) -> None:
     printed: list[bytes] = []
-    for command in (npx(EVERYTHING), tap(tmp_path, *npx(EVERYTHING))):
+    # Not by npx: the inspector does not end where that stands before its server, tap or no tap.
+    server = node.command(EVERYTHING, "stdio")
+    for command in (server, tap(tmp_path, *server)):
         run = subprocess.run(
-            [*npx(INSPECTOR), "--cli", *command, *words],
+            [*node.command(INSPECTOR), "--cli", *command, *words],
             capture_output=True,
             check=True,
             env={"HOME": HOME, "PATH": str(Path(sys.executable).parent) + ":/usr/bin:/bin:/usr/local/bin"},
-            timeout=120,
+            timeout=50,
         )
         printed.append(run.stdout)
     assert printed[0] == printed[1]

@@ -22,7 +22,7 @@ import pytest
 from tests.demo.running import model_at
 from tests.interop.others import HOME, OLLMCP, uvx
 from tests.interop.test_taps_http import tapped
-from tests.tap.stdio_taps import tap
+from tests.tap.stdio_taps import sessions, tap, until
 from tui_host.capture.store.store import Store
 from tui_host.chat.infer.story import Story
 
@@ -97,7 +97,8 @@ def test_one_call_of_a_terminal_host_is_one_story(tmp_path: Path) -> None:
 
 
 def told(folder: Path) -> Story:
-    """What all taps together have recorded."""
+    """What all taps together have recorded, once they are at their ends, which may be later than their own."""
+    until(lambda: {info.live for info in sessions(folder)} == {False}, 30)
     store = Store.open(folder / "tui-host.db")
     story = Story()
     records = [record for session in store.sessions.list() for record in store.records(session=session.id)]
