@@ -108,6 +108,7 @@ class MainScreen(Covered, AskingScreen):
         self._has_first = True
         self._offers = offers(host.settings)
         self._source: SessionSource | None = None
+        self._is_awaited = False  # the chat of a session that was just opened, which nobody has seen yet
         self._empty: str | None = None
         self._draft_is_new = False
         self._draft_kept_at = 0.0
@@ -200,9 +201,16 @@ class MainScreen(Covered, AskingScreen):
         self._prompt.remember(*session.conversation.said(RECALLED))
         if self._transcript is not None:
             self._transcript.show(session.conversation)
+        self._is_awaited = True
         self.look()
+        self.call_after_refresh(self._read_wires)
         if self._approval is None and self.shows_chat:
             self._prompt.focus()
+
+    def _read_wires(self) -> None:
+        """The chat is painted; now there is time for what was recorded of it."""
+        self._is_awaited = False
+        self.look()
 
     def look(self) -> None:
         """Take in what is new; paints only what changed."""
@@ -214,7 +222,7 @@ class MainScreen(Covered, AskingScreen):
             self._source = self._source_of(self._session)
             transcript.show(self._session.conversation)
             inspector.show(self._source)
-        if self._source is not None:
+        if self._source is not None and not self._is_awaited:
             self._source.look()
             self._say_what_is_empty(transcript)
         is_drawn = self._source is None or not self._source.is_behind or time.monotonic() >= self._draw_at
