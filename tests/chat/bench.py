@@ -24,9 +24,10 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.chat.calls import text_of
 from tui_host.chat.policy import Approver, Policy, Question, Refuse
+from tui_host.chat.result import TurnResult
 from tui_host.chat.services import Services
 from tui_host.chat.session import Session
-from tui_host.chat.turn import Turn, TurnResult
+from tui_host.chat.turn import Turn
 from tui_host.errors import JSON, ServerError
 from tui_host.llm.messages import ToolCall, ToolResult
 from tui_host.llm.model import ModelClient

@@ -10,7 +10,7 @@ from tui_host.capture.record import Draft, Head, Kind, Place, Record, Wire
 from tui_host.chat.compare import Chosen, Figures, Run, Varying, answers, chosen, figures_of, spread, varying
 from tui_host.chat.outcome import Outcome
 from tui_host.chat.policy import CallRequest
-from tui_host.chat.turn import TurnResult
+from tui_host.chat.result import TurnResult
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall
 from tui_host.servers.catalog import Tool

@@ -16,8 +16,8 @@ from tests.llm.recorded.every import EVERY
 from tui_host.capture.exchange import fold_exchanges
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.policy import Policy
+from tui_host.chat.result import TurnResult
 from tui_host.chat.stored import message_from_text, message_to_text
-from tui_host.chat.turn import TurnResult
 from tui_host.errors import JSON
 from tui_host.llm.dialects import dialect
 from tui_host.llm.dialects.dialect import Target

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.chat.conversation import NoteItem
     from tui_host.chat.outcome import Outcome
-    from tui_host.chat.turn import TurnResult
+    from tui_host.chat.result import TurnResult
     from tui_host.settings.schema import ModelRef
 
 _Key = TypeVar("_Key")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_host.chat.attached import Attached
+    from tui_host.chat.result import TurnResult
     from tui_host.chat.session import Session
-    from tui_host.chat.turn import TurnResult
     from tui_host.cli.arguments import Arguments
     from tui_host.settings.schema import Settings
 

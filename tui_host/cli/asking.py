@@ -22,8 +22,8 @@ from tui_host.settings.usable import check_provider
 if TYPE_CHECKING:
     from tui_host.chat.attached import Attached
     from tui_host.chat.outcome import Outcome
+    from tui_host.chat.result import TurnResult
     from tui_host.chat.session import Session
-    from tui_host.chat.turn import TurnResult
     from tui_host.host.host import Host
     from tui_host.settings.schema import ModelRef, Settings
 

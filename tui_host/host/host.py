@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
     from tui_host.chat.attached import Attached
     from tui_host.chat.policy import Approver
+    from tui_host.chat.result import TurnResult
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session, Source
-    from tui_host.chat.turn import TurnResult
     from tui_host.host.demo_model import DemoModel
     from tui_host.host.keys import Keys
     from tui_host.host.models import Reported

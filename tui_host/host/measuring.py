@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.capture.recorder import Recorder
     from tui_host.chat.outcome import Outcome
+    from tui_host.chat.result import TurnResult
     from tui_host.chat.session import Session
-    from tui_host.chat.turn import TurnResult
     from tui_host.errors import JSON
     from tui_host.host.host import Host
 

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from tui_host.chat.result import TurnResult
     from tui_host.chat.services import Services
     from tui_host.chat.session import Session
-    from tui_host.chat.turn import Turn, TurnResult
+    from tui_host.chat.turn import Turn
     from tui_host.errors import TuiHostError
 
 END_SECONDS = 1.0
