@@ -34,6 +34,7 @@ SECOND = 1_000_000_000
         ("ls/JS 5.23.2", "You are an agent in the Continue CLI. Given", "Continue"),
         ("ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "You are Cline, an AI coding agent.", "Cline"),
         ("ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "", "the AI SDK"),
+        ("OpenAI/Python 2.20.0", "Act as an expert software developer.\nTake requests for changes", "Aider"),
         ("GitHubCopilotChat/0.31.0", "", "VS Code Copilot"),
         ("AsyncOpenAI/Python 1.99.0", "You help.", "the OpenAI SDK for Python"),
         ("OpenAI/JS 4.83.0", "", "the OpenAI SDK for JavaScript"),

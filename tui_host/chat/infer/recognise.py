@@ -23,6 +23,7 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "opencode": (r"^opencode/", r"^You are opencode\b", r"opencode"),
         "Gemini CLI": (r"GeminiCLI", r"^You are Gemini CLI\b|interactive CLI agent", r"gemini-cli.*"),
         "Continue": (r"^Continue\b|continue\.dev", _CONTINUE, r"continue-[\w-]*client"),
+        "Aider": (r"^aider\b", r"^Act as an expert (?:software developer|code analyst|architect engineer)\b", r"aider"),
         "Open WebUI": (r"open[- ]?webui", r"", r"open[- ]?webui"),
         "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
         "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
