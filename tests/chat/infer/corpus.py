@@ -1,29 +1,58 @@
-"""A corpus of tapped turns: hosts that differ in dialect, names, order and patience, whose truth is known."""
+"""A corpus of tapped turns: hosts that differ in dialect, words, names, order and patience, whose truth is known."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
 
-from tests.chat.infer.forms import FORMS, Answer, Call, Entry, Form, Results, User
-from tests.chat.infer.world import MS, Asked, Frame, ModelTap, ServerTap, World
+from tests.chat.infer.forms import DIALECTS, NAMES, SYSTEM, Answer, Call, Entry, Form, Results, User, form
+from tests.chat.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of
+from tests.chat.infer.world import MS, Asked, ModelTap, ServerTap, World
 from tui_host.errors import JSON
 
-NAMINGS = (
-    "{server}__{tool}",
-    "mcp__{server}__{tool}",
-    "{server}.{tool}",
-    "{server}-{tool}",
-    "mcp_{server}_{tool}",
-    "{tool}",
-)
-TOOLS = {
-    "math": ("add", "multiply"),
-    "time": ("now", "convert"),
-    "clock": ("now",),
-    "jobs": ("status", "get_status", "start"),
-}
-Wanted = tuple[str, str, dict[str, JSON]]
+OWN = "Task"
+"""A host's own tool: an agent below, which talks by itself."""
+_IDS = ("openai", "openai-responses", "anthropic")
+_LONG = "\n".join(f"{number}. A page about {'things and ' * (number % 7)}more" for number in range(60))
+
+
+@dataclass
+class Running:
+    """A call on its way.
+
+    Attributes:
+        place: Its place in the answer.
+        told: What the model is told of it; None while it runs.
+        came: The order in which the results came.
+    """
+
+    place: int
+    told: str | None = None
+    came: int = 0
+
+
+@dataclass
+class Servers:
+    """Servers behind taps, which one host has for itself, or several share.
+
+    Attributes:
+        taps: By the server's name.
+        off: By how much the taps' clocks are wrong, in ms.
+    """
+
+    world: World
+    chance: random.Random
+    off: int = 0
+    drift: int = 0
+    taps: dict[str, ServerTap] = field(default_factory=dict[str, ServerTap])
+
+    def open(self, name: str, connection: str) -> None:
+        """Connect; a server that died is started again, behind a tap of its own."""
+        clock = {"boot": self.chance.randrange(1 << 40), "off": self.off * MS, "drift": self.drift}
+        tap = self.taps.get(name) or self.world.server(name, **clock)
+        self.taps[name] = tap
+        tap.start([schema_of(name, tool) for tool in TOOLS[name]], "some-host", connection)
 
 
 class Host:
@@ -31,27 +60,29 @@ class Host:
 
     Args:
         chance: What decides.
-        form: How it speaks.
-        off: By how much the clocks of its servers' taps are wrong, in ms.
+        name: How it speaks.
+        servers: What it calls.
+        number: Which host it is in its world.
     """
 
-    def __init__(self, chance: random.Random, form: Form, *, off: int = 0) -> None:
+    def __init__(self, chance: random.Random, name: str, servers: Servers, number: int = 1) -> None:
         self.chance = chance
-        self.form = form
-        self.world = World()
-        self.model: ModelTap = self.world.model(boot=chance.randrange(1 << 40))
-        self.off = off
-        plain = form in {FORMS["cline"], FORMS["cherry"], FORMS["older cherry"]}
-        self.naming = NAMINGS[0] if plain else chance.choice(NAMINGS)
-        self.servers: dict[str, ServerTap] = {name: self._server(name) for name in TOOLS}
-        self.counter = 0
+        self.world = servers.world
+        self.servers = servers
+        self.connection = f"c{number}"
+        dialect = chance.choice(tuple(DIALECTS))
+        self.habits: Habits = habits(chance, is_native=name in DIALECTS, with_ids=name in _IDS)
+        self.is_cline = name == "cline"
+        names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
+        self.form: Form = form(name, names, dialect)
+        self.model: ModelTap = self._model()
+        for server in (name for name in TOOLS if name not in NOT_TAPPED):
+            self.servers.open(server, self.connection)
+        self.counter = 1000 * number
         self._meant: dict[str, tuple[str, str]] = {}
-        self.is_parallel = form.several and chance.random() < 0.5
 
-    def _server(self, name: str) -> ServerTap:
-        tap = self.world.server(name, boot=self.chance.randrange(1 << 40), off=self.off * MS)
-        tap.start(TOOLS[name])
-        return tap
+    def _model(self) -> ModelTap:
+        return self.world.model(boot=self.chance.randrange(1 << 40))
 
     def wait(self, low: int, high: int) -> int:
         """Some milliseconds."""
@@ -59,121 +90,226 @@ class Host:
 
     # One conversation.
 
-    def talk(self, turns: int) -> Generator[int]:
-        """A conversation of several turns."""
+    def talk(self, turns: int, task: str = "") -> Generator[int, None, str]:
+        """A conversation of several turns; gives the last answer."""
         entries: list[Entry] = []
         self.counter += 1
         number = self.counter
+        system = f"You are an agent below another: {number}." if task else SYSTEM
+        text = ""
         yield self.wait(0, 300)
         for turn in range(turns):
-            entries.append(User(f"conversation {number}, turn {turn}: what is it?"))
-            told: list[Asked] = []
+            entries.append(User(task or f"conversation {number}, turn {turn}: what is it?"))
+            told: list[tuple[Asked, str]] = []
             for _ in range(self.chance.randint(1, 4)):
-                calls = self._calls()
-                answer = Answer(self.chance.choice(["", "Let me see."]), calls)
-                told = yield from self._step(entries, answer, told)
+                calls = self._calls(may_delegate=not task)
+                words = self.chance.choice(["", "Let me see."])
+                answer = Answer(words, calls, f"Hm, {number}?" if self.habits.thinks else "")
+                asked = yield from self._step(entries, answer, told, system)
                 entries.append(answer)
-                texts = yield from self._run(told, calls)
-                results = list(zip(calls, texts, strict=True))
-                if self.chance.random() < 0.1 and self.form in {FORMS["openai"], FORMS["anthropic"]}:
-                    results.reverse()  # told as they came; ids tell which is which
-                entries.append(Results(results))
-            answer = Answer(f"It is {self.chance.randrange(1000)}.")
-            yield from self._step(entries, answer, told)
-            entries.append(answer)
+                results = yield from self._run(asked, calls)
+                entries.append(Results([(calls[each.place], each.told or "") for each in results]))
+                told = [(asked[each.place], each.told or "") for each in results]
+                entries = self._kept(entries)
+            text = f"It is {self.chance.randrange(100000)}."
+            yield from self._step(entries, Answer(text), told, system)
+            entries.append(Answer(text))
             yield self.wait(100, 3000)
+        return text
 
-    def _calls(self) -> list[Call]:
-        count = self.chance.choice([1, 1, 1, 2, 3]) if self.form.several else 1
+    def _kept(self, entries: list[Entry]) -> list[Entry]:
+        """What the next request still holds: some hosts drop the middle, or put a summary in place of it."""
+        if len(entries) < 6 or self.chance.random() >= self.habits.forgets:
+            return entries
+        first = self.chance.choice([entries[0], User("Summary: there was a question, and some of it is answered.")])
+        return [first, *entries[-2:]]
+
+    def _calls(self, *, may_delegate: bool) -> list[Call]:
+        chance = self.chance
+        count = chance.choice([1, 1, 1, 2, 3]) if self.form.several else 1
+        if self.is_cline and chance.random() < 0.1:
+            self.counter += 1
+            return [Call("", "access_mcp_resource", {"server_name": "docs", "uri": f"docs://{chance.randrange(50)}"})]
+        if may_delegate and self.form.several and chance.random() < 0.04:
+            return [self._call("", OWN, {"prompt": f"look into {chance.randrange(1 << 30)}"})]
         wanted = [self._wanted() for _ in range(count)]
-        if count > 1 and self.chance.random() < 0.3:
+        # Where a person approves each of them, in any order, nothing on either wire tells which is which.
+        if count > 1 and chance.random() < (0.03 if self.habits.runs == "as approved" else 0.12):
             wanted = [wanted[0]] * count
+        elif count > 1 and chance.random() < 0.1:  # the same of two servers
+            wanted[:2] = [("web", "search", {"q": "same"}), ("docs", "search", {"q": "same"})]
         return [self._call(*each) for each in wanted]
 
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> tuple[str, str, dict[str, JSON]]:
         chance = self.chance
         server, tool = chance.choice([(server, tool) for server, tools in TOOLS.items() for tool in tools])
+        arguments: dict[str, JSON] = {}
         match tool:
             case "add" | "multiply":
-                return server, tool, {"a": chance.randrange(40), "b": chance.choice([1, 2.0, 3.5])}
+                numbers: tuple[JSON, ...] = (1, 2.0, 3.5, "7", 9007199254740993, 12345678901234567890)
+                arguments = {"a": chance.randrange(40), "b": chance.choice(numbers)}
             case "convert":
-                return (
-                    server,
-                    tool,
-                    {"to": chance.choice(["Asia/東京", 'a "b"\n<c>']), "at": {"h": chance.randrange(24)}},
-                )
-            case "status" | "get_status" | "start":
-                return server, tool, {"id": chance.randrange(60)}
+                arguments = {
+                    "to": chance.choice(["Asia/東京", 'a "b"\n<c>', "\U0001f600"]),
+                    "at": {"h": chance.randrange(24)},
+                }
+                arguments |= chance.choice([{}, {"zone": None}, {"exact": False}])
+            case "search":
+                arguments = {"q": f"word {chance.randrange(40)}", **chance.choice([{}, {"limit": 10}, {"limit": None}])}
+            case "now":
+                pass
             case _:
-                return server, tool, {}
+                arguments = {"id": chance.randrange(60)}
+        return server, tool, arguments
 
     def _call(self, server: str, tool: str, arguments: dict[str, JSON]) -> Call:
         self.counter += 1
-        name = self.naming.format(server=server, tool=tool)
+        name = self.habits.name(server, tool) if server else tool
         call = Call(f"call_{self.counter}_{self.chance.randrange(1 << 30):x}", name, arguments)
         self._meant[call.id] = server, tool
         return call
 
     def _step(
-        self, entries: Sequence[Entry], answer: Answer, told: Sequence[Asked]
+        self, entries: Sequence[Entry], answer: Answer, told: Sequence[tuple[Asked, str]], system: str
     ) -> Generator[int, None, list[Asked]]:
         """An exchange, sent again while it fails; gives the calls that the host acts on."""
         chance = self.chance
-        if chance.random() < 0.04:
-            self.model = self.world.model(boot=chance.randrange(1 << 40))  # the tap was started again
+        if chance.random() < 0.03:
+            self.model = self._model()  # the tap was started again
         model = self.model
         while True:
-            exchange = model.ask(self.form, entries)
-            for call in told:
-                self.world.told(call, model.id, exchange)
+            exchange = model.ask(self.form, entries, "", system)
+            for call, text in told:
+                self.world.told(call, model.id, exchange, text)
             yield self.wait(5, 400)
             failing = chance.random()
-            if failing < 0.06:
-                model.refuse(exchange)
-                yield self.wait(50, 900)
-                continue
-            if failing < 0.1:
+            if failing < 0.05:
+                model.refuse(exchange, chance.choice((429, 500, 529)))
+            elif failing < 0.07:
+                model.fail(exchange)
+            elif failing < 0.1:
                 yield from model.answer(self.form, exchange, answer, cut=True)
-                yield self.wait(50, 900)
-                continue
-            yield from model.answer(self.form, exchange, answer)
-            return [(model.id, exchange, number) for number in range(len(answer.calls))]
+            elif failing < 0.11 and not answer.calls:
+                yield from model.answer(self.form, exchange, answer)  # a person asks for another answer
+            else:
+                yield from model.answer(self.form, exchange, answer)
+                return [(model.id, exchange, number) for number in range(len(answer.calls))]
+            yield self.wait(50, 900)
 
     # Its calls.
 
-    def _run(self, asked: Sequence[Asked], calls: Sequence[Call]) -> Generator[int, None, list[str]]:
-        """Run them in order, or all at once; gives what the model is told of each."""
+    def _run(self, asked: Sequence[Asked], calls: Sequence[Call]) -> Generator[int, None, list[Running]]:
+        """Run them in its way; gives what the model is told of each, in the order in which it is."""
         yield self.wait(1, 2000 if self.chance.random() < 0.3 else 20)
-        texts: dict[int, str] = {}
-        running: list[tuple[int, ServerTap, int, str]] = []
-        for place, (key, call) in enumerate(zip(asked, calls, strict=True)):
-            if self.chance.random() < 0.08:
-                texts[place] = "The user denied this operation."
+        running = [Running(place) for place in range(len(calls))]
+        order = list(running)
+        if self.habits.runs == "as approved":
+            self.chance.shuffle(order)
+        came = 0
+        waiting: list[tuple[Running, Generator[int, None, str]]] = []
+        for each in order:
+            if self.habits.runs == "as approved":
+                yield self.wait(300, 4000)
+            work = self._one(asked[each.place], calls[each.place])
+            if self.habits.runs != "at once":
+                each.told, came = (yield from work), came + 1
+                each.came = came
                 continue
-            server, tool = self._meant[call.id]
-            text = self._result(server, tool, call)
-            tap = self.servers[server]
-            identity, seq = tap.call(tool, call.arguments)
-            self.world.carried(key, (tap.id, seq))
-            if self.chance.random() < 0.03:  # the server dies before it answers, and is asked again
-                yield self.wait(10, 500)
-                tap = self.servers[server] = self._server(server)
-                identity, seq = tap.call(tool, call.arguments)
-                self.world.carried(key, (tap.id, seq))
-            if self.is_parallel:
-                running.append((place, tap, identity, text))
-                continue
-            yield self.wait(1, 60)
-            tap.result(identity, text)
-            texts[place] = text
-            yield self.wait(1, 20)
-        self.chance.shuffle(running)
-        for place, tap, identity, text in running:
-            yield self.wait(1, 60)
-            tap.result(identity, text)
-            texts[place] = text
+            delay = next(work, None)  # it is sent at once, and answers later
+            if delay is not None:
+                yield min(delay, MS // 10)
+            waiting.append((each, work))
+        self.chance.shuffle(waiting)
+        for each, work in waiting:
+            each.told, came = (yield from work), came + 1
+            each.came = came
         yield self.wait(2, 30)
-        return [texts[place] for place in range(len(calls))]
+        return sorted(running, key=lambda each: each.came) if self.habits.tells == "as they came" else running
+
+    def _one(self, asked: Asked, call: Call) -> Generator[int, None, str]:
+        """One call; gives what the model is told of it."""
+        chance = self.chance
+        if call.name == "access_mcp_resource":
+            return (yield from self._resource(asked, call))
+        server, tool = self._meant[call.id]
+        if server == "":
+            return (yield from self.talk(1, str(call.arguments["prompt"])))
+        if chance.random() < 0.08:
+            yield self.wait(1, 20)
+            return self.habits.denial
+        text = self._result(server, tool, call)
+        if server in NOT_TAPPED:
+            yield self.wait(1, 200)
+            return self.habits.tell(text)
+        return (yield from self._sent(asked, call, text))
+
+    def _sent(self, asked: Asked, call: Call, text: str) -> Generator[int, None, str]:
+        chance = self.chance
+        server, tool = self._meant[call.id]
+        arguments = self.habits.send(call.arguments, TOOLS[server][tool])
+        meta: dict[str, JSON] = {"progressToken": self.counter}
+        if self.habits.names_calls:
+            meta["claudecode/toolUseId"] = call.id
+        fate = chance.random()
+        more: dict[str, JSON] = {"task": {"ttl": 60000}} if fate < 0.03 else {}
+        tap = self.servers.taps[server]
+        identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
+        self.world.carried(asked, (tap.id, seq))
+        yield self.wait(1, 60)
+        if more:
+            return (yield from self._task(tap, identity, text))
+        if fate < 0.06:  # the server dies before it answers, and is asked again
+            yield self.wait(10, 500)
+            if self.servers.taps[server] is tap:
+                del self.servers.taps[server]
+            self.servers.open(server, self.connection)
+            tap = self.servers.taps[server]
+            identity, seq = tap.call(tool, arguments, self.connection, meta)
+            self.world.carried(asked, (tap.id, seq))
+            yield self.wait(1, 60)
+        elif fate < 0.08:  # the host gives up, and the server answers all the same
+            yield self.wait(1000, 2000)
+            tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
+            self.world.later.append((self.world.now + self.wait(1, 3000), tap, identity, text, self.connection))
+            return "MCP error -32001: Request timed out"
+        elif fate < 0.1:
+            message = f"no such thing: {chance.randrange(100)}"
+            tap.frame("in", {"id": identity, "error": {"code": -32603, "message": message}}, self.connection)
+            return chance.choice([message, f"Error: {message}", f"MCP error -32603: {message}", "The call failed."])
+        elif fate < 0.12:
+            tap.result(identity, "bad", is_error=True, connection=self.connection)
+            return chance.choice(["bad", "Error: bad", "Error executing tool: bad"])
+        elif fate < 0.14:
+            image: JSON = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+            content = [{"type": "text", "text": text}, image] if chance.random() < 0.5 else [image]
+            tap.answer(identity, {"content": [*content]}, self.connection)
+            return f"{text}\n[image]" if len(content) > 1 else "[image]"
+        tap.result(identity, text, connection=self.connection)
+        return self.habits.tell(text)
+
+    def _task(self, tap: ServerTap, identity: int, text: str) -> Generator[int, None, str]:
+        """A call whose result is fetched when it is there."""
+        self.counter += 1
+        name = f"task-{self.counter}"
+        tap.answer(identity, {"task": {"taskId": name, "status": "working", "ttl": 60000}}, self.connection)
+        yield self.wait(100, 900)
+        asked, _ = tap.ask("tasks/get", {"taskId": name}, self.connection)
+        yield self.wait(1, 20)
+        tap.answer(asked, {"taskId": name, "status": "completed"}, self.connection)
+        asked, _ = tap.ask("tasks/result", {"taskId": name}, self.connection)
+        yield self.wait(1, 20)
+        tap.result(asked, text, connection=self.connection)
+        return self.habits.tell(text)
+
+    def _resource(self, asked: Asked, call: Call) -> Generator[int, None, str]:
+        tap = self.servers.taps["docs"]
+        uri = str(call.arguments["uri"])
+        identity, seq = tap.ask("resources/read", {"uri": uri}, self.connection)
+        self.world.carried(asked, (tap.id, seq))
+        yield self.wait(1, 60)
+        text = f"page {uri}: {self.chance.randrange(3)}"
+        tap.answer(identity, {"contents": [{"uri": uri, "text": text}]}, self.connection)
+        return text
 
     def _result(self, server: str, tool: str, call: Call) -> str:
         match tool:
@@ -182,21 +318,60 @@ class Host:
                 return f"{a + b if tool == 'add' else a * b:g}"
             case "now":
                 self.counter += 1
-                return f"{server} says 2026-11-22T10:{self.counter // 60:02}:{self.counter % 60:02}.{self.chance.randrange(1000):03}"
+                return f"{server} says 2026-11-22T10:{self.counter % 60:02}:{self.chance.randrange(60):02}.{self.chance.randrange(1000):03}"
             case "convert":
                 return 'it is "noon" in <c>\n\tthere, 12 o’clock'
+            case "search":
+                return f"{call.arguments['q']} on {server}\n{_LONG}"
+            case "readPage" | "list_items":
+                return "[]"
             case _:
                 return self.chance.choice(["pending", "done"])
 
+    # What it does by itself.
+
+    def beat(self, times: int) -> Generator[int]:
+        """Calls that no model asked for, and lists that are read again."""
+        for _ in range(times):
+            yield self.wait(500, 6000)
+            server, tool = self.chance.choice([("clock", "now"), ("jobs", "status"), ("time", "now")])
+            tap = self.servers.taps[server]
+            if self.chance.random() < 0.3:
+                tap.frame("in", {"method": "notifications/tools/list_changed"}, self.connection)
+                tap.start([schema_of(server, each) for each in TOOLS[server]], "some-host", self.connection)
+            arguments: dict[str, JSON] = {"id": self.chance.randrange(60)} if tool == "status" else {}
+            identity, _ = tap.call(tool, arguments, self.connection)
+            yield self.wait(1, 30)
+            tap.result(identity, f"beat {self.chance.randrange(1 << 20)}", connection=self.connection)
+
+
+def _late(world: World) -> Generator[int]:
+    """Answers that come after nobody waits for them any more."""
+    for _ in range(2000):
+        yield 50 * MS
+        for each in [each for each in world.later if each[0] <= world.now]:
+            world.later.remove(each)
+            _, tap, identity, text, connection = each
+            tap.result(identity, text, connection=connection)
+
 
 def play(seed: int, name: str) -> World:
-    """A host of a form, with one or several conversations at once, and clocks that may be wrong."""
+    """A host of a form, or two on the same servers, with one or several conversations at once, and clocks that may be wrong."""
     chance = random.Random(f"{seed} {name}")  # noqa: S311 - the same each time
-    host = Host(chance, FORMS[name], off=chance.choice([0, 0, 0, 5, 400, -700, 3_600_000]))
-    host.world.run(*(host.talk(chance.randint(2, 6)) for _ in range(chance.choice([1, 1, 2, 3]))))
-    return host.world
+    world = World()
+    off = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
+    servers = Servers(world, chance, off, chance.choice([0, 0, 0, 20, -40]))
+    hosts = [Host(chance, name, servers)]
+    if chance.random() < 0.15:
+        hosts.append(Host(chance, chance.choice(NAMES), servers, 2))
+    talks: list[Generator[int]] = [
+        _only(host.talk(chance.randint(2, 6))) for host in hosts for _ in range(chance.choice([1, 1, 2, 3]))
+    ]
+    if chance.random() < 0.3:
+        talks.append(hosts[0].beat(8))
+    world.run(*talks, _late(world))
+    return world
 
 
-def frames_of(world: World) -> set[Frame]:
-    """The frames that carry calls."""
-    return {(str(where[0]), int(str(where[1]))) for kind, _, where in world.truth if kind == "sent"}
+def _only(talk: Generator[int, None, str]) -> Generator[int]:
+    yield from talk

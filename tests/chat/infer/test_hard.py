@@ -8,6 +8,7 @@ import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.world import MS, Asked, ServerTap, World, found_in
+from tui_host.chat.infer.frames import MOST
 
 OPENAI = FORMS["openai"]
 SUM = {"a": 1, "b": 2}
@@ -243,3 +244,92 @@ def test_what_failed_is_tried_again_by_its_host_soon_and_by_a_person_after_other
     fails("two?", later=60_000 * MS)  # in the last turn
     fails("one?", later=60_000 * MS)
     assert [said.turn for said in scene.world.story().exchanges] == [1, 2, 1, 2, 3]
+
+
+def test_a_host_that_sends_the_models_id_along_leaves_no_doubt() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    calls = [call("math__add", "c1"), call("math__add", "c2")]
+    first, second = scene.asks("twice", *calls)
+    frames = [(math.id, math.call("add", SUM, meta={"claudecode/toolUseId": each})[1]) for each in ("c2", "c1")]
+    assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
+
+
+def test_a_call_that_was_given_up_keeps_its_frame_whatever_comes_after() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    one = call("math__add")
+    (asked,) = scene.asks("sum", one)
+    identity, seq = math.call("add", SUM)
+    math.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}})
+    scene.goes_on("sum", [one], [(one, "Request timed out")])
+    scene.world.now += 100 * MS
+    math.result(identity, "3")
+    assert scene.sent() == {asked: [(math.id, seq)]}
+
+
+def test_a_frame_without_an_answer_is_not_that_of_a_call_that_a_person_rejected() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    one = call("math__add")
+    scene.asks("sum", one)
+    scene.runs(math, "add", None)
+    scene.goes_on("sum", [one], [(one, "The user rejected this.")])
+    assert scene.sent() == {}
+
+
+def test_frames_of_two_hosts_on_one_tap_are_not_one_call_sent_again() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    math.start(["add"], connection="c2")
+    (asked,) = scene.asks("sum", call("math__add", "a"))
+    first = scene.runs(math, "add", None)
+    scene.world.now += 50 * MS
+    math.call("add", SUM, "c2")
+    assert scene.sent() == {}
+    del asked, first
+
+
+def test_a_result_of_many_megabytes_is_known_by_how_it_begins() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    one, other = call("math__add", "c1"), call("math__add", "c2")
+    first, second = scene.asks("both", one, other)
+    texts = ["".join(f"{part} {number}\n" for number in range(500_000)) for part in ("left", "right")]
+    frames = [scene.runs(math, "add", text) for text in texts]
+    scene.goes_on("both", [one, other], [(one, texts[1][:9000]), (other, texts[0][:9000])])
+    assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
+    assert all(len(text) > MOST for text in texts)
+
+
+def test_a_task_is_answered_when_its_result_is_fetched() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    (asked,) = scene.asks("sum", call("math__add"))
+    identity, seq = math.call("add", SUM, task={"ttl": 1000})
+    math.answer(identity, {"task": {"taskId": "t1", "status": "working"}})
+    assert [joined.sent[0].answer for joined in scene.world.story().joined()] == [None]
+    fetching, _ = math.ask("tasks/result", {"taskId": "t1"})
+    last = math.result(fetching, "3")
+    (joined,) = scene.world.story().joined()
+    assert scene.sent() == {asked: [(math.id, seq)]}
+    assert joined.sent[0].answer is not None
+    assert joined.sent[0].answer.seq == last
+
+
+def test_a_resource_that_a_model_reads_through_cline_is_joined_to_its_request() -> None:
+    scene = Scene()
+    docs = scene.server("docs", "search")
+    cline = FORMS["cline"]
+    reads = Answer("", [Call("", "access_mcp_resource", {"server_name": "docs", "uri": "docs://1"})])
+    exchange = scene.model.ask(cline, [User("read")])
+    list(scene.model.answer(cline, exchange, reads))
+    identity, seq = docs.ask("resources/read", {"uri": "docs://1"})
+    docs.answer(identity, {"contents": [{"uri": "docs://1", "text": "a page"}]})
+    scene.world.now += 50 * MS
+    second = scene.model.ask(cline, [User("read"), reads, Results([(reads.calls[0], "a page")])])
+    asked = (scene.model.id, exchange, 0)
+    assert found_in(scene.world.story()) == {
+        ("sent", asked, (docs.id, seq)),
+        ("told", asked, (scene.model.id, second)),
+    }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tests.chat.infer.forms import Answer, Call, Entry, Form, dumped
+from tests.chat.infer.forms import SYSTEM, Answer, Call, Entry, Form, dumped
 from tui_host.capture.ending import Ending
 from tui_host.capture.record import Draft, Head, Record
 from tui_host.chat.infer.story import Story
@@ -28,22 +29,24 @@ class Tap:
         identity: Its id.
         boot: Its monotonic clock when the world begins.
         off: By how much its wall clock is wrong.
+        drift: By how many parts in a million it goes too fast.
     """
 
-    def __init__(self, world: World, identity: str, *, boot: int = 0, off: int = 0) -> None:
+    def __init__(self, world: World, identity: str, *, boot: int = 0, off: int = 0, drift: int = 0) -> None:
         self.id = identity
         self._world = world
         self._boot = boot
         self._off = off
+        self._drift = drift
         self._seq = self._exchanges = 0
 
     def keep(self, draft: Draft) -> int:
         """A record, now."""
         self._seq += 1
-        now = self._world.now
+        now = self._world.now + self._world.now * self._drift // 1_000_000
         self._world.records.append(
             (
-                now,
+                self._world.now,
                 Record(
                     capture=self.id,
                     seq=self._seq,
@@ -64,12 +67,12 @@ class Tap:
 class ModelTap(Tap):
     """The model's side."""
 
-    def ask(self, form: Form, entries: Sequence[Entry], agent: str = "") -> str:
+    def ask(self, form: Form, entries: Sequence[Entry], agent: str = "", system: str = SYSTEM) -> str:
         """A request; gives the exchange's id."""
         identity = self.exchange()
         headers = (("content-type", "application/json"), ("user-agent", agent))
         head = Head(method="POST", url=form.url, headers=headers)
-        self.keep(self._draft("request", identity, head=head, direction="out", data=form.request(entries)))
+        self.keep(self._draft("request", identity, head=head, direction="out", data=form.request(entries, system)))
         return identity
 
     def refuse(self, exchange: str, status: int = 429) -> None:
@@ -77,6 +80,10 @@ class ModelTap(Tap):
         self.keep(self._draft("response", exchange, head=Head(status=status)))
         self.keep(self._draft("chunk", exchange, data=b'{"error":{"message":"slow down"}}'))
         self.keep(self._draft("end", exchange, data=Ending(size=1, kept=1).to_bytes()))
+
+    def fail(self, exchange: str) -> None:
+        """No response at all."""
+        self.keep(self._draft("error", exchange, data=Ending(reason="cut by peer").to_bytes()))
 
     def answer(self, form: Form, exchange: str, answer: Answer, *, cut: bool = False) -> Generator[int]:
         """A response, chunk by chunk."""
@@ -95,40 +102,56 @@ class ModelTap(Tap):
 
 
 class ServerTap(Tap):
-    """A server's side."""
+    """A server's side: one connection, or several where hosts share a tap."""
 
-    def __init__(self, world: World, identity: str, name: str, *, boot: int = 0, off: int = 0) -> None:
-        super().__init__(world, identity, boot=boot, off=off)
+    def __init__(self, world: World, identity: str, name: str, **clock: int) -> None:
+        super().__init__(world, identity, **clock)
         self.name = name
-        self._id = 0
+        self._ids: dict[str, int] = {}
 
-    def start(self, tools: Sequence[str], client: str = "") -> None:
-        """The handshake, and the list of tools."""
-        self._frame("out", {"id": "i", "method": "initialize", "params": {"clientInfo": {"name": client}}})
-        self._frame("in", {"id": "i", "result": {"capabilities": {}}})
-        self._frame("out", {"id": "l", "method": "tools/list"})
-        self._frame("in", {"id": "l", "result": {"tools": [{"name": tool} for tool in tools]}})
+    def start(self, tools: Sequence[JSON], client: str = "", connection: str = "c1") -> None:
+        """The handshake, and the list of tools, two on a page."""
+        tools = [{"name": tool} if isinstance(tool, str) else tool for tool in tools]
+        self.frame("out", {"id": "i", "method": "initialize", "params": {"clientInfo": {"name": client}}}, connection)
+        self.frame("in", {"id": "i", "result": {"capabilities": {}}}, connection)
+        pages = [tools[start : start + 2] for start in range(0, len(tools), 2)] or [tools]
+        for number, page in enumerate(pages):
+            cursor: dict[str, JSON] = {"nextCursor": str(number + 1)} if number + 1 < len(pages) else {}
+            asked: dict[str, JSON] = {"params": {"cursor": str(number)}} if number else {}
+            self.frame("out", {"id": f"l{number}", "method": "tools/list", **asked}, connection)
+            self.frame("in", {"id": f"l{number}", "result": {"tools": [*page], **cursor}}, connection)
 
-    def call(self, tool: str, arguments: Mapping[str, JSON]) -> tuple[int, int]:
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, JSON],
+        connection: str = "c1",
+        meta: Mapping[str, JSON] | None = None,
+        **more: JSON,
+    ) -> tuple[int, int]:
         """A call's frame: its id and its record."""
-        self._id += 1
         turned: dict[str, JSON] = dict(sorted(arguments.items(), reverse=True))
-        message: dict[str, JSON] = {
-            "method": "tools/call",
-            "params": {"name": tool, "arguments": turned},
-            "id": self._id,
-        }
-        return self._id, self._frame("out", message)
+        params: dict[str, JSON] = {"name": tool, "arguments": turned, **({"_meta": dict(meta)} if meta else {}), **more}
+        return self.ask("tools/call", params, connection)
 
-    def result(self, identity: int, text: str, *, is_error: bool = False) -> int:
-        """A result's frame."""
-        result: dict[str, JSON] = {"content": [{"type": "text", "text": text}], "isError": is_error}
-        return self._frame("in", {"id": identity, "result": result})
+    def ask(self, method: str, params: Mapping[str, JSON], connection: str = "c1") -> tuple[int, int]:
+        """A request: its id and its record."""
+        identity = self._ids[connection] = self._ids.get(connection, 0) + 1
+        return identity, self.frame("out", {"method": method, "params": dict(params), "id": identity}, connection)
 
-    def _frame(self, direction: Literal["out", "in"], message: Mapping[str, JSON]) -> int:
+    def result(self, identity: int, text: str, *, is_error: bool = False, connection: str = "c1") -> int:
+        """A result's frame, of one text."""
+        return self.answer(identity, {"content": [{"type": "text", "text": text}], "isError": is_error}, connection)
+
+    def answer(self, identity: int, result: JSON, connection: str = "c1") -> int:
+        """Any result's frame."""
+        return self.frame("in", {"id": identity, "result": result}, connection)
+
+    def frame(self, direction: Literal["out", "in"], message: Mapping[str, JSON], connection: str = "c1") -> int:
+        """Any message."""
         data = dumped({"jsonrpc": "2.0", **message}) + b"\n"
         return self.keep(
-            Draft(wire="mcp", kind="frame", peer=self.name, connection="c1", direction=direction, data=data)
+            Draft(wire="mcp", kind="frame", peer=self.name, connection=connection, direction=direction, data=data)
         )
 
 
@@ -140,11 +163,17 @@ class World:
         now: True time.
         records: All that was recorded, with the true time.
         truth: What carried each call, and where it was told.
+        words: What it was told.
+        later: Answers that nobody waits for: when, where, and what.
     """
 
     now: int = 0
     records: list[tuple[int, Record]] = field(default_factory=list[tuple[int, Record]])
     truth: set[Pair] = field(default_factory=set[Pair])
+    words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
+    later: list[tuple[int, ServerTap, int, str, str]] = field(
+        default_factory=list[tuple[int, ServerTap, int, str, str]]
+    )
     taps: int = 0
 
     def model(self, **more: int) -> ModelTap:
@@ -161,9 +190,10 @@ class World:
         """This frame carries this call."""
         self.truth.add(("sent", call, frame))
 
-    def told(self, call: Asked, capture: str, exchange: str) -> None:
-        """This request tells the call's result."""
+    def told(self, call: Asked, capture: str, exchange: str, text: str) -> None:
+        """This request tells the call's result, in these words."""
         self.truth.add(("told", call, (capture, exchange)))
+        self.words[call, capture, exchange] = text
 
     def run(self, *tasks: Generator[int]) -> None:
         """Let several go on at once, each until it says for how long it waits."""
@@ -184,14 +214,17 @@ class World:
         return story
 
 
-def found_in(story: Story) -> set[Pair]:
-    """What was joined, in the form of the truth."""
+def found_in(story: Story, words: Mapping[tuple[Asked, str, str], str] | None = None) -> set[Pair]:
+    """What was joined, in the form of the truth; if words are given, a place counts only where the call's own are told."""
     found: set[Pair] = set()
     for joined in story.joined():
         asked = joined.asked
         key = (asked.capture, asked.exchange, asked.number)
         found |= {("sent", key, frame.key) for frame in joined.sent}
-        found |= {("told", key, (told.capture, told.exchange)) for told in joined.told}
+        for told in joined.told:
+            wanted = (words or {}).get((key, told.capture, told.exchange), "").strip()
+            is_own = wanted in told.text or json.dumps(wanted, ensure_ascii=False)[1:-1] in told.text
+            found.add(("told", key, (told.capture, told.exchange if is_own else f"{told.exchange}: {told.text}")))
     return found
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
+from tui_host.capture.frames import frame_head
 from tui_host.capture.record import Record
 from tui_host.capture.words import items, mapping, said
-from tui_host.chat.infer.values import Answer, Sent, canonical, result_texts
+from tui_host.chat.infer.values import BEGINNING, READING, Answer, Sent, canonical, result_texts
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 
 _CLIENT = "io.modelcontextprotocol/clientInfo"  # with every request, in the protocol of 2026-07-28
 MOST = 4 << 20
-"""Bytes of a frame that is read; a larger one is joined to nothing but by its id."""
+"""Bytes of a frame that is read whole."""
+_Identity: TypeAlias = tuple[str, str, str]
+"""Capture, connection, and id of a request, or of a task."""
+
+
+_BEGINNING = re.compile(rb'"text"\s*:\s*"((?:[^"\\]|\\.)*)')
+_SEARCHED = 1 << 16
 
 
 class Frames:
@@ -31,12 +40,19 @@ class Frames:
         self.tools: set[tuple[str, str]] = set()
         self.clients: dict[str, str] = {}
         self.revision = 0
-        self._calls: dict[tuple[str, str, str], tuple[str, int]] = {}
-        self._lists: set[tuple[str, str, str]] = set()
+        self._calls: dict[_Identity, tuple[str, int]] = {}
+        self._lists: set[_Identity] = set()
+        self._since: dict[tuple[str, str], int] = {}
+        self._tasks: dict[_Identity, tuple[str, int]] = {}
+        self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
 
     def feed(self, record: Record, at_ns: int) -> None:
         """The next frame, and when it passed."""
         draft = record.draft
+        self._since.setdefault((record.capture, draft.connection or ""), at_ns)
+        if len(draft.data) > MOST:
+            self._large(record, at_ns)
+            return
         for message in _messages(draft.data):
             identity = canonical(message["id"]) if message.get("id") is not None else ""
             key = (record.capture, draft.connection or "", identity)
@@ -46,7 +62,7 @@ class Frames:
             elif identity and draft.direction == "in":
                 self._answer(record, message, key, at_ns)
 
-    def _ask(self, record: Record, message: dict[str, JSON], key: tuple[str, str, str], at_ns: int) -> None:
+    def _ask(self, record: Record, message: dict[str, JSON], key: _Identity, at_ns: int) -> None:
         params = mapping(message.get("params"))
         client = mapping(params.get("clientInfo") or mapping(params.get("_meta")).get(_CLIENT))
         if client and record.capture not in self.clients:
@@ -54,47 +70,111 @@ class Frames:
             self.revision += 1
         match message["method"]:
             case "tools/call":
-                sent = Sent(
-                    capture=record.capture,
-                    seq=record.seq,
-                    connection=key[1],
-                    server=record.draft.peer,
-                    tool=said(params.get("name")),
-                    arguments=canonical(params.get("arguments")),
-                    at_ns=at_ns,
-                )
-                self.sent[sent.key] = sent
-                self.tools.add((sent.server, sent.tool))
-                self._calls[key] = sent.key
-                self.revision += 1
+                self._call(record, key, at_ns, said(params.get("name")), params.get("arguments"), params)
+                self.tools.add((record.draft.peer, said(params.get("name"))))
+            case "resources/read":
+                self._call(record, key, at_ns, READING, {"uri": params.get("uri")}, params)
+                self.tools.add((record.draft.peer, READING))
             case "tools/list":
                 self._lists.add(key)
+            case "tasks/get" | "tasks/result":
+                call = self._tasks.get((*key[:2], said(params.get("taskId"))))
+                if call is not None:
+                    self._calls[key] = call
+            case "notifications/cancelled":
+                call = self._calls.get((*key[:2], canonical(params.get("requestId"))))
+                if call is not None:
+                    self.sent[call] = replace(self.sent[call], is_dropped=True)
+                    self.revision += 1
             case _:
                 pass
 
-    def _answer(self, record: Record, message: dict[str, JSON], key: tuple[str, str, str], at_ns: int) -> None:
+    def _call(
+        self, record: Record, key: _Identity, at_ns: int, tool: str, arguments: JSON, params: Mapping[str, JSON]
+    ) -> None:
+        meta = mapping(params.get("_meta"))
+        sent = Sent(
+            capture=record.capture,
+            seq=record.seq,
+            connection=key[1],
+            server=record.draft.peer,
+            tool=tool,
+            arguments=canonical(arguments),
+            at_ns=at_ns,
+            ids=frozenset(value for value in meta.values() if isinstance(value, str)),
+            defaults=self._defaults.get((record.draft.peer, tool), ()),
+            since_ns=self._since[key[:2]],
+        )
+        self.sent[sent.key] = sent
+        self._calls[key] = sent.key
+        self.revision += 1
+
+    def _answer(self, record: Record, message: dict[str, JSON], key: _Identity, at_ns: int) -> None:
+        result = message.get("result")
         if key in self._lists:
             self._lists.discard(key)
-            for tool in items(mapping(message.get("result")).get("tools")):
-                self.tools.add((record.draft.peer, said(mapping(tool).get("name"))))
-            self.revision += 1
+            self._listed(record.draft.peer, items(mapping(result).get("tools")))
             return
         call = self._calls.get(key)
-        if call is None or self.sent[call].answer is not None:
+        if call is None:
             return
-        result = message.get("result")
+        task = mapping(mapping(result).get("task")).get("taskId")
+        if isinstance(task, str):  # it is answered when the task is
+            self._tasks[(*key[:2], task)] = call
+            return
+        held = mapping(result).get("result") if "taskId" in mapping(result) else result
+        if held is None and result is not None:
+            return
         error = mapping(message.get("error"))
-        texts = result_texts(result) if result is not None else tuple(filter(None, (said(error.get("message")),)))
-        is_error = result is None or mapping(result).get("isError") is True
-        answer = Answer(seq=record.seq, at_ns=at_ns, texts=texts, is_error=is_error)
-        self.sent[call] = replace(self.sent[call], answer=answer)
+        texts = result_texts(held) if held is not None else _said(error.get("message"))
+        is_error = held is None or mapping(held).get("isError") is True
+        self._answered(call, Answer(seq=record.seq, at_ns=at_ns, texts=texts, is_error=is_error))
+
+    def _listed(self, server: str, tools: Sequence[JSON]) -> None:
+        for tool in map(mapping, tools):
+            name = said(tool.get("name"))
+            self.tools.add((server, name))
+            properties = mapping(mapping(tool.get("inputSchema")).get("properties"))
+            self._defaults[server, name] = tuple(
+                (key, canonical(mapping(value)["default"]))
+                for key, value in properties.items()
+                if "default" in mapping(value)
+            )
         self.revision += 1
+
+    def _answered(self, call: tuple[str, int], answer: Answer) -> None:
+        if self.sent[call].answer is None:
+            self.sent[call] = replace(self.sent[call], answer=answer)
+            self.revision += 1
+
+    def _large(self, record: Record, at_ns: int) -> None:
+        """A frame that is not read whole: the answer to a call is known by its id, and by how its text begins."""
+        head = frame_head(record.draft.data)
+        call = self._calls.get((record.capture, record.draft.connection or "", head.id))
+        if call is None or not head.answers or record.draft.direction != "in":
+            return
+        found = _BEGINNING.search(record.draft.data[:_SEARCHED])
+        text = _text(found[1]) if found is not None else ""
+        texts = (text[:BEGINNING],) if len(text) >= BEGINNING else ()
+        answer = Answer(seq=record.seq, at_ns=at_ns, texts=texts, is_error=head.is_error, is_whole=False)
+        self._answered(call, answer)
+
+
+def _said(message: JSON) -> tuple[str, ...]:
+    return (message,) if isinstance(message, str) and message else ()
+
+
+def _text(quoted: bytes) -> str:
+    """What stands in a JSON string that may be cut."""
+    try:
+        value = read_json(b'"' + quoted.rstrip(b"\\") + b'"')
+    except (ValueError, UnicodeError):
+        value = quoted.decode("utf-8", "ignore")
+    return said(value) if not isinstance(value, str) else value
 
 
 def _messages(data: bytes) -> Iterator[dict[str, JSON]]:
     """The messages in a frame: one, or those of a batch; none in what cannot be read."""
-    if len(data) > MOST:
-        return
     try:
         value = read_json(data)
     except (ValueError, UnicodeError):

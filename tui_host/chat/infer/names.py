@@ -2,44 +2,84 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+from tui_host.chat.infer.values import READING, Asked, canonical, canonical_text
+from tui_host.errors import JSON
 
 HUB = "invoke"
 """So ends the name of a hub's tool whose arguments hold the call that is meant."""
 _SHORTENED = 40
 """Characters from which on a name may have been shortened."""
-_ALIKE = 28
+_ALIKE = 12
+"""Characters that the ends of a shortened name must have of the whole one."""
+_SERVER = 7
+"""Characters of a server's name that say which it is."""
 _NO_WORD = re.compile(r"[^0-9A-Za-z]+")
+_BEHIND = re.compile(r"_(?:mcp_.*|(?=[a-z]*\d)[0-9a-z]{6,8})\Z")
+"""What hosts put behind a tool's name: the server's, or a part of its id."""
+_BY_KEY = re.compile(r"[0-9A-Za-z_-]{4,}0mcp0(.+)", re.DOTALL)
+_PARTS = re.compile(r"__|--|[./:]")
+_DIGESTS = (40, 32, 16, 12, 10, 8, 7, 6)
+"""Characters of a digest that hosts put behind a shortened name."""
+_READING = re.compile(r"access_mcp_resource|read_?(?:mcp_?)?resource(?:_?tool)?\Z", re.IGNORECASE)
+"""So hosts name what reads a resource of a server."""
+_WHERE = ("server_name", "server", "serverName", "extension_name")
+
+
+def meant(asked: Asked) -> tuple[str, str | None]:
+    """Name and arguments of the call that is meant: a hub's `invoke` holds it, and reading a resource is a request of its own."""
+    arguments = canonical_text(asked.arguments)
+    if arguments is None:
+        return asked.name, None
+    is_hub, reads = asked.name.endswith(HUB), _READING.search(asked.name)
+    if not is_hub and not reads:
+        return asked.name, arguments
+    value: JSON = json.loads(arguments)
+    if not isinstance(value, dict):
+        return asked.name, arguments
+    if is_hub and value.keys() == {"name", "params"} and isinstance(name := value["name"], str):
+        return name, canonical(value["params"])
+    uri = value.get("uri")
+    if reads and isinstance(uri, str):
+        server = next((found for key in _WHERE if isinstance(found := value.get(key), str)), "")
+        before = asked.name[: reads.start()].strip("_")
+        return f"{server or before}__{READING}", canonical({"uri": uri})
+    return asked.name, arguments
 
 
 def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     """The tools that a name may stand for.
 
-    `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name: the longest one
-    that fits counts, and of several servers those that are named before it. A shortened name has a beginning alone.
+    `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name, others begin
+    with it: the longest one that fits counts, and of several servers those that are named beside it. A shortened name has an end
+    of the whole one alone, or a digest of it.
 
     Args:
         name: As the model has it.
         tools: Server and own name of all that are known.
     """
     known = list(tools)
-    wanted = _cleaned(name)
-    fitting = [tool for tool in known if _ends(wanted, _cleaned(tool[1]))]
+    fitting = [(tool, beside) for tool in known for beside in _beside(name, tool[1])]
     if fitting:
-        longest = max(len(_cleaned(tool)) for _, tool in fitting)
-        fitting = [(server, tool) for server, tool in fitting if len(_cleaned(tool)) == longest]
-        before = wanted[: len(wanted) - longest]
-        named = [(server, tool) for server, tool in fitting if _cleaned(server) in before]
-        longest = max((len(server) for server, _ in named), default=0)
-        return frozenset((server, tool) for server, tool in named if len(server) == longest) or frozenset(fitting)
+        longest = max(len(_squeezed(tool)) for (_, tool), _ in fitting)
+        fitting = [each for each in fitting if len(_squeezed(each[0][1])) == longest]
+        named = {tool: _named(tool[0], beside) for tool, beside in fitting}
+        most = max(named.values())
+        return frozenset(tool for tool, length in named.items() if length == most)
     squeezed = _squeezed(name)
-    same = [
-        (server, tool) for server, tool in known if _squeezed(server + tool) == squeezed or _squeezed(tool) == squeezed
-    ]
+    same = [(server, tool) for server, tool in known if squeezed in {_squeezed(server + tool), _squeezed(tool)}]
     if same or len(name) < _SHORTENED:
         return frozenset(same)
-    return frozenset((server, tool) for server, tool in known if _begins(squeezed, _squeezed(server + tool)))
+    return frozenset(_shortened(name, known))
+
+
+def names_server(name: str, server: str) -> bool:
+    """Whether a name, or what stands beside the tool's own in it, says which server is meant."""
+    return _named(server, name) > 0
 
 
 def _cleaned(name: str) -> str:
@@ -50,9 +90,74 @@ def _squeezed(name: str) -> str:
     return _NO_WORD.sub("", name).lower()
 
 
-def _ends(name: str, tool: str) -> bool:
-    return bool(tool) and (name == tool or name.endswith(f"_{tool.lstrip('_')}"))
+def _beside(name: str, tool: str) -> Iterator[str]:
+    """What stands beside a tool's own name in a name that has it whole; nothing if it does not."""
+    wanted, own = _cleaned(name), _cleaned(tool).strip("_")
+    if not own:
+        return
+    by_key = _BY_KEY.fullmatch(name)
+    if wanted.strip("_") == own or (by_key and by_key[1] == tool):
+        yield ""
+    elif wanted.endswith(f"_{own}"):
+        yield wanted[: -len(own) - 1]
+    elif wanted.startswith(own) and _BEHIND.fullmatch(wanted[len(own) :]):
+        yield wanted[len(own) + 1 :]
+    elif (found := _BEHIND.search(wanted)) and wanted[: found.start()].endswith(f"_{own}"):
+        yield wanted[: found.start() - len(own) - 1]
+    else:
+        *before, last = _PARTS.split(name)
+        if before and _squeezed(last) == _squeezed(tool):
+            yield "_".join(before)
 
 
-def _begins(name: str, whole: str) -> bool:
-    return whole[:_ALIKE] in name if len(whole) >= _ALIKE else False
+def _named(server: str, beside: str) -> int:
+    """How much of a server's name stands beside a tool's: all of it, or its beginning; 0 if neither."""
+    whole, there = _squeezed(server), _squeezed(beside)
+    if whole and whole in there:
+        return len(whole)
+    return _SERVER if len(whole) > _SERVER and whole[:_SERVER] in there else 0
+
+
+def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The tools whose whole names a shortened one may come from: by a digest at its end, else by most of what is left of it."""
+    known = list(tools)
+    sure = [tool for tool in known if any(_ends_with_digest(name, whole) for whole in _wholes(*tool))]
+    if sure:
+        yield from sure
+        return
+    alike = {tool: _likeness(_squeezed(name), *tool) for tool in known}
+    most = max(alike.values(), default=0)
+    yield from (tool for tool, length in alike.items() if length == most >= _ALIKE)
+
+
+def _wholes(server: str, tool: str) -> Iterator[str]:
+    clean = [re.sub(r"[^0-9A-Za-z_-]", "_", name) for name in (server, tool)]
+    for pattern in ("mcp__{}__{}", "{}__{}", "mcp--{}--{}", "{}_{}", "{}-{}"):
+        yield pattern.format(server, tool)
+        yield pattern.format(*clean)
+
+
+def _ends_with_digest(name: str, whole: str) -> bool:
+    data = whole.encode("utf-8", "replace")
+    digests = (hashlib.new(kind, data, usedforsecurity=False).hexdigest() for kind in ("sha1", "sha256", "md5"))
+    return any(name.endswith(digest[:length]) for digest in digests for length in _DIGESTS)
+
+
+def _likeness(squeezed: str, server: str, tool: str) -> int:
+    """How many characters a shortened name's ends have of a whole one."""
+    most = 0
+    for whole in (_squeezed(server + tool), _squeezed(f"{server[:_SERVER]}{tool}"), _squeezed(tool)):
+        start = squeezed.find(whole[:_ALIKE])
+        if start < 0 or start > _ALIKE:
+            continue
+        front = _common(squeezed[start:], whole)
+        back = _common(squeezed[start:][::-1], whole[::-1])
+        most = max(most, front + (back if back >= _ALIKE else 0))
+    return most
+
+
+def _common(one: str, other: str) -> int:
+    return next(
+        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )

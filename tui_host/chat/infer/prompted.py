@@ -27,6 +27,11 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _TOOLS = re.compile(r'^\W*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^\W*(?:- )?([\w.-]+)(?=:\s)', re.MULTILINE)
 """Names that a prompt lists."""
 _MOST_TOOLS = 2000
+_SERVERS = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
+"""Servers that Cline's prompt lists: a model may read their resources."""
+
+_READS = "access_mcp_resource"
+"""What reads a resource, as Cline's prompt calls it."""
 
 _RESULTS: tuple[re.Pattern[str], ...] = (
     re.compile(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:\s*(?P<told>.*?)"
@@ -76,6 +81,11 @@ def reader_of(name: str, system: str) -> Reader:
     )
     tools = [
         ToolSpec(name=each, description="", schema={}, server="", tool=each) for each in sorted(names)[:_MOST_TOOLS]
+    ]
+    listed = system.partition("# Connected MCP Servers")[2] if name == "cline" else ""
+    tools += [
+        ToolSpec(name=f"{each}__{_READS}", description="", schema={}, server=each, tool=_READS, resources=())
+        for each in dict.fromkeys(_SERVERS.findall(listed))
     ]
     return protocol(name).reader(tools)
 

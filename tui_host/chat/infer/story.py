@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
+from tui_host.chat.infer.candidates import Candidate
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.hearing import Hearing
-from tui_host.chat.infer.matching import Candidate, match
-from tui_host.chat.infer.names import HUB, tools_named
+from tui_host.chat.infer.matching import match
+from tui_host.chat.infer.names import meant, tools_named
 from tui_host.chat.infer.prompted import injected_in
 from tui_host.chat.infer.recognise import host_named, is_host
 from tui_host.chat.infer.talks import Key, Said, Talks
-from tui_host.chat.infer.values import Asked, Sent, Told, canonical, canonical_text
-from tui_host.errors import JSON
+from tui_host.chat.infer.values import Asked, Sent, Told
 
 _WORDS = 200
 _LOOKED_BACK = 50
@@ -143,7 +142,7 @@ class Story:
         recent = [key for key, named in hosts.items() if sum(map(is_host, named)) < 2]
         for key in recent:
             for asked in self._exchanges[key].calls():
-                name, arguments = _meant(asked)
+                name, arguments = meant(asked)
                 if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)]):
                     return self._place(key)
         # What was asked may not be recorded to its end yet.
@@ -176,26 +175,29 @@ class Story:
                 told.setdefault(call.key, []).append(place)
             if not self.talks.is_left(key):
                 candidates += self._candidates(key, calls, told)
-        carried = match(candidates, list(self.frames.sent.values()))
+        matched = match(candidates, list(self.frames.sent.values()))
         tools = {each.asked.key: each.tools for each in candidates}
         for call in asked:
-            sent = carried.get(call.key, ())
+            sent = matched.frames.get(call.key, ())
+            place = matched.told.get(call.key, call.key)
             named = sorted(tools.get(call.key, ()))
             server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
-            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=tuple(told.get(call.key, ())))
+            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=tuple(told.get(place or "", ())))
 
     def _candidates(self, key: Key, calls: Sequence[Asked], told: Mapping[str, Sequence[Told]]) -> Iterator[Candidate]:
         until = self.talks.until(key)
+        first_told = {call.key: next(iter(told.get(call.key, ())), None) for call in calls}
+        unnamed = [each.text for each in first_told.values() if each is not None and not each.by_id]
         for call in calls:
-            name, arguments = _meant(call)
-            first = next(iter(told.get(call.key, ())), None)
+            name, arguments = meant(call)
+            first = first_told[call.key]
             yield Candidate(
                 asked=call,
                 arguments=arguments,
                 tools=self.tools_named(name),
                 until_ns=until,
-                told=first.text if first is not None else None,
-                told_place=first.start if first is not None else -1,
+                told=first,
+                beside=tuple(text for text in unnamed if first is not None and text != first.text),
             )
 
     def tools_named(self, name: str) -> frozenset[tuple[str, str]]:
@@ -260,17 +262,6 @@ class Story:
     def exchanges(self) -> Sequence[Said]:
         """The exchanges, in order."""
         return list(self.talks.said.values())
-
-
-def _meant(asked: Asked) -> tuple[str, str | None]:
-    """Name and arguments of the call that is meant: a hub's `invoke` holds it."""
-    arguments = canonical_text(asked.arguments)
-    if not asked.name.endswith(HUB) or arguments is None:
-        return asked.name, arguments
-    value: JSON = json.loads(arguments)
-    if isinstance(value, dict) and value.keys() == {"name", "params"} and isinstance(name := value["name"], str):
-        return name, canonical(value["params"])
-    return asked.name, arguments
 
 
 def _span_of(asked: Asked) -> Span:

@@ -14,6 +14,8 @@ from tui_host.chat.infer.values import Asked, Told
 Key = tuple[str, str]
 AGAIN_NS = 20_000_000_000
 """So soon hosts try again what failed, though others of their conversations went on meanwhile; later a person does."""
+_LOOKED_BACK = 50
+"""Exchanges among which the answer is looked for that a request without its beginning goes on from."""
 
 
 @dataclass(slots=True)
@@ -101,13 +103,38 @@ class Talks:
             if messages[place].role == "model":
                 alike = self._by_messages.get(marks[place], ())
                 told = [key for key in alike if self.said[key].asking.is_told_in(messages[place])]
+                if told and self._went_on_otherwise(told[-1], messages[place : place + 2]):
+                    return self._forgetting(messages, marks[-1])
                 if told:
                     return told[-1], place
         for place in reversed(range(len(messages))):
             owners = {owner for piece in messages[place].of("result") for owner in self._owners(piece)}
             if len(owners) == 1:
                 return owners.pop(), place - 1
-        return None, -1
+        return self._forgetting(messages, marks[-1])
+
+    def _went_on_otherwise(self, key: Key, repeated: Sequence[Heard]) -> bool:
+        """Whether an answer's calls, which have no ids, were told other results before: then it may be another answer just like it."""
+        children = [self.said[child] for child in self.said[key].children]
+        if not children or not self.said[key].asking.fold.calls or len(repeated) < 2:
+            return False
+        if any(piece.wire_id for piece in repeated[0].of("call")):
+            return False
+        return all(child.asking.messages[child.after + 1].mark != repeated[1].mark for child in children)
+
+    def _forgetting(self, messages: Sequence[Heard], mark: bytes) -> tuple[Key | None, int]:
+        """The same where a host has dropped what was said before: the one answer whose calls stand last, and that waits for results."""
+        place = max((place for place, each in enumerate(messages) if each.role == "model"), default=-1)
+        if place < 0 or place == len(messages) - 1:
+            return None, -1
+        recent = list(self.said)[: -_LOOKED_BACK - 1 : -1]
+        asking = [key for key in recent if all(self.said[child].mark == mark for child in self.said[key].children)]
+        found = [
+            key
+            for key in asking
+            if self.said[key].asking.fold.calls and self.said[key].asking.is_told_in(messages[place])
+        ]
+        return (found[0], place) if len(found) == 1 else (None, -1)
 
     def _owners(self, piece: Piece) -> Sequence[Key]:
         """The exchanges that asked for a call of this id; ids that come twice name none."""

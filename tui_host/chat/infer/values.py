@@ -6,9 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.words import mapping
+from tui_host.capture.words import items, mapping
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
+
+READING = "resources/read"
+"""A request that a model may ask for beside calls of tools; it stands in for a tool's name."""
+_DIGITS = 400
+BEGINNING = 2000
+"""Characters of a very long text by which it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +53,33 @@ class Answer:
         at_ns: When it came.
         texts: The ways in which a host may tell it to a model word for word; none where it holds more than text.
         is_error: It is an error, or a result that has `isError`.
+        is_whole: The texts are that; else they are beginnings, as what came was very long.
     """
 
     seq: int
     at_ns: int
     texts: tuple[str, ...]
     is_error: bool = False
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A `tools/call` frame.
+    """A `tools/call` frame, or one of `resources/read`.
 
     Attributes:
         capture: The tap's capture.
         seq: The frame's record.
         connection: The connection in it.
         server: The server's name, as the tap has it.
-        tool: The tool's own name.
+        tool: The tool's own name; `READING` for a resource.
         arguments: The arguments in the one form that equal arguments have.
         at_ns: When it was sent.
         answer: What came back, None if nothing has.
+        ids: What stands in its `_meta`: some hosts put the model's id of the call there.
+        defaults: The tool's arguments that have a default, which hosts may add or leave out.
+        is_dropped: The host has cancelled it.
+        since_ns: When its connection began.
     """
 
     capture: str
@@ -78,6 +90,10 @@ class Sent:
     arguments: str
     at_ns: int
     answer: Answer | None = None
+    ids: frozenset[str] = frozenset()
+    defaults: tuple[tuple[str, str], ...] = ()
+    is_dropped: bool = False
+    since_ns: int = 0
 
     @property
     def key(self) -> tuple[str, int]:
@@ -123,11 +139,46 @@ def canonical_text(arguments: str) -> str | None:
         return None
 
 
+def lean(arguments: str, defaults: Mapping[str, str]) -> str:
+    """Arguments in the form that those have which may be sent for each other.
+
+    Hosts leave out what is null or what is the default, add defaults, read numbers out of texts where the schema wants them, and
+    write large numbers as doubles.
+
+    Args:
+        arguments: In canonical form.
+        defaults: The defaults of the tool's arguments, in canonical form.
+    """
+    value: JSON = json.loads(arguments)
+    if not isinstance(value, Mapping):
+        return arguments
+    kept = {key: item for key, item in value.items() if item is not None and canonical(item) != defaults.get(key)}
+    return canonical({key: _loose(item) for key, item in kept.items()})
+
+
+def _loose(value: JSON) -> JSON:
+    match value:
+        case str() if len(value) < _DIGITS and value.removeprefix("-").isdecimal() and value.isascii():
+            return _loose(int(value)) if str(int(value)) == value else value
+        case "true" | "false":
+            return value == "true"
+        case bool() | None | str():
+            return value
+        case int() if abs(value) >= 1 << 53:
+            return float(value) if abs(value) < 1 << 1000 else value
+        case Mapping():
+            return {key: _loose(item) for key, item in value.items()}
+        case Sequence():
+            return [_loose(item) for item in value]
+        case _:
+            return value
+
+
 def result_texts(result: JSON) -> tuple[str, ...]:
-    """The ways in which a host may tell a `CallToolResult` word for word: its texts joined, or itself as JSON."""
+    """The ways in which a host may tell a result word for word: its texts joined, or itself as JSON."""
     found = mapping(result)
-    content = found.get("content")
-    blocks = content if isinstance(content, list) else []
+    content = found.get("content") if "content" in found else found.get("contents")
+    blocks = items(content)
     texts = [text for block in blocks if isinstance(text := mapping(block).get("text"), str)]
     if len(texts) != len(blocks) or (not texts and "structuredContent" not in found):
         return ()

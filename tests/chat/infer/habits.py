@@ -1,0 +1,229 @@
+"""What hosts do in their own ways: how they name tools, change arguments, run calls, and tell results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_host.errors import JSON
+
+LONG = "create_or_update_purchase_order_line_items_for_{}_contract"
+TOOLS: Mapping[str, Mapping[str, Mapping[str, JSON]]] = {
+    "math": {"add": {}, "multiply": {}},
+    "time": {"now": {}, "convert": {"zone": None, "exact": False}},
+    "clock": {"now": {}},
+    "jobs": {"status": {}, "get_status": {}, "start": {}},
+    "docs": {"search": {"limit": 10, "page": None}, "readPage": {}},
+    "resource-planning": {LONG.format("supplier"): {}, LONG.format("customer"): {}, "list_items": {}},
+    "web": {"search": {"limit": 10}},
+}
+"""Server, tool, and the defaults of its arguments."""
+NOT_TAPPED = ("web",)
+
+
+def schema_of(server: str, tool: str) -> JSON:
+    """A tool as its server lists it."""
+    properties = {name: {"default": value} for name, value in TOOLS[server][tool].items()}
+    return {"name": tool, "description": "It does.", "inputSchema": {"type": "object", "properties": {**properties}}}
+
+
+# Names.
+
+
+def _camel(name: str) -> str:
+    first, *rest = re.split(r"[^0-9A-Za-z]+", name)
+    return first + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^0-9A-Za-z_-]", "_", name)
+
+
+def _joined(pattern: str) -> Callable[[str, str], str]:
+    return lambda server, tool: pattern.format(server=server, tool=tool)
+
+
+def _hashed(kept: int, length: int) -> Callable[[str, str], str]:
+    """A long name's beginning with a hash of all of it behind."""
+
+    def name(server: str, tool: str) -> str:
+        whole = f"mcp__{_clean(server)}__{_clean(tool)}"
+        return whole if len(whole) <= 64 else whole[:kept] + hashlib.sha1(whole.encode()).hexdigest()[:length]  # noqa: S324
+
+    return name
+
+
+def _middle_out(server: str, tool: str) -> str:
+    whole = f"mcp_{_clean(server)}_{_clean(tool)}"
+    return whole if len(whole) <= 63 else f"{whole[:28]}___{whole[-32:]}"
+
+
+def _of_server_id(server: str, tool: str) -> str:
+    key = hashlib.md5(server.encode()).hexdigest()  # noqa: S324
+    cleaned = _clean(tool).replace("-", "_")
+    return f"{_clean(server).replace('-', '_')[:7]}-{cleaned}"[:56] + f"_{key[:6]}"
+
+
+def _by_key(server: str, tool: str) -> str:
+    return f"c{hashlib.md5(server.encode()).hexdigest()[:5]}0mcp0{tool}"  # noqa: S324
+
+
+NAMINGS: tuple[Callable[[str, str], str], ...] = (
+    _joined("{server}__{tool}"),
+    _joined("mcp__{server}__{tool}"),
+    _joined("{server}.{tool}"),
+    _joined("{server}-{tool}"),
+    _joined("{server}_{tool}"),
+    _joined("mcp_{server}_{tool}"),
+    _joined("{tool}"),
+    _joined("{tool}_mcp_{server}"),
+    _joined("mcp--{server}--{tool}"),
+    lambda server, tool: f"mcp__{_camel(server)}__{_camel(tool)}"[:63],
+    _of_server_id,
+    _by_key,
+    _hashed(24, 40),
+    _hashed(55, 8),
+    _middle_out,
+)
+PLAIN = NAMINGS[0]
+
+
+# Arguments.
+
+
+def _as_they_are(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+    del defaults
+    return dict(arguments)
+
+
+def _without_null(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+    del defaults
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _with_defaults(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {**defaults, **arguments}
+
+
+def _through_javascript(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Every number is a double, and whole ones are written without a point."""
+    del defaults
+
+    def number(value: JSON) -> JSON:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return int(float(value)) if float(value).is_integer() else value
+        return value
+
+    return {name: number(value) for name, value in arguments.items()}
+
+
+def _by_schema(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Numbers that a model wrote as text become numbers."""
+    del defaults
+    return {
+        name: int(value) if isinstance(value, str) and value.isdigit() else value for name, value in arguments.items()
+    }
+
+
+SENDINGS = (_as_they_are, _as_they_are, _without_null, _with_defaults, _through_javascript, _by_schema)
+
+
+# Results.
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 1200 else f"{text[:1000]}\n... [truncated, {len(text) - 1000} characters]"
+
+
+def _cut_within(text: str) -> str:
+    return (
+        text if len(text) <= 1200 else f"{text[:400]}\n...\n[{len(text) - 800} characters omitted]\n...\n{text[-400:]}"
+    )
+
+
+def _said_shorter(text: str) -> str:
+    return text if len(text) <= 1200 else "The tool found several pages; none is about the matter itself."
+
+
+def _as_blocks(text: str) -> str:
+    return json.dumps([{"type": "text", "text": text}])
+
+
+def _as_result(text: str) -> str:
+    return json.dumps({"content": [{"type": "text", "text": text}], "isError": False}, ensure_ascii=False)
+
+
+def _same(text: str) -> str:
+    return text
+
+
+TELLINGS: tuple[Callable[[str], str], ...] = (
+    _same,
+    _same,
+    _same,
+    lambda text: f"Result: {text}",
+    lambda text: f"Tool output:\n{text}\n",
+    lambda text: f"<output>{text}</output>",
+    _as_blocks,
+    _as_result,
+    _cut,
+    _cut_within,
+    _said_shorter,
+)
+
+DENIALS = (
+    "The user denied this operation.",
+    "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+    "User rejected the tool call",
+    "Error: tool call was cancelled by the user",
+    "[Tool execution denied]",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Habits:
+    """What one host always does.
+
+    Attributes:
+        name: A tool's name for the model.
+        send: What it sends of the arguments that the model wrote.
+        tell: What it tells of a text.
+        runs: One call after the other; all at once; or as a person approves each.
+        tells: Results in the order of the calls, or as they come.
+        names_calls: It sends the model's id of the call along.
+        forgets: How likely it is to drop old messages from a request.
+        thinks: The model thinks.
+        denial: What it tells of a call that a person rejected.
+    """
+
+    name: Callable[[str, str], str]
+    send: Callable[[Mapping[str, JSON], Mapping[str, JSON]], dict[str, JSON]]
+    tell: Callable[[str], str]
+    runs: Literal["in order", "at once", "as approved"]
+    tells: Literal["as asked", "as they came"]
+    names_calls: bool
+    forgets: float
+    thinks: bool
+    denial: str
+
+
+def habits(chance: random.Random, *, is_native: bool, with_ids: bool) -> Habits:
+    """Some host's."""
+    return Habits(
+        name=chance.choice(NAMINGS) if is_native else PLAIN,
+        send=chance.choice(SENDINGS),
+        tell=chance.choice(TELLINGS),
+        runs=chance.choice(
+            ("in order", "in order", "in order", "at once", "at once", "at once", "at once", "as approved")
+        ),
+        tells="as they came" if with_ids and chance.random() < 0.25 else "as asked",
+        names_calls=with_ids and chance.random() < 0.1,
+        forgets=chance.choice((0.0, 0.0, 0.0, 0.1)),
+        thinks=chance.random() < 0.3,
+        denial=chance.choice(DENIALS),
+    )

@@ -1,0 +1,68 @@
+"""Whether what a model was told is what a server answered."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tui_host.chat.infer.telltale import BEGINNING, END, OTHER, SAME, WHOLE, tells
+from tui_host.chat.infer.values import Answer, lean, result_texts
+
+LONG = "\n".join(f"line {number} of what it says" for number in range(200))
+
+
+def answered(text: str, *, is_error: bool = False) -> Answer:
+    """A server's answer of one text."""
+    texts = result_texts({"content": [{"type": "text", "text": text}]})
+    return Answer(seq=1, at_ns=0, texts=texts, is_error=is_error)
+
+
+@pytest.mark.parametrize(
+    ("told", "text", "wanted"),
+    [
+        ("3", "3", SAME),
+        ("3\n", "3", SAME),
+        ('{"result": "3"}', "3", SAME),
+        ('{"name": "add", "content": "{\\"content\\": [{\\"type\\": \\"text\\", \\"text\\": \\"3\\"}]}"}', "3", SAME),
+        ('{"b": 2, "a": 1.0}', '{"a":1,"b":2}', SAME),
+        ("Result: 3", "3", WHOLE),
+        ("<output>\n3\n</output>", "3", WHOLE),
+        ('{"output": "Tool output:\\n3"}', "3", WHOLE),
+        ("13", "3", OTHER),
+        ("3.5", "3", OTHER),
+        ("-3", "3", OTHER),
+        ("Result: 5", "3", OTHER),
+        (LONG[:500] + "\n[truncated]", LONG, BEGINNING),
+        ("[…]" + LONG[-500:], LONG, END),
+        ("It lists many lines.", LONG, None),
+        ("The user denied this operation.", LONG, OTHER),
+        ("The user rejected it (done by hand)", "done", OTHER),
+        ("access denied", "access denied", SAME),
+    ],
+)
+def test_a_result_is_known_in_what_is_told(told: str, text: str, wanted: int | None) -> None:
+    assert tells(told, answered(text)) == wanted
+
+
+def test_of_an_error_and_of_an_image_it_cannot_be_said() -> None:
+    assert tells("The call failed.", answered("no such city", is_error=True)) is None
+    assert tells("The user denied this operation.", answered("no such city", is_error=True)) == OTHER
+    assert result_texts({"content": [{"type": "image", "data": "aGk="}]}) == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1.0}, {"a": 1}),
+        ({"a": "5", "b": "true"}, {"a": 5, "b": True}),
+        ({"a": 12345678901234567890}, {"a": 12345678901234567000}),
+        ({"a": 1, "b": None}, {"a": 1}),
+        ({"a": 1}, {"a": 1, "limit": 10}),
+    ],
+)
+def test_arguments_may_be_sent_for_each_other_however_a_host_writes_them_anew(one: object, other: object) -> None:
+    defaults = {"limit": "10"}
+    assert lean(json.dumps(one), defaults) == lean(json.dumps(other), defaults)
+    assert lean('{"a":"007"}', defaults) != lean('{"a":7}', defaults)
+    assert lean('{"limit":5}', defaults) != lean("{}", defaults)

@@ -1,0 +1,55 @@
+"""A call that some frame may carry, with what is known of it from the model's side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui_host.chat.infer.telltale import OTHER, refuses, tells
+from tui_host.chat.infer.values import Asked, Sent, Told
+
+_LATE_NS = 20_000_000
+"""So much later than it is told may an answer seem to come, where clocks are not the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidate:
+    """A call that some frame may carry.
+
+    Attributes:
+        asked: The call.
+        arguments: Its arguments in the one form that equal arguments have; None if they are no JSON.
+        tools: Server and own name of the tools that its name may stand for.
+        until_ns: When the conversation went on; None while it has not.
+        told: Where the model was told of it first, None if nothing yet.
+        beside: What it was told of other calls of the same answer, where nothing but the order says what belongs to which.
+    """
+
+    asked: Asked
+    arguments: str | None
+    tools: frozenset[tuple[str, str]]
+    until_ns: int | None = None
+    told: Told | None = None
+    beside: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> tuple[str, str]:
+        """The answer that asked for it."""
+        return self.asked.capture, self.asked.exchange
+
+    def tells_itself(self, frame: Sent) -> int | None:
+        """Whether what stands in the call's place among the results is what a frame brought; None if that cannot be said."""
+        answer = frame.answer
+        if self.told is None or frame.is_dropped:
+            return None
+        if answer is None:
+            return OTHER if refuses(self.told.text) else None
+        if answer.at_ns > self.told.at_ns + _LATE_NS:
+            return None
+        return tells(self.told.text, answer)
+
+    def tells(self, frame: Sent) -> int | None:
+        """The same, where what stands in another's place may be its own: then it cannot be said."""
+        own = self.tells_itself(frame)
+        if own != OTHER or frame.answer is None or self.told is None or refuses(self.told.text):
+            return own
+        return None if any(tells(text, frame.answer) for text in self.beside) else own

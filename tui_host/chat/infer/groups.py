@@ -1,0 +1,218 @@
+"""Calls and frames that compete with each other: what is certain is taken away, until nothing more is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.telltale import BEGINNING, END, SAME
+from tui_host.chat.infer.values import Sent
+
+_GRADES = (SAME, BEGINNING, END)
+_AT_ONCE_NS = 250_000_000
+"""Within this no person decides on the next call: what follows sooner follows by itself, in the order that was asked."""
+
+_MOST_FITTED = 100
+"""Frames that compete up to which a way is looked for in which each has its own call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A frame, with those before it that carried the same because no answer came."""
+
+    frames: tuple[Sent, ...]
+
+    @property
+    def last(self) -> Sent:
+        """The one that counts."""
+        return self.frames[-1]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Names it."""
+        return self.last.key
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """The connection."""
+        return self.last.capture, self.last.connection
+
+    @property
+    def lines(self) -> set[tuple[str, str]]:
+        """All its connections."""
+        return {(each.capture, each.connection) for each in self.frames}
+
+
+Possible: TypeAlias = dict[tuple[str, int], list[Candidate]]
+"""The calls that each frame may carry, by the frame's key."""
+
+
+def groups(carried: Iterable[Carried], possible: Possible) -> list[tuple[list[Carried], list[Candidate]]]:
+    """Frames and calls that compete with each other, apart from all others."""
+    of_call: dict[str, tuple[list[Carried], dict[str, Candidate]]] = {}
+    for each in carried:
+        whole: tuple[list[Carried], dict[str, Candidate]] = ([each], {})
+        touching = {id(group): group for call in possible[each.key] if (group := of_call.get(call.asked.key))}
+        for members, calls in touching.values():
+            whole[0].extend(members)
+            whole[1].update(calls)
+        whole[1].update((call.asked.key, call) for call in possible[each.key])
+        of_call.update(dict.fromkeys(whole[1], whole))
+    found = {id(group): group for group in of_call.values()}
+    return [(members, list(calls.values())) for members, calls in found.values()]
+
+
+class Group:
+    """Calls and frames that compete.
+
+    Args:
+        carried: The frames.
+        calls: The calls.
+        possible: Which may carry which.
+    """
+
+    def __init__(self, carried: Sequence[Carried], calls: Sequence[Candidate], possible: Possible) -> None:
+        self._carried = {each.key: each for each in carried}
+        self._calls = {call.asked.key: call for call in calls}
+        self._possible = {each.key: [call.asked.key for call in possible[each.key]] for each in carried}
+        self._joined: dict[str, tuple[Sent, ...]] = {}
+
+    def joined(self) -> dict[str, tuple[Sent, ...]]:
+        """What is certain."""
+        while any(map(self._by_text, _GRADES)) or self._alone() or self._in_order() or self._whole() or self._twins():
+            pass
+        return self._joined
+
+    def _take(self, call: str, key: tuple[str, int]) -> bool:
+        self._joined[call] = self._carried[key].frames
+        del self._possible[key]
+        for calls in self._possible.values():
+            if call in calls:
+                calls.remove(call)
+        return True
+
+    def _frames_of(self, call: str) -> list[tuple[str, int]]:
+        return [key for key, calls in self._possible.items() if call in calls]
+
+    def _by_text(self, least: int) -> bool:
+        """A frame that brought what was told of one call alone, which no other brought, and no call may still be told."""
+        telling = {
+            key: [call for call in calls if (self._calls[call].tells(self._carried[key].last) or 0) >= least]
+            for key, calls in self._possible.items()
+            if calls
+        }
+        for key, calls in telling.items():
+            is_alone = len(calls) == 1 and sum(calls[0] in others for others in telling.values()) == 1
+            if is_alone and all(self._calls[other].told is not None for other in self._possible[key]):
+                return self._take(calls[0], key)
+        return False
+
+    def _alone(self) -> bool:
+        """A frame that only one call is left for, and no other frame for that call."""
+        for key, calls in self._possible.items():
+            if len(calls) == 1 and len(self._frames_of(calls[0])) == 1:
+                return self._take(calls[0], key)
+        return False
+
+    def _in_order(self) -> bool:
+        """As many frames on one connection as calls, each asked for after the conversation had gone on from the one before."""
+        calls = sorted({call for found in self._possible.values() for call in found}, key=self._asked_at)
+        keys = sorted((key for key, found in self._possible.items() if found), key=lambda key: key[1])
+        lasting = [self._calls[call].until_ns for call in calls[:-1]]
+        is_settled = (
+            len(calls) == len(keys) > 1
+            and self._is_one_line(keys)
+            and all(call in self._possible[key] for call, key in zip(calls, keys, strict=True))
+            and all(
+                until is not None and until <= self._asked_at(after)
+                for until, after in zip(lasting, calls[1:], strict=True)
+            )
+        )
+        for call, key in zip(calls, keys, strict=True) if is_settled else ():
+            self._take(call, key)
+        return is_settled
+
+    def _whole(self) -> bool:
+        """Of as many frames as calls, one that has only one call, or one call that has only one frame, where each has its own."""
+        left = {key: calls for key, calls in self._possible.items() if calls}
+        names = {name for calls in left.values() for name in calls}
+        if len(names) != len(left) or any(self._calls[name].told is None for name in names) or not _fits(left):
+            return False
+        for key, calls in left.items():
+            if len(calls) == 1:
+                return self._take(calls[0], key)
+        for name in names:
+            keys = self._frames_of(name)
+            if len(keys) == 1:
+                return self._take(name, keys[0])
+        return False
+
+    def _twins(self) -> bool:
+        """As many frames on one connection as calls of one answer, all alike, sent by themselves and told in an order that fits."""
+        alike = defaultdict[frozenset[str], list[tuple[str, int]]](list)
+        for key, calls in self._possible.items():
+            alike[frozenset(calls)].append(key)
+        for names, keys in alike.items():
+            calls = sorted((self._calls[name] for name in names), key=lambda each: each.asked.number)
+            carried = sorted((self._carried[key] for key in keys), key=lambda each: each.frames[0].at_ns)
+            is_settled = (
+                len(calls) == len(keys) > 1
+                and len({call.answer for call in calls}) == 1
+                and all(self._frames_of(name) == keys for name in names)
+                and all(before.lines & after.lines for before, after in pairwise(carried))
+                and _follow_at_once(carried)
+                and _are_told_in_order(calls, carried)
+            )
+            for call, each in zip(calls, carried, strict=True) if is_settled else ():
+                self._take(call.asked.key, each.key)
+            if is_settled:
+                return True
+        return False
+
+    def _is_one_line(self, keys: Iterable[tuple[str, int]]) -> bool:
+        return len({self._carried[key].line for key in keys}) == 1
+
+    def _asked_at(self, call: str) -> int:
+        return self._calls[call].asked.at_ns
+
+
+def _fits(left: Mapping[tuple[str, int], Sequence[str]]) -> bool:
+    """Whether there is a way in which each frame has a call of its own."""
+    owner: dict[str, tuple[str, int]] = {}
+
+    def place(key: tuple[str, int], seen: set[str]) -> bool:
+        for name in left[key]:
+            if name not in seen:
+                seen.add(name)
+                if name not in owner or place(owner[name], seen):
+                    owner[name] = key
+                    return True
+        return False
+
+    return len(left) <= _MOST_FITTED and all(place(key, set()) for key in left)
+
+
+def _follow_at_once(carried: Sequence[Carried]) -> bool:
+    """Whether each came right behind the one before it, or behind its answer: else a person may have chosen the order."""
+    for before, after in pairwise(carried):
+        at = after.frames[0].at_ns
+        passed = [each.at_ns for each in (*before.frames, before.last.answer) if each is not None]
+        if min(abs(at - each) for each in passed) > _AT_ONCE_NS:
+            return False
+    return True
+
+
+def _are_told_in_order(calls: Sequence[Candidate], carried: Sequence[Carried]) -> bool:
+    """Whether results are told as they were asked for, or by ids as the answers came."""
+    told = [call.told for call in calls]
+    places = [each.start for each in told if each is not None]
+    if len(places) < len(calls):
+        return False
+    came = [each.last.answer.at_ns if each.last.answer is not None else 0 for each in carried]
+    is_by_id = all(each is not None and each.by_id for each in told)
+    as_they_came = [place for _, place in sorted(zip(came, places, strict=True))]
+    return places == sorted(places) or (is_by_id and as_they_came == sorted(places))

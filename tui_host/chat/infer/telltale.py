@@ -1,0 +1,113 @@
+"""Whether what a model was told of a call is what a server answered, in whatever words and frames a host puts it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from tui_host.chat.infer.values import Answer, canonical
+from tui_host.errors import JSON
+from tui_host.llm.jsonspans import read_json
+
+SAME, WHOLE, BEGINNING, END, OTHER = 4, 3, 2, 1, 0
+"""How what came back is told: word for word; within other words; its beginning, or its end alone; or something else is told."""
+
+_SHORT = 24
+"""Characters from which on a text that stands anywhere within another says that it is the same."""
+_ENDS = 200
+_DEPTH = 6
+_LONG = 1000
+"""Characters from which on hosts tell results in other, fewer words."""
+_READ = 1 << 20
+"""Characters of what is told up to which it is read as JSON."""
+_REFUSED = re.compile(
+    r"\b(?:den(?:y|ied)|reject(?:ed|s)?|refus(?:ed|es)|declin(?:ed|es)|disallow(?:ed|s)|not (?:allowed|permitted|approved|run|executed)|"
+    r"cancel(?:l?ed)?|abort(?:ed)?|interrupted|skipped|blocked|doesn't want)\b|拒绝|取消|不允许",
+    re.IGNORECASE,
+)  # fmt: skip
+"""Words of hosts for a call that was never sent."""
+_MOST_REFUSED = 600
+
+
+def tells(told: str, answer: Answer) -> int | None:
+    """How a model was told what came back; None if that cannot be said, as hosts have words of their own for errors, images, and what is long.
+
+    Args:
+        told: What the model was told.
+        answer: What came back.
+    """
+    if not answer.texts:
+        return None
+    if len(told) > _READ or any(len(text) > _READ for text in answer.texts):
+        return _grade(told, answer)
+    return _graded(told, answer)
+
+
+def refuses(told: str) -> bool:
+    """Whether a host says that it did not send a call."""
+    return len(told) <= _MOST_REFUSED and _REFUSED.search(told) is not None
+
+
+@lru_cache(maxsize=1 << 12)
+def _graded(told: str, answer: Answer) -> int | None:
+    return _grade(told, answer)
+
+
+def _grade(told: str, answer: Answer) -> int | None:
+    told = told.strip()
+    wanted = [text.strip() for text in answer.texts]
+    if answer.is_whole and told in wanted:
+        return SAME
+    inner = _values_in(told)
+    if answer.is_whole and any(text in inner for text in wanted if text):
+        return SAME
+    refused = refuses(told)
+    within = max(
+        (_within(text, each, refused=refused) for text in wanted if text for each in (told, *inner)), default=OTHER
+    )
+    if within or refused:
+        return within
+    is_shorter = any(len(text) >= _LONG and len(told) < len(text) for text in wanted)
+    return None if answer.is_error or is_shorter or not answer.is_whole else OTHER
+
+
+def _values_in(told: str) -> frozenset[str]:
+    """The texts in what is told as JSON, also as JSON within a text, and the values in canonical form."""
+    return frozenset(_read(told, _DEPTH))
+
+
+def _read(text: str, depth: int) -> Iterator[str]:
+    if not depth or text[:1] not in {"{", "[", '"'} or len(text) > _READ:
+        return
+    try:
+        yield from _texts(read_json(text), depth)
+    except ValueError:
+        return
+
+
+def _texts(value: JSON, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        text = value.strip()
+        yield text
+        yield from _read(text, depth - 1)
+        return
+    yield canonical(value)
+    if depth and isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item, depth - 1)
+
+
+def _within(text: str, told: str, *, refused: bool) -> int:
+    """How a text stands within another."""
+    if len(text) < _SHORT:
+        own = rf"(?<!\w)(?<!\d\.)(?<!-){re.escape(text)}(?!\w|\.\d)"
+        if refused or text not in told:
+            return OTHER
+        return WHOLE if re.search(own, told) or f"\\n{text}\\n" in told else OTHER
+    if text in told:
+        return WHOLE
+    if text[:_ENDS] in told or json.dumps(text[:_ENDS], ensure_ascii=False)[1:-1] in told:
+        return BEGINNING
+    return END if text[-_ENDS:] in told or json.dumps(text[-_ENDS:], ensure_ascii=False)[1:-1] in told else OTHER
