@@ -34,7 +34,9 @@ def test_a_folder_is_there_while_its_owner_is_and_gone_with_it(place: Path) -> N
 
 
 def test_what_a_killed_process_left_is_removed_and_nothing_that_may_be_anybody_elses(place: Path) -> None:
-    gone = left(place, f"{PREFIX}abcdefgh", "tui-host.db", "tui-host.db-wal", "tui-host.db.live-12-ab", "tui-host.db.ballast")
+    gone = left(
+        place, f"{PREFIX}abcdefgh", "tui-host.db", "tui-host.db-wal", "tui-host.db.live-12-ab", "tui-host.db.ballast"
+    )
     kept = [
         left(place, f"{PREFIX}holiday1", "tui-host.db", "photo.jpg"),
         left(place, f"{PREFIX}of_mine", "tui-host.db"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.frames import read_frame
@@ -78,8 +78,15 @@ class Servers:
         if head.method and head.id:
             server.asked[head.id] = direction
         seen = server.correlator.see(direction, head)
-        draft = Draft(wire="mcp", kind="frame", peer=server.peer, direction=direction, connection=server.connection)
-        return replace(draft, data=data + b"\n", malformed=head.reason or seen.odd or None)
+        return Draft(
+            wire="mcp",
+            kind="frame",
+            peer=server.peer,
+            direction=direction,
+            connection=server.connection,
+            data=data + b"\n",
+            malformed=head.reason or seen.odd or None,
+        )
 
     def _server(self, before: str) -> _Server:
         found = _OF_CLAUDE.search(before)
