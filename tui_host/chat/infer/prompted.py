@@ -6,6 +6,7 @@ The forms are those that hosts were seen to send, ours among them. Source: tool-
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -166,12 +167,27 @@ def _place(body: bytes, texts: Sequence[tuple[str, int, int]], start: int, end: 
     return (first, last) if first >= 0 else (texts[0][1], texts[-1][2])
 
 
-_ESCAPE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\x00-\x7f]|[\xc0-\xff][\x80-\xbf]+"
+_RUNS = re.compile(
+    rb"([^\\\x80-\xff]+)|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\xc0-\xff][\x80-\xbf]+"
 )
+"""Bytes that are a character each, or one character in several."""
 
 
 def _offsets(quoted: bytes, *characters: int) -> tuple[int, ...]:
-    """Where the characters of a JSON string stand in its bytes."""
-    begins = [1, *(match.end() for match in _ESCAPE.finditer(quoted, 1, max(len(quoted) - 1, 1)))]
-    return tuple(begins[min(character, len(begins) - 1)] for character in characters)
+    """Where the characters of a JSON string stand in its bytes; one behind its end at that end."""
+    last = max(len(quoted) - 1, 1)
+    starts, counts, ends = [1], [0], [1]
+    count, most = 0, max(characters, default=0)
+    for run in _RUNS.finditer(quoted, 1, last):
+        starts.append(run.start())
+        counts.append(count)
+        ends.append(run.end())
+        count += run.end() - run.start() if run[1] is not None else 1
+        if count > most:
+            break
+    starts, counts, ends = [*starts, ends[-1]], [*counts, count], [*ends, ends[-1]]
+    found: list[int] = []
+    for character in characters:
+        place = bisect_right(counts, character) - 1
+        found.append(min(starts[place] + character - counts[place], ends[place]))
+    return tuple(found)
