@@ -29,6 +29,9 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
         "Zed": (r"^Zed/", r"", r"zed"),
         "LM Studio": (r"^LM ?Studio", r"", r"lmstudio.*|lm-studio.*"),
+        "LibreChat": (r"", r"", r"@librechat/api-client"),
+        "Goose": (r"", r"", r"goose(?:-cli|-desktop)?"),
+        "n8n": (r"", r"", r"@n8n/n8n-nodes-langchain\.mcpclient.*"),
         "MCP Inspector": (r"", r"", r"(?:mcp-)?inspector.*"),
         "tui-host": (r"^tui-host/", r"", r"tui-host"),
     }
