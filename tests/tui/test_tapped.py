@@ -6,11 +6,25 @@ from pathlib import Path
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.kept import KeptModelTap, KeptServerTap
-from tests.tui.app_running import PATIENT, running
+from tests.tui.app_running import PATIENT, Running, running
 from tui_host.tui.tapped import LOADING, NOTHING_SAID, TapSource
 
 CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
 CLINE = FORMS["cline"]
+
+
+async def only_reads(app: Running) -> None:
+    """The session on the screen says whose it is, and that nothing can be said in it."""
+    await app.until_shown("Cline, followed: read only", "A tap's, read only.")
+    await app.send("and four?")
+    await app.until_shown("Another host talks here")
+    app.app.clear_notifications()
+    await app.press("ctrl+o")
+    await app.until_shown("Another host talks here")
+    assert not app.session.busy
+    await app.press("f3")
+    await app.until_shown("Servers, your own: not those of the session on screen")
+    await app.press("f3")
 
 
 async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:
@@ -26,22 +40,13 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await app.until_shown("tap llm deepseek", "deepseek-chat")
         await app.press("enter")
         await app.until_shown("what is one and two?", 'asks math.add {"a": 1, "b": 2}', "example/deepseek-chat · cline")
-        await app.until_shown("Cline, followed: read only", "A tap's, read only.")
-        await app.press("f3")
-        await app.until_shown("Servers, your own: not those of the session on screen")
-        await app.press("f3")
+        await only_reads(app)
         identity, _ = math.call("add", call.arguments)
         math.result(identity, "3")
         second = model.ask(CLINE, [*asked, Answer("", [call]), told])
         list(model.answer(CLINE, second, Answer("It is three.")))
         await app.until_shown('tools/call #1  add {"b":2,"a":1} · inferred', "turn 1 · step 2", "It is three.")
         await app.until_shown('math.add {"a": 1, "b": 2}  3', "following")
-        await app.send("and four?")
-        await app.until_shown("Another host talks here")
-        app.app.clear_notifications()
-        await app.press("ctrl+o")
-        await app.until_shown("Another host talks here")
-        assert not app.session.busy
         assert model.kept.recording.close()
         assert math.kept.recording.close()
         await app.until_shown("Cline, tapped: read only")

@@ -182,9 +182,11 @@ class Following:
                 break
             self._hand_over(records=[self._story.feed(record) for record in ready])
         is_read = not any(tap.has_more for tap in self._taps.values())
-        if self._joined != self._story.revision and is_read and time.monotonic() >= self._join_at:
+        if self._joined != self._story.revision and time.monotonic() >= self._join_at:
             began = time.monotonic()
-            self._join()
+            self._tell()
+            if is_read:
+                self._join()
             self._join_at = began + max(JOIN_SECONDS, PATIENCE * (time.monotonic() - began))
         is_waiting = any(tap.waiting for tap in self._taps.values())
         is_whole = is_read and not is_waiting and self._joined == self._story.revision
@@ -241,14 +243,21 @@ class Following:
             )
 
     def _join(self) -> None:
-        """What was found to belong together, and what was said."""
-        story = self._story
-        self._joined = story.revision
-        found = list(story.links())
+        """What was found to belong together; not before all is read: more may make it doubtful."""
+        self._joined = self._story.revision
+        found = list(self._story.links())
         known = {_place(each) for each in self._given}
         is_stale = not self._given <= set(found) and not known <= {_place(each) for each in found}
+        self._told = replace(self._told, is_stale=is_stale)
         new = [each for each in found if each not in self._given]
         self._given.update(new)
+        links = [self._link(each) for each in new if _place(each) not in known]
+        for start in range(0, len(links), PER_LINKS):
+            self._hand_over(records=links[start : start + PER_LINKS])
+
+    def _tell(self) -> None:
+        """What was said, and who speaks."""
+        story = self._story
         self._telling.tell()
         models, protocols = story.models, story.protocols
         self._told = replace(
@@ -259,12 +268,10 @@ class Following:
             turns=story.talks.turns,
             has_calls=bool(story.frames.sent),
             names=self._names(),
-            is_stale=is_stale,
         )
-        links = [self._link(each) for each in new if _place(each) not in known]
         items = self._chat.news()
-        for start in range(0, max(len(links), len(items), 1), PER_LINKS):
-            self._hand_over(records=links[start : start + PER_LINKS], items=items[start : start + PER_LINKS])
+        for start in range(0, max(len(items), 1), PER_LINKS):
+            self._hand_over(items=items[start : start + PER_LINKS])
 
     def _names(self) -> Mapping[str, tuple[str, str]]:
         asked = {joined.asked.name for joined in self._story.joined()}
