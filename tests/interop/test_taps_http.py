@@ -17,8 +17,7 @@ from tests.interop.others import INSPECTOR, Node, everything_at, free_port
 from tests.interop.rawhttp import exchanges_in
 from tests.interop.relay import Relay
 from tests.interop.test_vendor_clients import CLIENTS, reads_all
-from tui_host.capture.record import Draft
-from tui_host.capture.store.store import Store
+from tests.tap.stdio_taps import recorded
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -50,7 +49,7 @@ def test_a_vendors_own_client_reads_all_through_a_tap_and_all_is_recorded(name: 
             for connection in wire.connections
             for exchange in exchanges_in(bytes(connection.sent), bytes(connection.answered))
         ]
-    records = recorded(tmp_path)
+    records = [record.draft for record in recorded(tmp_path)]
     asked = [draft for draft in records if draft.kind == "request"]
     bodies = {draft.exchange: b"" for draft in asked}
     for draft in records:
@@ -79,13 +78,5 @@ def test_the_inspectors_command_line_prints_through_a_tap_what_it_prints_without
                 printed.append(done.stdout)
     assert printed[0] == printed[1]
     assert "Echo: 写".encode() in printed[0]
-    assert any(draft.kind == "frame" and b'"tools/call"' in draft.data for draft in recorded(tmp_path))
-
-
-def recorded(folder: Path) -> list[Draft]:
-    """What the one tap has recorded."""
-    store = Store.open(folder / "tui-host.db")
-    (session,) = store.sessions.list()
-    drafts = [record.draft for record in store.records(session=session.id)]
-    store.close()
-    return drafts
+    drafts = [record.draft for record in recorded(tmp_path)]
+    assert any(draft.kind == "frame" and b'"tools/call"' in draft.data for draft in drafts)
