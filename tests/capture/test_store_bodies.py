@@ -19,6 +19,7 @@ from tests.capture.drafts import frame
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
+from tui_host.capture.store.bodies import GREAT, Packer
 from tui_host.capture.store.runs import KINDS, Piece, pack_run, unpack_run
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
@@ -244,3 +245,12 @@ def test_any_run_comes_back_as_it_was(run: list[Piece]) -> None:
     first = replace(run[0], encoding="gzip", data=pack_run(run))
 
     assert list(unpack_run(first)) == run
+
+
+def test_a_body_that_is_too_large_to_be_packed_against_another_stands_by_itself() -> None:
+    packer = Packer(sqlite3.connect(":memory:"))
+    data = bytes(GREAT + 1)
+    for key in (1, 2):
+        packed = packer.pack_request(key, SESSION, data)
+        assert (packed.base, packed.size) == (None, len(data))
+        assert len(packed.data) < len(data) // 100

@@ -45,7 +45,7 @@ class _Exchange:
         self.lasts = head.lasts
 
 
-class ClientSide(asyncio.Protocol):
+class ClientSide(asyncio.BufferedProtocol):
     """A client's connection: reads requests, and passes them on."""
 
     def __init__(self, relay: Relay) -> None:
@@ -69,9 +69,14 @@ class ClientSide(asyncio.Protocol):
         self._relay.clients.add(self)
 
     @override
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._relay.buffer
+
+    @override
+    def buffer_updated(self, nbytes: int) -> None:
         if self._ignoring:
             return
+        data = bytes(self._relay.buffer[:nbytes])
         upstream, exchange = self._upstream, self._exchange
         if self._tunnel and upstream is not None:
             upstream.write(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from io import BytesIO
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urljoin
 
@@ -155,7 +156,7 @@ class _Exchange:
         self._head = head
         self._url = origin + head.target.decode("latin-1")
         self._place = place
-        self._body: list[bytes] = []
+        self._body = BytesIO()  # gives all of it away without a copy, which twice a large body would be
         self._missed = 0
         self._observer: Observer | None = None
         self._observed: ObservedExchange | None = None
@@ -167,7 +168,7 @@ class _Exchange:
         if self._observed is not None:
             return 0
         kept = b"" if self._missed else data[: max(room, 0)]
-        self._body.append(kept)
+        self._body.write(kept)
         self.held += len(kept)
         self._missed += len(data) - len(kept)
         return len(kept)
@@ -179,8 +180,8 @@ class _Exchange:
     def begin(self) -> ObservedExchange:
         """The request is recorded, as far as it has come."""
         if self._observed is None:
-            head, body = self._head, b"".join(self._body)
-            self._body.clear()
+            head, body = self._head, self._body.getvalue()
+            self._body = BytesIO()
             self.held = 0
             announced = head.value(b"content-length")
             if (

@@ -46,7 +46,7 @@ class Relay:
         tell: Takes a sentence for a person.
         numbers: Of the exchanges.
         clients: The connections there are.
-        buffer: What is read from an upstream stands here for a moment; one for all, since it is taken out at once.
+        buffer: What is read stands here for a moment; one for all, since it is taken out at once.
     """
 
     upstream: Upstream

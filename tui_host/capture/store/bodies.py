@@ -36,6 +36,8 @@ DEEPEST = 32
 """Bodies to be unpacked for one; a longer way begins anew with a whole body."""
 RECENT = 8 << 20
 """Bytes of bodies held in memory, at most."""
+GREAT = 16 << 20
+"""Bytes from which a body stands by itself: to pack it against another takes several times the memory of both."""
 
 _PACKED = "SELECT base, size, data FROM records WHERE key = ?"
 _LAST = """
@@ -205,6 +207,8 @@ class Packer:
         """
         if len(data) < SMALL:
             return Packed(data)
+        if len(data) > GREAT:
+            return self.pack(data)
         chains = self._chains(session, key)
         best: tuple[bytes, _Chain, int, int] | None = None
         for chain, base, depth, prefix in self._candidates(chains, data):
