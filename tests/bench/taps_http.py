@@ -26,7 +26,10 @@ def responseheaders(flow):
 """
 """As it comes it holds a whole event stream back."""
 START_SECONDS = 120.0
+SETTLE_SECONDS = 60.0
+"""In which what was passed on is recorded, at most."""
 BIG = 100 << 20
+SMALL = b'{"model":"m","messages":[{"role":"user","content":"hello"}]}'
 _STAMP = re.compile(rb'"at":(\d+)')
 _PORT = re.compile(rb"http://127\.0\.0\.1:(\d+)")
 
@@ -36,8 +39,10 @@ def upstream() -> Generator[int]:
     command = [sys.executable, "-I", str(HERE / "tapped_peer.py")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        yield int(process.stdout.readline())
-        process.kill()
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -50,8 +55,10 @@ def ours(port: int, folder: Path) -> Generator[tuple[int, int]]:
         assert process.stdout is not None
         found = _PORT.search(process.stdout.readline())
         assert found is not None
-        yield int(found[1]), process.pid
-        process.terminate()
+        try:
+            yield int(found[1]), process.pid
+        finally:
+            process.terminate()
 
 
 @contextmanager
@@ -88,10 +95,20 @@ def _listens(port: int) -> bool:
     return True
 
 
-def resident(process: int) -> float:
-    """Bytes of memory that a process has."""
-    text = Path(f"/proc/{process}/status").read_text()
-    return int(text.partition("VmRSS:")[2].split()[0]) * 1024
+def family(process: int) -> list[int]:
+    """A process and its children: the relay, and what records beside it."""
+    return [process, *map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())]
+
+
+def peak(process: int) -> float:
+    """Bytes of memory that a process and its children had at most, each at its own time."""
+    texts = [Path(f"/proc/{each}/status").read_text() for each in family(process)]
+    return sum(int(text.partition("VmHWM:")[2].split()[0]) for text in texts) * 1024.0
+
+
+def processor_time(process: int) -> float:
+    """Seconds that a process had the processor, its children's aside."""
+    return sum(int(each.read_text().split()[0]) for each in Path(f"/proc/{process}/task").glob("*/schedstat")) / 1e9
 
 
 class Client:
@@ -105,9 +122,10 @@ class Client:
     def close(self) -> None:
         self._socket.close()
 
-    def send(self, path: str, body: bytes = b'{"model":"m","messages":[{"role":"user","content":"hello"}]}') -> None:
+    def send(self, path: str, body: bytes = SMALL, size: int | None = None) -> None:
+        """Send a request; with a size, one whose body of so many bytes follows."""
         head = b"POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-        self._socket.sendall(head % (path.encode(), self._host, len(body)) + body)
+        self._socket.sendall(head % (path.encode(), self._host, len(body) if size is None else size) + body)
 
     def trip(self) -> float:
         """Seconds of one request and its answer."""
@@ -142,6 +160,29 @@ class Client:
         while got < size:
             got += self._socket.recv_into(buffer)
         return time.perf_counter() - began
+
+    def upload(self, size: int) -> float:
+        """Seconds until a body of so many bytes has been sent and answered."""
+        began = time.perf_counter()
+        self.send("upload", b"", size)
+        piece = memoryview(bytes(range(256)) * 4096)
+        while size:
+            self._socket.sendall(piece[:size])
+            size -= min(size, len(piece))
+        data = b""
+        while not data.endswith(b"{}"):
+            data += self._socket.recv(1 << 16)
+        return time.perf_counter() - began
+
+
+def settle(process: int) -> None:
+    """Wait until what records beside the relay has nothing more to do."""
+    *_, beside = family(process)
+    end = time.monotonic() + SETTLE_SECONDS
+    before, now = -1.0, processor_time(beside)
+    while now - before > 0.02 and time.monotonic() < end:
+        time.sleep(1)
+        before, now = now, processor_time(beside)
 
 
 def run(table: Table) -> None:
@@ -189,7 +230,8 @@ def _requests(table: Table, places: Sequence[int]) -> None:
 
 
 def _events(table: Table, places: Sequence[int]) -> None:
-    rounds, count = (3, 100) if table.is_quick else (10, 500)
+    """Short streams in turn: whatever else the machine does then meets all alike."""
+    rounds, count = (10, 30) if table.is_quick else (80, 60)
     clients = _clients(places)
     found: list[list[float]] = [[] for _ in places]
     firsts: list[list[float]] = [[] for _ in places]
@@ -206,28 +248,37 @@ def _events(table: Table, places: Sequence[int]) -> None:
 
 
 def _added(table: Table, what: str, found: Sequence[Sequence[float]]) -> None:
-    """What our relay adds to the direct way, over what the other adds."""
+    """What our relay adds to the direct way, and that over what the other adds."""
     direct, ours, *rest = found
     for name, share in (("median", 0.5), ("99 %", 0.99)):
-        base = percentile(direct, share)
-        added = percentile(ours, share) - base
-        title = f"added to {what}, {name}"
+        base, own = percentile(direct, share), percentile(ours, share)
+        table.ratio(f"{what}, {name} (baseline: direct)", [own], [base])
+        title = f"  added to direct, {name}"
         if rest:
-            table.ratio(title, [added], [percentile(rest[0], share) - base], at_most(0.7))
+            table.ratio(title, [own - base], [percentile(rest[0], share) - base], at_most(0.7))
         else:
-            table.figure(title, added * 1e6, "µs")
+            table.figure(title, (own - base) * 1e6, "µs")
 
 
 def _big(table: Table, places: Sequence[int], process: int) -> None:
     size, rounds = (BIG // 10, 2) if table.is_quick else (BIG, 5)
     clients = _clients(places)
-    before = resident(process)
+    before, began = peak(process), processor_time(process)
     direct, ours, *rest = interleaved(rounds, *(lambda client=client: client.big(size) for client in clients))
     what = f"throughput of a body of {size >> 20} MiB"
     goal: Goal | None = at_least(3)
     if rest:
         table.ratio(what, ours, rest[0], goal, swapped=True)
     table.ratio("  the same against direct", ours, direct, swapped=True)
-    table.figure(f"memory that {rounds} such bodies took", resident(process) - before, "B", at_most(160 << 20))
+    table.figure("  processor time of the relay for one", (processor_time(process) - began) * 1000 / rounds, "ms")
+    name = f"memory that {rounds} such %s took at most, with what records"
+    table.figure(name % "bodies", peak(process) - before, "B", at_most(160 << 20))
+    before = peak(process)
+    direct, ours, *rest = interleaved(rounds, *(lambda client=client: client.upload(size) for client in clients))
+    if rest:
+        table.ratio(f"throughput of an upload of {size >> 20} MiB", ours, rest[0], swapped=True)
+    table.ratio("  the same against direct", ours, direct, swapped=True)
+    settle(process)
+    table.figure(name % "uploads", peak(process) - before, "B", at_most(160 << 20))
     for client in clients:
         client.close()
