@@ -253,7 +253,7 @@ def _added(table: Table, what: str, found: Sequence[Sequence[float]]) -> None:
     for name, share in (("median", 0.5), ("99 %", 0.99)):
         base, own = percentile(direct, share), percentile(ours, share)
         table.ratio(f"{what}, {name} (baseline: direct)", [own], [base])
-        title = f"  added to direct, {name}"
+        title = f"  added to {what}, {name} (baseline: mitmdump)"
         if rest:
             table.ratio(title, [own - base], [percentile(rest[0], share) - base], at_most(0.7))
         else:

@@ -121,7 +121,11 @@ def run(table: Table) -> None:
             at_most(1.5),
         )
         table.ratio("99 % of round trips (the same)", [percentile(tapped, 0.99)], [percentile(relayed, 0.99)])
-        table.ratio("a round trip (baseline: direct)", [statistics.median(tapped)], [statistics.median(direct)])
+        for what, share in (("median", 0.5), ("99 %", 0.99)):
+            own, base = percentile(tapped, share), percentile(direct, share)
+            table.ratio(f"a round trip, {what} (baseline: direct)", [own], [base])
+            more = percentile(relayed, share) - base
+            table.ratio(f"  added to it, {what} (baseline: the smallest relay)", [own - base], [more])
         count = 16 if table.is_quick else 64
         ours, theirs = interleaved(2, lambda: talks[0].lines(count), lambda: talks[1].lines(count))
         small = memory(talks[0].pid)
