@@ -23,6 +23,7 @@ from tui_host.chat.infer.whole import Whole
 from tui_host.cli import diagnostics, output
 from tui_host.cli.listing import Listed, counted, in_words, listing
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
+from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
     from tui_host.capture.store.sessions import SessionInfo
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 def sessions(arguments: Arguments, settings: Settings) -> int:
     """Do the command's action."""
-    path = settings.data_dir / "tui-host.db"
+    path = settings.data_dir / DATABASE
     if arguments.action == "import":
         return _import(path, arguments, settings)
     with _opened(path, write=arguments.action in {"delete", "prune"} and not arguments.dry_run) as store:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.host.sessions import Sessions
 from tui_host.host.turns import Turns
+from tui_host.settings.paths import DATABASE
 from tui_host.settings.schema import Template
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class Host:
 
         settings = self.settings
         if self._record:
-            self.store = await asyncio.to_thread(Store.open, settings.data_dir / "tui-host.db", notices=self.notices)
+            self.store = await asyncio.to_thread(Store.open, settings.data_dir / DATABASE, notices=self.notices)
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)

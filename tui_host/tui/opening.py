@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.fleeting import fleeting_folder
+from tui_host.settings.paths import DATABASE
 from tui_host.settings.schema import Store as StoreLimits
 from tui_host.tui.incoming import Incoming
 from tui_host.tui.run import check_terminal, run_app
@@ -28,5 +29,5 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
     """
     check_terminal()
     with fleeting_folder() as folder:
-        incoming = Incoming(paths, folder / "tui-host.db", settings)
+        incoming = Incoming(paths, folder / DATABASE, settings)
         return run_app(replace(settings, data_dir=folder, servers={}, store=StoreLimits()), incoming=incoming)
