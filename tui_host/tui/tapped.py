@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 READ_SECONDS = 0.25
 """How long it is read at a time: so long at most the end of the program waits for it."""
 
+SWITCH_SECONDS = 0.0005
+"""How soon the screen gets the interpreter from what is read beside it."""
 PIECES_SECONDS = 0.02
 """How long one look folds records while little is drawn."""
 
@@ -91,7 +94,7 @@ class TapSource(SessionSource):
         if version == self._version and self._told.is_whole:
             return False
         self._version = version
-        self._reading = self._reader.submit(following.read, READ_SECONDS)
+        self._reading = self._reader.submit(_read, following)
         return True
 
     def _take(self, piece: Piece) -> None:
@@ -155,3 +158,13 @@ class TapSource(SessionSource):
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         return self._told.names
+
+
+def _read(following: Following) -> None:
+    """Read for a while, and give way to the screen meanwhile."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        following.read(READ_SECONDS)
+    finally:
+        sys.setswitchinterval(usual)
