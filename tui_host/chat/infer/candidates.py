@@ -41,10 +41,8 @@ class Candidate:
         answer = frame.answer
         if self.told is None or frame.is_dropped:
             return None
-        if answer is None:
+        if answer is None or answer.at_ns > self.told.at_ns + _LATE_NS:
             return OTHER if refuses(self.told.text) else None
-        if answer.at_ns > self.told.at_ns + _LATE_NS:
-            return None
         return tells(self.told.text, answer)
 
     def tells(self, frame: Sent) -> int | None:

@@ -17,6 +17,7 @@ SAME, WHOLE, BEGINNING, END, OTHER = 4, 3, 2, 1, 0
 _SHORT = 24
 """Characters from which on a text that stands anywhere within another says that it is the same."""
 _ENDS = 200
+_CUT = 0.9
 _DEPTH = 6
 _LONG = 1000
 """Characters from which on hosts tell results in other, fewer words."""
@@ -110,4 +111,6 @@ def _within(text: str, told: str, *, refused: bool) -> int:
         return WHOLE
     if text[:_ENDS] in told or json.dumps(text[:_ENDS], ensure_ascii=False)[1:-1] in told:
         return BEGINNING
+    if len(told) > _CUT * len(text):  # as long as it was: not its end alone
+        return OTHER
     return END if text[-_ENDS:] in told or json.dumps(text[-_ENDS:], ensure_ascii=False)[1:-1] in told else OTHER
