@@ -390,7 +390,7 @@ class TuiHost(Drawn):
         """Copy a part of an item."""
         copying.send(self, event.what, event.text)
 
-    def on_main_screen_command_asked(self, event: MainScreen.CommandAsked) -> None:
+    def on_speaking_screen_command_asked(self, event: MainScreen.CommandAsked) -> None:
         """Do the action of a `/name`."""
         for action in ACTIONS:
             if action.name == event.name:

@@ -23,20 +23,28 @@ class AskingScreen(ArrangedScreen):
     """Puts the questions of a session's turn before the person; meanwhile the chat's half is disabled.
 
     Args:
-        session: Gives the session that is shown.
+        begin: Gives the session to show first; asked when something is sent, or when all is there.
         prompt: Has the focus again when nothing is asked any more.
         mask: Hides secrets.
         glyphs: The marks to draw with.
     """
 
-    def __init__(self, session: Callable[[], Session], prompt: Prompt, mask: Mask, glyphs: Glyphs) -> None:
+    def __init__(self, begin: Callable[[], Session], prompt: Prompt, mask: Mask, glyphs: Glyphs) -> None:
         super().__init__()
-        self._asking_session = session
+        self._begin = begin
+        self._shown: Session | None = None
         self._prompt = prompt
         self._mask = mask
         self._glyphs = glyphs
         self._approval: Approval | None = None
         self._asked: list[Question] = []
+
+    @property
+    def _session(self) -> Session:
+        """The session that is shown."""
+        if self._shown is None:
+            self._shown = self._begin()
+        return self._shown
 
     @property
     def approval(self) -> Approval | None:
@@ -45,7 +53,7 @@ class AskingScreen(ArrangedScreen):
 
     def look_at_questions(self) -> None:
         """Ask what is asked now, and nothing else."""
-        session = self._asking_session()
+        session = self._session
         if not session.open_questions():
             self.put_away()
         elif self._approval is None:
@@ -88,7 +96,7 @@ class AskingScreen(ArrangedScreen):
         """Allow the tool for the session, and say how that is taken back."""
         from tui_host.tui.widgets.approval.words import name_of
 
-        self._asking_session().grant(question)
+        self._session.grant(question)
         name = name_of(question.request.tool)
         self.notify(f"{name} runs unasked in this session from now on. /revoke takes it back.", markup=False)
 

@@ -8,46 +8,37 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
-from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import TextArea
 from typing_extensions import override
 
-from tui_host.capture.visible import line
-from tui_host.tui.keys import ACTIONS
 from tui_host.tui.markdown.parser import loaded
-from tui_host.tui.masks import mask_of
-from tui_host.tui.offers import Offers, offers
-from tui_host.tui.screens.asking import AskingScreen
+from tui_host.tui.offers import offers
+from tui_host.tui.screens.speaking import SpeakingScreen
+from tui_host.tui.sources import source_of
 from tui_host.tui.widgets import status
 from tui_host.tui.widgets.covered import Covered, CoveredContainer, CoveredVertical
 from tui_host.tui.widgets.first import FirstChat, FirstInspector
-from tui_host.tui.widgets.prompt.field import PLACEHOLDER, Prompt
+from tui_host.tui.widgets.prompt.field import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tui_host.chat.attached import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.source import SessionSource
     from tui_host.tui.widgets.inspector.pane import Inspector
+    from tui_host.tui.widgets.transcript.empty import Empty
     from tui_host.tui.widgets.transcript.view import Transcript
 
-AS_TEXT = "A space before the / sends it as text."
 LOOK_ON_SECONDS = 1.0
 """How long each look is a whole one after something was done by hand: lists glide, pages are made."""
-RECALLED = 1000
-"""So many of the last messages of an opened session come back with `up`."""
 BEHIND_SECONDS = 0.5
 """How often what is read of earlier is drawn while more of it comes."""
-DRAFT_SECONDS = 1.0
-"""How often at most the draft is put on the disk while it is written."""
 
 
-class MainScreen(Covered, AskingScreen):
+class MainScreen(Covered, SpeakingScreen):
     """Chat and inspector of one session.
 
     Its first frame is light. What takes longer to import is put in by `complete`; until then look-alikes stand there, and the
@@ -84,24 +75,8 @@ class MainScreen(Covered, AskingScreen):
     }
     """
 
-    class CommandAsked(Message):
-        """A `/name` of the table of keys was typed."""
-
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
-
     def __init__(self, host: Host, begin: Callable[[], Session], glyphs: Glyphs) -> None:
-        prompt = Prompt(
-            commands=[(action.name, action.help) for action in ACTIONS],
-            may_send=lambda: not self._session.busy and not self._session.is_foreign,
-            glyphs=glyphs,
-            id="prompt",
-        )
-        super().__init__(lambda: self._session, prompt, mask_of(host, glyphs), glyphs)
-        self._host = host
-        self._begin = begin
-        self._shown: Session | None = None
+        super().__init__(host, begin, glyphs)
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
         self._held_arrangements = 0
@@ -110,38 +85,28 @@ class MainScreen(Covered, AskingScreen):
         self._source: SessionSource | None = None
         self._is_awaited = False  # the chat of a session that was just opened, which nobody has seen yet
         self._empty: str | None = None
-        self._draft_is_new = False
-        self._draft_kept_at = 0.0
         self._seen: tuple[object, ...] = ()
-        self._in_header: tuple[object, ...] = ()
         self._is_settled = False
         self._draw_at = 0.0
         self._look_on_until = 0.0
-        self._header, self._waiting, self._keys = (status.Line(id=name) for name in ("header", "waiting", "keys"))
+        self._lines = status.Lines(host, glyphs)
 
     @override
     def compose(self) -> ComposeResult:
-        yield self._header
+        yield self._lines.header
         with Horizontal(id="body"):
             with CoveredContainer(id="chat"), CoveredVertical(id="talk"):
                 yield Container(FirstChat(self._offers), id="paper")
-                yield self._waiting
+                yield self._lines.waiting
                 yield self._prompt
             yield Container(FirstInspector(self._glyphs), id="wires")
-        yield self._keys
+        yield self._lines.keys
 
     def on_mount(self) -> None:
         """The prompt has the focus."""
         self._prompt.focus()
         self._prompt.quick = dict(self._offers.questions)
         self._look_at_lines()
-
-    @property
-    def _session(self) -> Session:
-        """The session that is shown."""
-        if self._shown is None:
-            self._shown = self._begin()
-        return self._shown
 
     @property
     def is_complete(self) -> bool:
@@ -158,13 +123,11 @@ class MainScreen(Covered, AskingScreen):
         if self.is_complete:
             return
         from tui_host.tui.widgets.inspector.pane import Inspector
-        from tui_host.tui.widgets.transcript.empty import Empty
         from tui_host.tui.widgets.transcript.view import Transcript
 
-        offered = self._offers
         transcript = Transcript(
             self._session.conversation,
-            empty=Empty(questions=offered.questions, lines=offered.lines),
+            empty=self._made_empty(),
             glyphs=self._glyphs,
             mask=self._mask.marks,
             id="transcript",
@@ -191,14 +154,9 @@ class MainScreen(Covered, AskingScreen):
     # What is on screen.
 
     def show_session(self, session: Session) -> None:
-        """Another session's chat and wires; the draft of the one that leaves is kept with it."""
-        self.keep_draft()
-        self._shown = session
+        """Another session's chat and wires."""
+        self.speak_in(session)
         self._source = None
-        self.put_away()
-        self._prompt.put(session.draft)
-        self._draft_is_new = False
-        self._prompt.remember(*session.conversation.said(RECALLED))
         if self._transcript is not None:
             self._transcript.show(session.conversation)
         self._is_awaited = True
@@ -212,6 +170,7 @@ class MainScreen(Covered, AskingScreen):
         self._is_awaited = False
         self.look()
 
+    @override
     def look(self) -> None:
         """Take in what is new; paints only what changed."""
         transcript, inspector = self._transcript, self._inspector
@@ -219,7 +178,7 @@ class MainScreen(Covered, AskingScreen):
             return
         self._seen = self._present()
         if (self._source is None or self._source.is_stale) and self._host.recorder is not None:
-            self._source = self._source_of(self._session)
+            self._source = source_of(self._host, self._session)
             transcript.show(self._session.conversation)
             inspector.show(self._source)
         if self._source is not None and not self._is_awaited:
@@ -234,8 +193,7 @@ class MainScreen(Covered, AskingScreen):
         self._prompt.invite(self._invitation())
         self.look_at_questions()
         self.keep_the_end_in_view(transcript)
-        if self._draft_is_new and time.monotonic() - self._draft_kept_at >= DRAFT_SECONDS:
-            self.keep_draft()
+        self.keep_draft_at_times()
         self._look_at_lines()
         is_read = self._source is None or self._source.is_settled
         self._is_settled = is_read and inspector.is_settled and transcript.view_width > 0
@@ -255,29 +213,16 @@ class MainScreen(Covered, AskingScreen):
 
     def _say_what_is_empty(self, transcript: Transcript) -> None:
         """In a chat without a message: what can be tried, or what a tapped host would have to do."""
-        from tui_host.tui.widgets.transcript.empty import Empty
-
         words = None if self._source is None else self._source.empty
         if words != self._empty:
             self._empty = words
-            offered = self._offers if words is None else Offers((), (words,))
-            transcript.set_empty(Empty(questions=offered.questions, lines=offered.lines))
+            transcript.set_empty(self._made_empty())
 
-    def _source_of(self, session: Session) -> SessionSource:
-        """What the inspector reads from; what only sessions from elsewhere need is imported for them alone."""
-        match session.source:
-            case "tap":
-                from tui_host.tui.tapped import TapSource
+    def _made_empty(self) -> Empty:
+        from tui_host.tui.widgets.transcript.empty import Empty
 
-                return TapSource(self._host, session)
-            case "import":
-                from tui_host.tui.imported import ImportSource
-
-                return ImportSource(self._host, session)
-            case _:
-                from tui_host.tui.source import SessionSource
-
-                return SessionSource(self._host, session)
+        questions, lines = self._offers if self._empty is None else ((), (self._empty,))
+        return Empty(questions=questions, lines=lines)
 
     @property
     def has_news(self) -> bool:
@@ -304,18 +249,8 @@ class MainScreen(Covered, AskingScreen):
         )
 
     def _look_at_lines(self) -> None:
-        width = max(self.size.width - 2, 1)
-        waits = 0 if self._shown is None else len(self._shown.open_questions())
-        alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not self.shows_chat else ""
         foreign = "" if self._source is None else self._source.foreign
-        told = (*status.told_in_header(self._host, self._shown), width, alert, foreign)
-        if told != self._in_header:
-            self._in_header = told
-            header = status.header(self._host, self._shown, self._glyphs, width, alert, foreign)
-            self._header.say(header)
-        if self._shown is not None:
-            self._waiting.say(status.waiting(self._host, self._shown))
-        self._keys.say(status.keys(width))
+        self._lines.look(self._shown, max(self.size.width - 2, 1), foreign=foreign, shows_chat=self.shows_chat)
 
     @property
     def source(self) -> SessionSource | None:
@@ -333,92 +268,15 @@ class MainScreen(Covered, AskingScreen):
 
     def offer(self, local: Sequence[LocalServer]) -> None:
         """Say in an empty chat which model servers answer on this machine."""
-        from tui_host.tui.widgets.transcript.empty import Empty
-
-        offered = self._offers = offers(self._host.settings, local)
+        self._offers = offers(self._host.settings, local)
         if self._transcript is not None and self._empty is None:
-            self._transcript.set_empty(Empty(questions=offered.questions, lines=offered.lines))
-
-    # The draft.
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """What is written is kept, though not at each letter."""
-        if event.text_area is self._prompt:
-            self._draft_is_new = True
-
-    @property
-    def unsent(self) -> str:
-        """What `enter` would send now."""
-        return self._prompt.message()
-
-    @property
-    def attached(self) -> Sequence[Attached]:
-        """The files that would go with it."""
-        return self._prompt.attached
-
-    def keep_draft(self) -> None:
-        """Put what stands in the prompt on the disk, if it is not there."""
-        self._draft_is_new = False
-        self._draft_kept_at = time.monotonic()
-        draft = self._prompt.whole_text()
-        draft = draft if draft.strip() else ""  # nothing but blanks is no beginning of anything
-        if draft != ("" if self._shown is None else self._shown.draft):
-            self._session.draft = draft
-            self._session.save()
-
-    def put_draft(self, draft: str) -> bool:
-        """Put back what was written before the program ended; False if something is being written already."""
-        if self._session.turn or self._prompt.text.strip():
-            return False
-        self._prompt.put(draft)
-        self.keep_draft()
-        return True
+            self._transcript.set_empty(self._made_empty())
 
     def look_on(self) -> None:
         """Something was done by hand: look whole for a while."""
         self._look_on_until = time.monotonic() + LOOK_ON_SECONDS
 
     # What a person does.
-
-    def on_prompt_sent(self, event: Prompt.Sent) -> None:
-        """Begin a turn."""
-        self._host.send(self._session, event.text, event.attached)
-        self.look()
-
-    def on_prompt_held(self) -> None:
-        """Nothing is sent into a turn that is at work; what was written stays."""
-        if self.is_own():
-            words = "A turn is at work. It can be sent when that has ended; escape stops it."
-            self.notify(words, markup=False, timeout=4)
-
-    def is_own(self) -> bool:
-        """Whether the session is one to speak in; where it was said elsewhere, that is told."""
-        if self._session.is_foreign:
-            who = "Another host talks here" if self._session.source == "tap" else "This was captured elsewhere"
-            self.notify(f"{who}; ctrl+n begins a session of your own.", markup=False, timeout=6)
-        return not self._session.is_foreign
-
-    def on_transcript_picked(self, event: Transcript.Picked) -> None:
-        """Send a question of the empty chat."""
-        self._prompt.remember(event.text)
-        self._host.send(self._session, event.text)
-        self.look()
-
-    def on_prompt_command(self, event: Prompt.Command) -> None:
-        """Do a `/name`."""
-        names = [action.name for action in ACTIONS]
-        if event.name not in names:
-            from difflib import get_close_matches
-
-            name = line(event.name, 40)
-            near = " or ".join(f"/{each}" for each in get_close_matches(event.name, names, n=2, cutoff=0.5))
-            words = f"There is no command /{name}{f': {near}?' if near else '.'} {AS_TEXT}"
-            self.notify(words, severity="warning", markup=False, timeout=8)
-            return
-        if event.arguments:
-            words = f"/{event.name} takes nothing after it; what stood there was not sent, up brings it back. {AS_TEXT}"
-            self.notify(words, severity="warning", markup=False, timeout=8)
-        self.post_message(self.CommandAsked(event.name))
 
     def action_close(self) -> None:
         """From looking around back to the question; else stop the turn. Never quits."""

@@ -56,6 +56,41 @@ class Line(Static):
             self.update(words)
 
 
+class Lines:
+    """The three lines of a screen of a session, each made anew only when what it tells is different.
+
+    Attributes:
+        header: Whose session it is, what with, and how it stands.
+        waiting: What its turn waits for.
+        keys: The footer.
+    """
+
+    def __init__(self, host: Host, glyphs: Glyphs) -> None:
+        self._host = host
+        self._glyphs = glyphs
+        self._in_header: tuple[object, ...] = ()
+        self.header, self.waiting, self.keys = (Line(id=name) for name in ("header", "waiting", "keys"))
+
+    def look(self, session: Session | None, width: int, *, foreign: str, shows_chat: bool) -> None:
+        """Take in what is new.
+
+        Args:
+            session: The one on the screen, None before there is one.
+            width: Cells of the header and the footer.
+            foreign: Whose session it is, if it was not held here.
+            shows_chat: What is asked there needs no word in the header.
+        """
+        waits = 0 if session is None else len(session.open_questions())
+        alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not shows_chat else ""
+        told = (*told_in_header(self._host, session), width, alert, foreign)
+        if told != self._in_header:
+            self._in_header = told
+            self.header.say(header(self._host, session, self._glyphs, width, alert, foreign))
+        if session is not None:
+            self.waiting.say(waiting(self._host, session))
+        self.keys.say(keys(width))
+
+
 def header(
     host: Host, session: Session | None, glyphs: Glyphs, width: int, alert: str = "", foreign: str = ""
 ) -> Content:

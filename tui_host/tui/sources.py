@@ -1,0 +1,27 @@
+"""Which source shows a session: its own records, what taps recorded, or what came from a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui_host.chat.session import Session
+    from tui_host.host.host import Host
+    from tui_host.tui.source import SessionSource
+
+
+def source_of(host: Host, session: Session) -> SessionSource:
+    """What the inspector reads from; what only sessions from elsewhere need is imported for them alone."""
+    match session.source:
+        case "tap":
+            from tui_host.tui.tapped import TapSource
+
+            return TapSource(host, session)
+        case "import":
+            from tui_host.tui.imported import ImportSource
+
+            return ImportSource(host, session)
+        case _:
+            from tui_host.tui.source import SessionSource
+
+            return SessionSource(host, session)
