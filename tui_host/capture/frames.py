@@ -81,8 +81,8 @@ def read_frame(line: bytes) -> Frame:
     return _read(line, lambda _: "")
 
 
-def made_frame(value: Mapping[str, JSON]) -> Frame:
-    """A message that is about to be written: what stands in its line need not be read again."""
+def made_frame(value: JSON) -> Frame:
+    """What stands in a line that need not be read again: it is about to be written, or someone has read it."""
     return Frame(_of_value(value, ""), value)
 
 

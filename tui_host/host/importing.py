@@ -150,7 +150,7 @@ def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redac
         size = 0
         for record in _records(identity, reading):
             size += len(record.draft.data)
-            keeping.add(story.feed(record) if size <= JOINED_MOST else record)
+            keeping.add(story.feed(record) if size <= JOINED_MOST else _apart(record))
         if not keeping.last:
             raise TuiHostError(
                 f"there is no exchange with a model or an MCP server in {' or '.join(reading.formats)}: {_left_out(reading)}",
@@ -166,12 +166,15 @@ def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redac
 
 
 def _records(capture: str, reading: Reading) -> Iterator[Record]:
-    place = Place(session=capture)
     at_ns = 0
     for seq, seen in enumerate(reading.seen, 1):
         at_ns = max(at_ns, seen.at_ns)
-        draft = replace(seen.draft, place=place)
-        yield Record(capture=capture, seq=seq, time_ns=at_ns, mono_ns=at_ns, draft=draft)
+        yield Record(capture=capture, seq=seq, time_ns=at_ns, mono_ns=at_ns, draft=seen.draft)
+
+
+def _apart(record: Record) -> Record:
+    """The record as its session's, of no turn."""
+    return replace(record, draft=replace(record.draft, place=Place(session=record.capture)))
 
 
 def _join(keeping: _Keeping, story: Story) -> None:

@@ -91,7 +91,7 @@ class _Log:
         at_ns = self._clock.at(line.before)
         value = line.value
         if is_frame(value):
-            yield Seen(at_ns=at_ns, draft=self._servers.frame(line.data, line.before))
+            yield Seen(at_ns=at_ns, draft=self._servers.frame(line.data, line.before, value))
         elif dialect := dialect_of_answer(value):
             if _FIELD.search(line.before) or (is_whole and _is_piece(line)):
                 yield from self._lane.answer(_event(line), at_ns, dialect=dialect, form="sse")

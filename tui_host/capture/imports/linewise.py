@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tui_host.capture.imports.elements import BrokenError, Data, value_end
-from tui_host.capture.imports.seen import MOST, read_value
+from tui_host.capture.imports.seen import MOST, begins_with, read_value
 from tui_host.errors import JSON
 
 PREFIX_MOST = 300
@@ -62,21 +62,25 @@ class Lines:
         brace = data.find(b"{", at, min(end, at + PREFIX_MOST))
         start = brace - 1 if brace > at and data[brace - 1 : brace] == b"[" else brace
         for begin in dict.fromkeys((start, brace)) if brace >= 0 else ():
-            found = self._value(begin, end)
-            if found is not None and isinstance(value := read_value(found), Mapping | list):
+            found, value = self._value(begin, end)
+            if isinstance(value, Mapping | list):
                 after = data.find(b"\n", begin + len(found))
                 before = data[at:begin].decode("utf-8", "replace")
                 return Line(before, found, value, b"", at), len(data) if after < 0 else after
         return Line("", b"", None, data[at : min(end, at + MOST)].rstrip(b"\r"), at), end
 
-    def _value(self, begin: int, end: int) -> bytes | None:
+    def _value(self, begin: int, end: int) -> tuple[bytes, JSON]:
         """The value that begins there; over several lines only where its bracket ends its line, as in what is written for eyes."""
         line = self._data[begin : min(end, begin + MOST)]
+        if found := begins_with(line):
+            return found
         with suppress(BrokenError):
-            return line[: value_end(line, 0)]
+            value = line[: value_end(line, 0)]
+            return value, read_value(value)
         if self._tries and line.rstrip() in {b"{", b"[", b"[{"}:
             several = self._data[begin : begin + SEVERAL_MOST]
             with suppress(BrokenError):
-                return several[: value_end(several, 0)]
+                value = several[: value_end(several, 0)]
+                return value, read_value(value)
             self._tries -= 1
-        return None
+        return b"", None

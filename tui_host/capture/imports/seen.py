@@ -18,6 +18,7 @@ from tui_host.errors import JSON, TuiHostError
 
 MOST = 64 << 20
 """Bytes of one value that is read whole; what is larger is no model's and no server's."""
+_DECODER = json.JSONDecoder()
 TOLD_SECONDS = 0.1
 """How often at most it is told how far an import has come."""
 
@@ -140,6 +141,19 @@ def read_value(data: bytes) -> JSON:
     except (ValueError, RecursionError):
         return None
     return value
+
+
+def begins_with(data: bytes) -> tuple[bytes, JSON] | None:
+    """The value that foreign bytes begin with, as it stands and as it is read, where they are text that one look can read."""
+    try:
+        text = data.decode()
+        if len(data) > LEVELS and is_deeper(text, LEVELS):
+            return None
+        read: tuple[JSON, int] = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    value, end = read
+    return data if end == len(text) else text[:end].encode(), value
 
 
 def unreadable(file: File, what: str, where: str = "") -> TuiHostError:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tui_host.capture.correlator import Correlator
-from tui_host.capture.frames import read_frame
+from tui_host.capture.frames import made_frame, read_frame
 from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.seen import Notes
 from tui_host.capture.record import Direction, Draft
+from tui_host.errors import JSON
 
 _OUT = re.compile(
     r">>>|-->|==>|(?:->|→|>)\s*$|\[client says\]|→\s*(?:server|mcp)|(?:client|host|editor)\s*(?:->|→|=>|to)\s*(?:the )?(?:mcp )?server|\bto[ _-]?server|\bstdin\b"
@@ -65,15 +67,17 @@ class Servers:
             data=text + b"\n",
         )
 
-    def frame(self, data: bytes, before: str) -> Draft:
+    def frame(self, data: bytes, before: str, value: JSON) -> Draft:
         """A frame.
 
         Args:
             data: Its bytes.
             before: What stands before it in its line.
+            value: What it says.
         """
         server = self._server(before)
-        head = read_frame(data).head
+        has_no_number = b"NaN" in data or b"Infinity" in data  # which no value tells from one that is a number
+        head = (read_frame(data) if has_no_number else made_frame(value)).head
         direction = _direction(before, head.method, server.asked.get(head.id))
         if head.method and head.id:
             server.asked[head.id] = direction
@@ -103,8 +107,11 @@ def _direction(before: str, method: str, asked: Direction | None) -> Direction:
         return "in"
     if _OF_CLIENTS.match(method):
         return "out"
-    before = TIME.sub("", before)
+    return _told(TIME.sub("", before)) or ("out" if method or asked == "in" else "in")
+
+
+@lru_cache(maxsize=1 << 8)
+def _told(before: str) -> Direction | None:
+    """The direction that words tell; None where they tell none, or both."""
     is_out, is_in = _OUT.search(before) is not None, _IN.search(before) is not None
-    if is_out != is_in:
-        return "out" if is_out else "in"
-    return "out" if method or asked == "in" else "in"
+    return None if is_out == is_in else "out" if is_out else "in"

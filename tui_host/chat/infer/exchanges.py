@@ -11,7 +11,7 @@ from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.record import Head, Record
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.history import Heard
-from tui_host.chat.infer.names import HUB, tools_named
+from tui_host.chat.infer.names import HUB, meant, tools_named
 from tui_host.chat.infer.prompted import protocol_of, reader_of
 from tui_host.chat.infer.recognise import host_asking, model_asked
 from tui_host.chat.infer.values import Asked, canonical_text
@@ -69,6 +69,8 @@ class Asking:
         self._times: list[int] = []
         self._size = 0
         self._calls: Sequence[Asked] | None = None
+        self._meant: Sequence[tuple[str, str | None]] | None = None
+        self._offers: dict[tuple[str, str], bool] = {}
 
     def feed(self, record: Record, at_ns: int) -> None:
         """The next record of the response."""
@@ -138,8 +140,22 @@ class Asking:
         self._calls = found if self.is_over else None
         return found
 
+    def meant(self) -> Sequence[tuple[str, str | None]]:
+        """Name and arguments of what each of these calls means."""
+        if self._meant is not None:
+            return self._meant
+        found = [meant(asked) for asked in self.calls()]
+        self._meant = found if self.is_over else None
+        return found
+
     def may_ask_for(self, server: str, tool: str) -> bool:
         """Whether the model is offered a tool: by the vendor's API, through a hub, or in words that tell of it."""
+        key = (server, tool)
+        if key not in self._offers:
+            self._offers[key] = self._is_offered(server, tool)
+        return self._offers[key]
+
+    def _is_offered(self, server: str, tool: str) -> bool:
         if any(name.endswith(HUB) or tools_named(name, [(server, tool)]) for name in self.offered):
             return True
         told = chain(self.system_pieces, self.messages[0].of("text") if self.messages else ())

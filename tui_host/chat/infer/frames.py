@@ -46,21 +46,24 @@ class Frames:
         self._tasks: dict[_Identity, tuple[str, int]] = {}
         self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
 
-    def feed(self, record: Record, at_ns: int) -> None:
-        """The next frame, and when it passed."""
+    def feed(self, record: Record, at_ns: int) -> tuple[str, int] | None:
+        """The next frame, and when it passed; the key of the call that it carries or answers, if it is of one."""
         draft = record.draft
         self._since.setdefault((record.capture, draft.connection or ""), at_ns)
         if len(draft.data) > MOST:
-            self._large(record, at_ns)
-            return
+            return self._large(record, at_ns)
+        call: tuple[str, int] | None = None
         for message in _messages(draft.data):
             identity = canonical(message["id"]) if message.get("id") is not None else ""
             key = (record.capture, draft.connection or "", identity)
             if isinstance(message.get("method"), str):
                 if draft.direction == "out":
                     self._ask(record, message, key, at_ns)
+                    call = self._calls.get(key) or call
             elif identity and draft.direction == "in":
                 self._answer(record, message, key, at_ns)
+                call = self._calls.get(key) or call
+        return call
 
     def _ask(self, record: Record, message: dict[str, JSON], key: _Identity, at_ns: int) -> None:
         params = mapping(message.get("params"))
@@ -147,17 +150,18 @@ class Frames:
             self.sent[call] = replace(self.sent[call], answer=answer)
             self.revision += 1
 
-    def _large(self, record: Record, at_ns: int) -> None:
+    def _large(self, record: Record, at_ns: int) -> tuple[str, int] | None:
         """A frame that is not read whole: the answer to a call is known by its id, and by how its text begins."""
         head = frame_head(record.draft.data)
         call = self._calls.get((record.capture, record.draft.connection or "", head.id))
         if call is None or not head.answers or record.draft.direction != "in":
-            return
+            return None
         found = _BEGINNING.search(record.draft.data[:_SEARCHED])
         text = _text(found[1]) if found is not None else ""
         texts = (text[:BEGINNING],) if len(text) >= BEGINNING else ()
         answer = Answer(seq=record.seq, at_ns=at_ns, texts=texts, is_error=head.is_error, is_whole=False)
         self._answered(call, answer)
+        return call
 
 
 def _said(message: JSON) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -76,6 +77,7 @@ def host_asking(headers: Iterable[tuple[str, str]], system: str) -> str:
     return library or (product[0] if product else "")
 
 
+@lru_cache(maxsize=64)
 def host_named(client: str) -> str:
     """The host that a client's name stands for; else that name."""
     for name, (_, _, sign) in HOSTS.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Place, Record
@@ -13,7 +14,7 @@ from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.matching import match
-from tui_host.chat.infer.names import meant, tools_named
+from tui_host.chat.infer.names import tools_named
 from tui_host.chat.infer.prompted import injected_in
 from tui_host.chat.infer.recognise import host_named, is_host
 from tui_host.chat.infer.talks import Key, Said, Talks
@@ -72,7 +73,8 @@ class Story:
         self._hearing = Hearing()
         self._offsets: dict[str, int] = {}
         self._exchanges: dict[Key, Asking] = {}
-        self._places: dict[tuple[str, str, str], Place] = {}
+        self._nowhere = Place(session=session or None)
+        self._places: dict[tuple[str, int], Place] = {}
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
         self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})
@@ -90,15 +92,15 @@ class Story:
         """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
         at_ns = self.at_ns(record)
         draft = record.draft
-        place = Place(session=self._session or None)
+        place = self._nowhere
         if draft.wire == "llm" and draft.exchange is not None:
             place = self._exchange(record, at_ns) or place
         elif draft.kind == "frame":
             before = self.frames.revision
-            self.frames.feed(record, at_ns)
+            call = self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
-            place = self._place_of_frame(record) or place
-        draft = replace(draft, place=place)
+            place = place if call is None else self._place_of_call(call)
+        draft = draft if draft.place == place else replace(draft, place=place)
         return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=at_ns, draft=draft)
 
     def _exchange(self, record: Record, at_ns: int) -> Place | None:
@@ -127,34 +129,32 @@ class Story:
         said = self.talks.said[key]
         return Place(session=self._session or None, turn=said.turn, step=said.step)
 
-    def _place_of_frame(self, record: Record) -> Place | None:
-        """Of a call the turn and step that seem to have asked for it; of its answer the same."""
-        sent = self.frames.sent.get(record.key)
-        if sent is not None:
-            place = self._step_of(sent)
-            self._places[sent.capture, sent.connection, _id_of(record)] = place
-            return place
-        return self._places.get((record.capture, record.draft.connection or "", _id_of(record)))
+    def _place_of_call(self, call: tuple[str, int]) -> Place:
+        """The turn and step that seem to have asked for a call; of its answer the same."""
+        place = self._places.get(call)
+        if place is None:
+            place = self._places[call] = self._step_of(self.frames.sent[call])
+        return place
 
     def _step_of(self, sent: Sent) -> Place:
         client = host_named(self.frames.clients.get(sent.capture, ""))
-        hosts = {key: {self._exchanges[key].host, client} for key in list(self.talks.said)[: -_LOOKED_BACK - 1 : -1]}
-        recent = [key for key, named in hosts.items() if sum(map(is_host, named)) < 2]
-        for key in recent:
-            for asked in self._exchanges[key].calls():
-                name, arguments = meant(asked)
+        for asking in self._recent(client):
+            for name, arguments in asking.meant():
                 if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)]):
-                    return self._place(key)
+                    return self._place(asking.key)
         # What was asked may not be recorded to its end yet.
-        answering = (
-            key
-            for key in recent
-            if not self.talks.said[key].children
-            and (
-                (is_host(client) and hosts[key] == {client}) or self._exchanges[key].may_ask_for(sent.server, sent.tool)
-            )
-        )
-        return next(map(self._place, answering), Place(session=self._session or None))
+        for asking in self._recent(client):
+            is_its_host = is_host(client) and asking.host == client
+            if not self.talks.said[asking.key].children and (is_its_host or asking.may_ask_for(sent.server, sent.tool)):
+                return self._place(asking.key)
+        return self._nowhere
+
+    def _recent(self, client: str) -> Iterator[Asking]:
+        """The last exchanges, the newest first, save those of another host than a client's."""
+        for said in islice(reversed(self.talks.said.values()), _LOOKED_BACK):
+            host = said.asking.host
+            if host == client or not (is_host(host) and is_host(client)):
+                yield said.asking
 
     # What is found.
 
@@ -188,8 +188,7 @@ class Story:
         until = self.talks.until(key)
         first_told = {call.key: next(iter(told.get(call.key, ())), None) for call in calls}
         unnamed = [each.text for each in first_told.values() if each is not None and not each.by_id]
-        for call in calls:
-            name, arguments = meant(call)
+        for call, (name, arguments) in zip(calls, self._exchanges[key].meant(), strict=True):
             first = first_told[call.key]
             yield Candidate(
                 asked=call,
@@ -267,9 +266,3 @@ class Story:
 def _span_of(asked: Asked) -> Span:
     spans = asked.spans or ((0, 0),)
     return Span(exchange=asked.exchange, start=spans[0][0], end=spans[-1][1], ranges=spans if len(spans) > 1 else ())
-
-
-def _id_of(record: Record) -> str:
-    from tui_host.capture.frames import frame_head
-
-    return frame_head(record.draft.data).id

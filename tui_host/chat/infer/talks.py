@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.history import Heard, Piece
@@ -63,8 +64,8 @@ class Talks:
         """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
         marks = _prefixes(asking.messages)
         parent, after = self._parent(asking.messages, marks)
-        same = [key for key in self._by_messages.get(marks[-1], ()) if self.said[key].parent == parent]
-        earlier = self.said[same[-1]] if same else None
+        same = reversed(self._by_messages.get(marks[-1], ()))
+        earlier = next((said for key in same if (said := self.said[key]).parent == parent), None)
         new = [said_by_person(message) for message in asking.messages[after + 1 :] if message.role == "user"]
         text = next(
             (words for words in reversed(new) if words), ""
@@ -101,12 +102,12 @@ class Talks:
         """The exchange whose answer a request goes on from, and the place of that answer."""
         for place in reversed(range(1, len(messages))):
             if messages[place].role == "model":
-                alike = self._by_messages.get(marks[place], ())
-                told = [key for key in alike if self.said[key].asking.is_told_in(messages[place])]
-                if told and self._went_on_otherwise(told[-1], messages[place : place + 2]):
+                alike = reversed(self._by_messages.get(marks[place], ()))
+                told = next((key for key in alike if self.said[key].asking.is_told_in(messages[place])), None)
+                if told is not None and self._went_on_otherwise(told, messages[place : place + 2]):
                     return self._forgetting(messages, marks[-1])
-                if told:
-                    return told[-1], place
+                if told is not None:
+                    return told, place
         for place in reversed(range(len(messages))):
             owners = {owner for piece in messages[place].of("result") for owner in self._owners(piece)}
             if len(owners) == 1:
@@ -127,7 +128,7 @@ class Talks:
         place = max((place for place, each in enumerate(messages) if each.role == "model"), default=-1)
         if place < 0 or place == len(messages) - 1:
             return None, -1
-        recent = list(self.said)[: -_LOOKED_BACK - 1 : -1]
+        recent = islice(reversed(self.said), _LOOKED_BACK)
         asking = [key for key in recent if all(self.said[child].mark == mark for child in self.said[key].children)]
         found = [
             key

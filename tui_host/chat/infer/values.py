@@ -13,6 +13,7 @@ from tui_host.llm.jsonspans import read_json
 READING = "resources/read"
 """A request that a model may ask for beside calls of tools; it stands in for a tool's name."""
 _DIGITS = 400
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 BEGINNING = 2000
 """Characters of a very long text by which it is known."""
 
@@ -126,7 +127,7 @@ class Told:
 
 def canonical(value: JSON) -> str:
     """The one text that equal JSON has: keys in order, no white space, `1.0` as `1`; nothing and null are no arguments."""
-    return json.dumps(_plain({} if value is None else value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _CANONICAL.encode(_plain({} if value is None else value))
 
 
 def canonical_text(arguments: str) -> str | None:
@@ -182,17 +183,17 @@ def result_texts(result: JSON) -> tuple[str, ...]:
     texts = [text for block in blocks if isinstance(text := mapping(block).get("text"), str)]
     if len(texts) != len(blocks) or (not texts and "structuredContent" not in found):
         return ()
-    ways = [joint.join(texts) for joint in ("\n\n", "\n", "")] if texts else []
+    ways = [joint.join(texts) for joint in ("\n\n", "\n", "")] if len(texts) > 1 else texts
     if found.get("structuredContent") is not None:
         ways.append(canonical(found["structuredContent"]))
     return tuple(dict.fromkeys((*ways, canonical(content), canonical(result))))
 
 
 def _plain(value: JSON) -> JSON:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
-        return int(value)
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+    if isinstance(value, (dict, Mapping)):
         return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
-    return value
+    return [_plain(item) for item in value]
