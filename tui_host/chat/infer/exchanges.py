@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.ending import read_ending
 from tui_host.capture.record import Head, Record
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.history import Heard
@@ -15,6 +16,7 @@ from tui_host.chat.infer.names import HUB, meant, tools_named
 from tui_host.chat.infer.prompted import protocol_of, reader_of
 from tui_host.chat.infer.recognise import host_asking, model_asked
 from tui_host.chat.infer.values import Asked, canonical_text
+from tui_host.llm.describe import ResponseWords
 from tui_host.llm.dialects import dialect_at
 from tui_host.llm.dialects.dialect import Decoder, Dialect
 from tui_host.llm.fold import Fold
@@ -64,6 +66,8 @@ class Asking:
         self._reader: Reader = reader_of(self.protocol, system)
         self._decoder: Decoder = dialect.decoder("")
         self._coding = decoder(None)
+        self._refusal: ResponseWords | None = None
+        self._broken = ""
         self._is_begun = False
         self._ends: list[int] = []
         self._times: list[int] = []
@@ -82,10 +86,14 @@ class Asking:
                 self.status = head.status or 0
                 kind = next((value for name, value in head.headers if name.lower() == "content-type"), "")
                 self._decoder = self._dialect.decoder(kind)
+                if self.status >= 300:
+                    self._refusal = ResponseWords(dialect=self._dialect.name, status=self.status, headers=head.headers)
             case "chunk":
                 self._chunk(draft.data, draft.encoding, at_ns)
             case "end" | "error":
                 self.is_over = True
+                ending = read_ending(draft.data)
+                self._broken = "" if ending.kind == "end" else ending.error or ending.reason
                 self._take(self._decoder.finish())
                 for event in self._reader.finish():
                     self.fold.add(event)
@@ -93,7 +101,7 @@ class Asking:
                 pass
 
     def _chunk(self, data: bytes, encoding: str | None, at_ns: int) -> None:
-        if self.status >= 300 or self._size > MOST:
+        if self._size > MOST:
             return
         try:
             if not self._is_begun:
@@ -103,6 +111,9 @@ class Asking:
             self._size = MOST + 1
             return
         self._size += len(plain)
+        if self._refusal is not None:
+            self._refusal.feed(plain)
+            return
         self._ends.append(self._size)
         self._times.append(at_ns)
         self._take(self._decoder.feed(plain))
@@ -116,6 +127,12 @@ class Asking:
     def is_answered(self) -> bool:
         """Whether a whole answer came."""
         return 200 <= self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not answered, in the words that its row has; empty where nothing says so."""
+        said = self.fold.failure if self._refusal is None else self._refusal.words
+        return said or self._broken
 
     def calls(self) -> Sequence[Asked]:
         """The calls that it asks for and that are complete."""

@@ -14,6 +14,7 @@ from tui_host.chat.conversation import (
     NoteItem,
     UserItem,
 )
+from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.story import Joined, Story
 from tui_host.chat.infer.talks import Said
 
@@ -90,8 +91,13 @@ def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], I
     for joined in calls:
         yield ("call", joined.asked.key), _call(said, joined)
     if asking.is_over and not asking.is_answered:
-        what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else "the answer broke off"
-        yield ("note",), NoteItem(turn=said.turn, kind="note", what=what)
+        yield ("note",), NoteItem(turn=said.turn, kind="note", what=_trouble(asking))
+
+
+def _trouble(asking: Asking) -> str:
+    what = "the answer broke off" if asking.status else "no answer came"
+    what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what
+    return f"{what}: {asking.trouble}" if asking.trouble else what
 
 
 def _call(said: Said, joined: Joined) -> CallItem:
