@@ -6,14 +6,17 @@ import random
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
-from tests.chat.infer.forms import DIALECTS, NAMES, SYSTEM, Answer, Call, Entry, Form, Results, User, form
+from tests.chat.infer.forms import DIALECTS, NAMES, SYSTEM, Answer, Call, Entry, Form, Results, User, dumped, form
 from tests.chat.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of
-from tests.chat.infer.world import MS, Asked, ModelTap, ServerTap, World
+from tests.chat.infer.world import MS, Asked, Made, ModelTap, ServerTap, World
 from tui_host.errors import JSON
 
 OWN = "Task"
 """A host's own tool: an agent below, which talks by itself."""
 _IDS = ("openai", "openai-responses", "anthropic")
+"""Where the model's calls have ids."""
+_OWN_IDS = ("gemini-cli",)
+"""Where the host gives them ids."""
 _LONG = "\n".join(f"{number}. A page about {'things and ' * (number % 7)}more" for number in range(60))
 
 
@@ -73,6 +76,7 @@ class Host:
         dialect = chance.choice(tuple(DIALECTS))
         self.habits: Habits = habits(chance, is_native=name in DIALECTS, with_ids=name in _IDS)
         self.is_cline = name == "cline"
+        self.by_id = name in _IDS + _OWN_IDS
         names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
         self.form: Form = form(name, names, dialect)
         self.model: ModelTap = self._model()
@@ -133,8 +137,7 @@ class Host:
         if may_delegate and self.form.several and chance.random() < 0.04:
             return [self._call("", OWN, {"prompt": f"look into {chance.randrange(1 << 30)}"})]
         wanted = [self._wanted() for _ in range(count)]
-        # Where a person approves each of them, in any order, nothing on either wire tells which is which.
-        if count > 1 and chance.random() < (0.03 if self.habits.runs == "as approved" else 0.12):
+        if count > 1 and chance.random() < 0.3:
             wanted = [wanted[0]] * count
         elif count > 1 and chance.random() < 0.1:  # the same of two servers
             wanted[:2] = [("web", "search", {"q": "same"}), ("docs", "search", {"q": "same"})]
@@ -193,10 +196,22 @@ class Host:
                 yield from model.answer(self.form, exchange, answer)  # a person asks for another answer
             else:
                 yield from model.answer(self.form, exchange, answer)
-                return [(model.id, exchange, number) for number in range(len(answer.calls))]
+                return [self._made((model.id, exchange, number), call) for number, call in enumerate(answer.calls)]
             yield self.wait(50, 900)
 
     # Its calls.
+
+    def _made(self, asked: Asked, call: Call) -> Asked:
+        habits = self.habits
+        self.world.made[asked] = Made(
+            host=self.connection,
+            said=(call.name, dumped(dict(call.arguments)).decode()),
+            asked_ns=self.world.now,
+            names_id=habits.names_calls,
+            by_id=self.by_id,
+            by_person=habits.runs == "as approved",
+        )
+        return asked
 
     def _run(self, asked: Sequence[Asked], calls: Sequence[Call]) -> Generator[int, None, list[Running]]:
         """Run them in its way; gives what the model is told of each, in the order in which it is."""
@@ -224,7 +239,11 @@ class Host:
             each.told, came = (yield from work), came + 1
             each.came = came
         yield self.wait(2, 30)
-        return sorted(running, key=lambda each: each.came) if self.habits.tells == "as they came" else running
+        told = sorted(running, key=lambda each: each.came) if self.habits.tells == "as they came" else running
+        for place, each in enumerate(told):
+            made = self.world.made[asked[each.place]]
+            made.came, made.place = each.came, place
+        return told
 
     def _one(self, asked: Asked, call: Call) -> Generator[int, None, str]:
         """One call; gives what the model is told of it."""

@@ -221,7 +221,7 @@ def habits(chance: random.Random, *, is_native: bool, with_ids: bool) -> Habits:
         runs=chance.choice(
             ("in order", "in order", "in order", "at once", "at once", "at once", "at once", "as approved")
         ),
-        tells="as they came" if with_ids and chance.random() < 0.25 else "as asked",
+        tells="as they came" if chance.random() < 0.25 else "as asked",
         names_calls=with_ids and chance.random() < 0.1,
         forgets=chance.choice((0.0, 0.0, 0.0, 0.1)),
         thinks=chance.random() < 0.3,

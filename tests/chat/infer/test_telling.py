@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chat.infer.forms import FORMS, Answer, User
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.world import ModelTap, World
 from tui_host.chat.conversation import Conversation, Item, NoteItem
 from tui_host.chat.infer.story import Story
@@ -40,3 +40,35 @@ def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(ends
     assert callable(ends)
     ends(model, model.ask(OPENAI, [User("what is one and two?")]))
     assert [item.what for item in told(world) if isinstance(item, NoteItem)] == [words]
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        ((0, 1), {"decided in its own host"}),
+        ((1, 0), {"doubtful which of 2 frames carried it: none is joined"}),
+    ],
+)
+def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
+    order: Sequence[int], words: set[str]
+) -> None:
+    world, asked = World(), [User("one and two, twice")]
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    calls = [Call(name, "math__add", {"a": 1, "b": 2}) for name in ("c1", "c2")]
+    list(model.answer(OPENAI, model.ask(OPENAI, asked), Answer("", calls)))
+    world.now += 50 * MS
+    frames = [math.call("add", {"a": 1, "b": 2}) for _ in calls]
+    for identity, _ in frames:
+        world.now += 50 * MS
+        math.result(identity, "3")
+    model.ask(OPENAI, [*asked, Answer("", calls), Results([(calls[number], "3") for number in order])])
+    story, chat = told(world)
+    assert {item.words for item in chat if isinstance(item, CallItem)} == words
+    ladder = Ladder("story")
+    ladder.feed(story.on_clock(record) for _, record in world.records)
+    ladder.doubt(story.doubtful)
+    shown = [row.doubtful for row in ladder.rows if row.method == "tools/call" and row.outward]
+    assert shown == [order == (1, 0)] * 2
+    ladder.doubt(frozenset())
+    assert not any(row.doubtful for row in ladder.rows)

@@ -156,6 +156,39 @@ class ServerTap(Tap):
 
 
 @dataclass
+class Made:
+    """A call that a model asked for, and what became of it, in true time.
+
+    Attributes:
+        host: Whose it is.
+        said: Name and arguments as the model wrote them.
+        asked_ns: When it had been asked for.
+        names_id: Its frames say which call it is.
+        by_id: What is told says which call it is of.
+        by_person: A person let the calls of its answer go one by one, in any order.
+        frames: What carried it.
+        sent_ns: When the first of these was sent.
+        came: Its place in the order in which the calls of its answer came to their ends.
+        place: Its place among the results that are told.
+        words: What is told of it.
+        told_ns: When it was told first.
+    """
+
+    host: str
+    said: tuple[str, str]
+    asked_ns: int
+    names_id: bool
+    by_id: bool
+    by_person: bool
+    frames: list[Frame] = field(default_factory=list[Frame])
+    sent_ns: int = 0
+    came: int = 0
+    place: int = 0
+    words: str = ""
+    told_ns: int = 0
+
+
+@dataclass
 class World:
     """What happens, in the order of time, and what belongs together.
 
@@ -164,6 +197,7 @@ class World:
         records: All that was recorded, with the true time.
         truth: What carried each call, and where it was told.
         words: What it was told.
+        made: The calls.
         later: Answers that nobody waits for: when, where, and what.
     """
 
@@ -171,6 +205,7 @@ class World:
     records: list[tuple[int, Record]] = field(default_factory=list[tuple[int, Record]])
     truth: set[Pair] = field(default_factory=set[Pair])
     words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
+    made: dict[Asked, Made] = field(default_factory=dict[Asked, Made])
     later: list[tuple[int, ServerTap, int, str, str]] = field(
         default_factory=list[tuple[int, ServerTap, int, str, str]]
     )
@@ -189,11 +224,18 @@ class World:
     def carried(self, call: Asked, frame: Frame) -> None:
         """This frame carries this call."""
         self.truth.add(("sent", call, frame))
+        made = self.made.get(call)
+        if made is not None:
+            made.sent_ns = made.sent_ns or self.now
+            made.frames.append(frame)
 
     def told(self, call: Asked, capture: str, exchange: str, text: str) -> None:
         """This request tells the call's result, in these words."""
         self.truth.add(("told", call, (capture, exchange)))
         self.words[call, capture, exchange] = text
+        made = self.made.get(call)
+        if made is not None:
+            made.words, made.told_ns = text, made.told_ns or self.now
 
     def run(self, *tasks: Generator[int]) -> None:
         """Let several go on at once, each until it says for how long it waits."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tui_host.chat.infer.telltale import OTHER, refuses, tells
 from tui_host.chat.infer.values import Asked, Sent, Told
@@ -22,6 +24,7 @@ class Candidate:
         until_ns: When the conversation went on; None while it has not.
         told: Where the model was told of it first, None if nothing yet.
         beside: What it was told of other calls of the same answer, where nothing but the order says what belongs to which.
+        is_twin: A call of the same answer asks for the same, is told otherwise, and again nothing but the order says which is which.
     """
 
     asked: Asked
@@ -30,6 +33,7 @@ class Candidate:
     until_ns: int | None = None
     told: Told | None = None
     beside: tuple[str, ...] = ()
+    is_twin: bool = False
 
     @property
     def answer(self) -> tuple[str, str]:
@@ -48,6 +52,19 @@ class Candidate:
     def tells(self, frame: Sent) -> int | None:
         """The same, where what stands in another's place may be its own: then it cannot be said."""
         own = self.tells_itself(frame)
-        if own != OTHER or frame.answer is None or self.told is None or refuses(self.told.text):
+        if self.is_twin and own:
+            return None
+        if own != OTHER or frame.answer is None:
             return own
-        return None if any(tells(text, frame.answer) for text in self.beside) else own
+        return None if any(tells(text, frame.answer) != OTHER for text in self.beside) else own
+
+
+def with_twins(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The same, where those are marked that their places among the results do not tell apart."""
+    alike: dict[tuple[str, str, str, str], list[Candidate]] = defaultdict(list)
+    for each in candidates:
+        if each.told is not None and not each.told.by_id and each.beside:
+            alike[*each.answer, each.asked.name, each.arguments or each.asked.arguments].append(each)
+    texts = {key: {each.told.text for each in same if each.told is not None} for key, same in alike.items()}
+    twins = {each.asked.key for key, same in alike.items() if len(texts[key]) > 1 for each in same}
+    return [replace(each, is_twin=True) if each.asked.key in twins else each for each in candidates]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 from tui_host.chat.infer.candidates import Candidate
-from tui_host.chat.infer.telltale import BEGINNING, END, SAME
+from tui_host.chat.infer.telltale import BEGINNING, END, OTHER, SAME
 from tui_host.chat.infer.values import Sent
 
 _GRADES = (SAME, BEGINNING, END)
@@ -152,7 +152,7 @@ class Group:
         return False
 
     def _twins(self) -> bool:
-        """As many frames on one connection as calls of one answer, all alike, sent by themselves and told in an order that fits."""
+        """As many frames on one connection as calls of one answer, all alike."""
         alike = defaultdict[frozenset[str], list[tuple[str, int]]](list)
         for key, calls in self._possible.items():
             alike[frozenset(calls)].append(key)
@@ -164,12 +164,11 @@ class Group:
                 and len({call.answer for call in calls}) == 1
                 and all(self._frames_of(name) == keys for name in names)
                 and all(before.lines & after.lines for before, after in pairwise(carried))
-                and _follow_at_once(carried)
-                and _are_told_in_order(calls, carried)
             )
-            for call, each in zip(calls, carried, strict=True) if is_settled else ():
+            pairs = _told_apart(calls, carried) if is_settled else ()
+            for call, each in pairs:
                 self._take(call.asked.key, each.key)
-            if is_settled:
+            if pairs:
                 return True
         return False
 
@@ -196,11 +195,28 @@ def _fits(left: Mapping[tuple[str, int], Sequence[str]]) -> bool:
     return len(left) <= _MOST_FITTED and all(place(key, set()) for key in left)
 
 
+def _told_apart(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:
+    """Which of alike calls, in the order of the answer, has which frame: by the order in which they were sent, else by their places."""
+    if _follow_at_once(carried):
+        return list(zip(calls, carried, strict=True)) if _are_told_in_order(calls, carried) else ()
+    if not all(call.is_twin for call in calls):
+        return ()
+    came = sorted(carried, key=lambda each: each.last.answer.at_ns if each.last.answer is not None else 0)
+    if all(call.tells_itself(each.last) != OTHER for call, each in zip(calls, came, strict=True)):
+        return ()  # they may be told as they came
+    telling = {call.asked.key: [each for each in carried if call.tells_itself(each.last)] for call in calls}
+    often = Counter(found[0].key for found in telling.values() if len(found) == 1)
+    return [
+        (call, found[0]) for call in calls if len(found := telling[call.asked.key]) == 1 and often[found[0].key] == 1
+    ]
+
+
 def _follow_at_once(carried: Sequence[Carried]) -> bool:
     """Whether each came right behind the one before it, or behind its answer: else a person may have chosen the order."""
     for before, after in pairwise(carried):
         at = after.frames[0].at_ns
-        passed = [each.at_ns for each in (*before.frames, before.last.answer) if each is not None]
+        answer = None if before.last.is_dropped else before.last.answer  # which came when nobody waited any more
+        passed = [each.at_ns for each in (*before.frames, answer) if each is not None]
         if min(abs(at - each) for each in passed) > _AT_ONCE_NS:
             return False
     return True

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.candidates import Candidate, with_twins
 from tui_host.chat.infer.clocks import LEAST, SURE_NS, Shift, shift_of
 from tui_host.chat.infer.groups import Carried, Group, Possible, groups
 from tui_host.chat.infer.names import names_server
-from tui_host.chat.infer.telltale import SAME, WHOLE
+from tui_host.chat.infer.places import placed
+from tui_host.chat.infer.telltale import SAME
 from tui_host.chat.infer.values import Sent, lean
 
 _FEW = 32
@@ -40,14 +41,17 @@ class Matched:
         frames: The frames of each call that has any, by the call's key; several where it was sent again because no answer came.
         told: Calls whose result does not stand where it would by the order alone: the call in whose place it stands, None if
             that is doubtful.
+        doubtful: The frames that one of these calls may have carried, where nothing tells which.
     """
 
     frames: Mapping[str, tuple[Sent, ...]]
     told: Mapping[str, str | None]
+    doubtful: Mapping[tuple[str, int], Sequence[str]]
 
 
 def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     """The frames of each call."""
+    candidates = with_twins(candidates)
     joined = _by_id(candidates, frames)
     used = {frame.key for sent in joined.values() for frame in sent}
     left = [frame for frame in frames if frame.key not in used]
@@ -58,11 +62,13 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     possible = field.possible({capture: shift.within_ns for capture, shift in shifts.items()})
     for members, calls in groups(list(_carried(possible, field.frames)), possible):
         joined.update(Group(members, calls, possible).joined())
-    moved = _moved(candidates, joined)
-    doubtful = {key for key, place in moved.items() if place is None}
+    told, refuted = placed(candidates, joined)
     as_sent = {frame.key: frame for frame in frames}
-    found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in doubtful}
-    return Matched(frames=found, told=moved)
+    found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}
+    carrying = {frame.key for sent in found.values() for frame in sent}
+    waiting = {key: [each.asked.key for each in calls] for key, calls in possible.items() if key not in carrying}
+    rivals = {key: [call for call in calls if call not in found] for key, calls in waiting.items()}
+    return Matched(frames=found, told=told, doubtful={key: calls for key, calls in rivals.items() if calls})
 
 
 def _on_clock(frame: Sent, shift_ns: int) -> Sent:
@@ -215,50 +221,3 @@ def _begins_after(frame: Sent, before: Carried) -> bool:
         before.line != (frame.capture, frame.connection)
         and frame.since_ns + (0 if is_one_clock else SURE_NS) > before.last.at_ns
     )
-
-
-def _moved(candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> dict[str, str | None]:
-    """Where hosts that name no ids tell results as they come: the places of an answer's results, by what came back."""
-    moved: dict[str, str | None] = {}
-    answers: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        if each.told is not None and not each.told.by_id:
-            answers[each.answer].append(each)
-    for calls in answers.values():
-        if len(calls) > 1:
-            places = {each.asked.key: _place(each, calls, joined) for each in calls}
-            often = Counter(places.values())
-            crossed = _crossed(calls, joined)
-            for key, place in places.items():
-                if place is None or often[place] > 1 or key in crossed:
-                    moved[key] = None
-                elif place != key:
-                    moved[key] = place
-    return moved
-
-
-def _place(call: Candidate, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> str | None:
-    """The call in whose place a call's result stands: its own, if nothing says another."""
-    frames = joined.get(call.asked.key, ())
-    if not frames or call.tells_itself(frames[-1]) != 0:
-        return call.asked.key
-    others = [each.asked.key for each in calls if (each.tells_itself(frames[-1]) or 0) >= WHOLE]
-    return others[0] if len(others) == 1 else None
-
-
-def _crossed(calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> set[str]:
-    """Calls that ask for the same, and whose results are told as they came, which is not the order in which they were sent."""
-    alike: dict[tuple[str, str | None], list[Candidate]] = defaultdict(list)
-    for each in calls:
-        if each.asked.key in joined:
-            alike[each.asked.name, each.arguments].append(each)
-    crossed: set[str] = set()
-    for same in alike.values():
-        last = [
-            joined[each.asked.key][-1] for each in sorted(same, key=lambda each: each.told.start if each.told else -1)
-        ]
-        sent = [frame.at_ns for frame in last]
-        came = [frame.answer.at_ns if frame.answer is not None else 0 for frame in last]
-        if sent != sorted(sent) and came == sorted(came):
-            crossed |= {each.asked.key for each in same}
-    return crossed

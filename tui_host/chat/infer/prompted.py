@@ -10,7 +10,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tui_host.capture.words import said
 from tui_host.chat.infer.history import Heard, Piece
+from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols import protocol
 from tui_host.llm.protocols.protocol import Reader
@@ -106,8 +108,20 @@ def envelopes(body: bytes, message: Heard) -> Iterator[Envelope]:
             continue
         for match in found:
             start, end = _place(body, [(piece.text, piece.start, piece.end) for piece in texts], *match.span("told"))
-            yield Envelope(name=match["name"].strip(), text=match["told"].strip(), start=start, end=end)
+            told = match["told"].strip()
+            yield Envelope(name=match["name"].strip() or _name_in(told), text=told, start=start, end=end)
         return
+
+
+def _name_in(told: str) -> str:
+    """The tool that a result in Hermes' form names."""
+    if not told.startswith("{"):
+        return ""
+    try:
+        value = read_json(told)
+    except ValueError:
+        return ""
+    return said(value["name"]) if isinstance(value, dict) and value.keys() == {"name", "content"} else ""
 
 
 def said_by_person(message: Heard) -> str:

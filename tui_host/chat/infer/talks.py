@@ -172,18 +172,16 @@ def _told_in(said: Said, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]
     pieces = [(by_id[piece.wire_id], piece, True) for piece in results if piece.wire_id in by_id]
     if not pieces:
         own = _by_own_id(said, calls)
-        pieces = [(own[piece.wire_id], piece, False) for piece in results if piece.wire_id in own]
+        pieces = [(own[piece.wire_id], piece, True) for piece in results if piece.wire_id in own]
     if not any(piece.wire_id for piece in results) and len(results) == len(calls):  # SDKs may drop ids
-        pairs = list(zip(calls, results, strict=True))
-        if all(piece.name in {"", call.name} for call, piece in pairs):
-            pieces = [(call, piece, False) for call, piece in pairs]
+        pieces = [(call, piece, False) for call, piece in _by_name(calls, results)]
     if not results:
         found = [
             Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
             for each in envelopes(asking.body, message)
         ]
-        if len(found) == len(calls) and all(_may_be(call, piece) for call, piece in zip(calls, found, strict=True)):
-            pieces = [(call, piece, False) for call, piece in zip(calls, found, strict=True)]
+        if len(found) == len(calls):
+            pieces = [(call, piece, False) for call, piece in _by_name(calls, found)]
     for call, piece, is_by_id in pieces:
         capture, exchange = asking.key
         yield (
@@ -196,6 +194,7 @@ def _told_in(said: Said, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]
                 text=piece.text,
                 at_ns=asking.at_ns,
                 by_id=is_by_id,
+                by_name=piece.name == call.name,
             ),
         )
 
@@ -208,9 +207,19 @@ def _by_own_id(said: Said, calls: Sequence[Asked]) -> dict[str, Asked]:
     return {piece.wire_id: call for piece, call in zip(repeated, calls, strict=True) if piece.wire_id}
 
 
-def _may_be(call: Asked, piece: Piece) -> bool:
-    """Whether what a host names with a result is part of the call's name: the tool, or the server."""
-    return not piece.name or piece.name in call.name
+def _by_name(calls: Sequence[Asked], pieces: Sequence[Piece]) -> Sequence[tuple[Asked, Piece]]:
+    """Each result with the first call that is left and may have its name: the tool, or the server; none if one fits nowhere."""
+    left = list(calls)
+    found: list[tuple[Asked, Piece]] = []
+    for piece in pieces:
+        fitting = [call for call in left if piece.name == call.name] or [
+            call for call in left if piece.name in call.name
+        ]
+        if not fitting:
+            return ()
+        left.remove(fitting[0])
+        found.append((fitting[0], piece))
+    return found
 
 
 def _prefixes(messages: Sequence[Heard]) -> list[bytes]:

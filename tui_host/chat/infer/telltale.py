@@ -40,7 +40,7 @@ def tells(told: str, answer: Answer) -> int | None:
         answer: What came back.
     """
     if not answer.texts:
-        return None
+        return OTHER if refuses(told) else None
     if len(told) > _READ or any(len(text) > _READ for text in answer.texts):
         return _grade(told, answer)
     return _graded(told, answer)

@@ -113,7 +113,8 @@ class Told:
         end: One past its last.
         text: What the model is told.
         at_ns: When the request was sent.
-        by_id: The vendor's id leads to the call; else name, order and text do.
+        by_id: An id, the vendor's or the host's own, leads to the call; else name, order and text do.
+        by_name: It names the call's tool just as the call does.
     """
 
     capture: str
@@ -123,6 +124,7 @@ class Told:
     text: str
     at_ns: int
     by_id: bool
+    by_name: bool = False
 
 
 def canonical(value: JSON) -> str:

@@ -1,0 +1,61 @@
+"""Which links of a world nobody can prove who reads both wires, by what the world knows and the wires do not say.
+
+Two calls are *alike* if one host asked for both under one name with the same arguments, and their frames do not say by an id whose
+they are. Of two alike calls nobody can tell which frame is whose if
+
+- both were sent, the model is told the same words of both, and either they are of one answer and a person let them go one by one,
+  in whatever order, or they are of two answers and each was sent while the other was waited for; or
+- they are of one answer, results have no ids, the model is told different words of them, and neither order tells: not that of the
+  frames, since a person let them go or one of them was not sent at all; nor that of the results, since all that are alike are told
+  in the order in which they came, as some hosts do whatever the order of the calls.
+
+In the second case nobody can tell either which words are told of which; nor where results have no ids, two calls of one answer and
+name are told different words, and neither was sent. All else is decided: by what came back, by the order in which a host sends by
+itself, by time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from tests.chat.infer.world import Asked, Made, Pair, World
+
+
+def undecidable(world: World) -> set[Pair]:
+    """The links of the truth that nobody can prove."""
+    open_ones = {
+        (kind, call)
+        for one, other in combinations(world.made, 2)
+        for kind in _kinds(world, one, other)
+        for call in (one, other)
+    }
+    return {pair for pair in world.truth if (pair[0], pair[1]) in open_ones}
+
+
+def _kinds(world: World, one: Asked, other: Asked) -> Iterator[str]:
+    a, b = world.made[one], world.made[other]
+    is_one_answer, are_sent = one[:2] == other[:2], bool(a.frames and b.frames)
+    if a.host != b.host or a.said[0] != b.said[0]:
+        return
+    is_alike = a.said == b.said and not (a.names_id or b.names_id)
+    if is_alike and are_sent and a.words == b.words and (a.by_person if is_one_answer else _overlap(a, b)):
+        yield "sent"
+    if not is_one_answer or a.by_id or a.words == b.words:
+        return
+    if is_alike and (bool(a.frames) != bool(b.frames) or (are_sent and a.by_person and _as_they_came(world, one))):
+        yield from ("sent", "told")
+    elif not a.frames and not b.frames:
+        yield "told"
+
+
+def _as_they_came(world: World, call: Asked) -> bool:
+    """Whether all calls of an answer that are alike are told in the order in which their results came."""
+    alike = [made for asked, made in world.made.items() if asked[:2] == call[:2] and made.said == world.made[call].said]
+    told = [made.words for made in sorted(alike, key=lambda made: made.place)]
+    return told == [made.words for made in sorted(alike, key=lambda made: made.came)]
+
+
+def _overlap(a: Made, b: Made) -> bool:
+    """Whether each was sent while the other was waited for."""
+    return all(max(a.asked_ns, b.asked_ns) <= each.sent_ns <= min(a.told_ns, b.told_ns) for each in (a, b))

@@ -1,0 +1,110 @@
+"""Where a model is told which call's result, if no ids say it: by name, by what came back, and by what is left.
+
+Most hosts tell results in the order of the calls, some as they come. One that was seen to do so is no longer trusted where nothing but
+the order tells.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.telltale import OTHER
+from tui_host.chat.infer.values import Sent
+
+
+def placed(
+    candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]
+) -> tuple[dict[str, str | None], set[str]]:
+    """The calls whose results stand elsewhere than the order alone says.
+
+    Args:
+        candidates: All calls.
+        joined: The frames of those that have any.
+
+    Returns:
+        Of each such call the one in whose place its result stands, None if that is doubtful; and the calls whose frames cannot be
+        theirs, as what came back is told nowhere.
+    """
+    answers: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for each in candidates:
+        if each.told is not None and not each.told.by_id:
+            answers[each.answer].append(each)
+    told: dict[str, str | None] = {}
+    refuted: set[str] = set()
+    unsure: set[str] = set()
+    for calls in answers.values():
+        if len(calls) > 1:
+            places = _Places(calls, joined)
+            places.settle()
+            told |= places.found
+            refuted |= places.refuted
+            unsure |= places.left.keys()
+    if any(place not in {key, None} for key, place in told.items()):
+        told |= dict.fromkeys(unsure)
+    told |= dict.fromkeys(each.asked.key for each in candidates if each.is_twin and each.asked.key not in joined)
+    return {key: place for key, place in told.items() if place != key}, refuted
+
+
+class _Places:
+    """The places of one answer's results.
+
+    Attributes:
+        found: The place of each call that is certain.
+        left: The places that are left for each of the others.
+        refuted: Calls whose results are told nowhere.
+    """
+
+    def __init__(self, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
+        self._calls = {each.asked.key: each for each in calls}
+        self.found: dict[str, str | None] = {}
+        self.left = {each.asked.key: self._of(each, joined.get(each.asked.key, ())) for each in calls}
+        often = Counter(places[0] for places in self.left.values() if len(places) == 1)
+        self.refuted = {key for key, places in self.left.items() if not places or often[places[0]] > len(places) == 1}
+        for key in self.refuted:
+            del self.left[key]
+        self.found |= dict.fromkeys(self.refuted)
+
+    def _of(self, call: Candidate, frames: Sequence[Sent]) -> list[str]:
+        """The places that a call's result may have: those that tell best what came back."""
+        open_ones = [each for each in self._calls.values() if each.asked.name == call.asked.name or not _is_named(each)]
+        if _is_named(call):
+            open_ones = [each for each in open_ones if each.asked.name == call.asked.name]
+        if not frames:
+            return [each.asked.key for each in open_ones]
+        grades = {each.asked.key: each.tells_itself(frames[-1]) for each in open_ones}
+        best = max((grade or OTHER for grade in grades.values()), default=OTHER)
+        return [key for key, grade in grades.items() if grade == (best or None)]
+
+    def settle(self) -> None:
+        """Take what leaves no other reading away, until nothing more does."""
+        while self._settle_one():
+            pass
+
+    def _settle_one(self) -> bool:
+        often = Counter(place for places in self.left.values() for place in places)
+        for key, places in self.left.items():
+            own = key if key in places else places[0] if places else None
+            if len({self._text(place) for place in places}) < 2:
+                return self._take(key, own)
+            only = [place for place in places if often[place] == 1]
+            if len(only) == 1 and not self.refuted:
+                return self._take(key, only[0])
+        return False
+
+    def _take(self, key: str, place: str | None) -> bool:
+        self.found[key] = place
+        del self.left[key]
+        for places in self.left.values():
+            if place in places:
+                places.remove(place)
+        return True
+
+    def _text(self, place: str) -> str:
+        told = self._calls[place].told
+        return told.text if told is not None else ""
+
+
+def _is_named(call: Candidate) -> bool:
+    return call.told is not None and call.told.by_name
