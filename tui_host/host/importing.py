@@ -107,7 +107,7 @@ def _import_own(store: Store, file: File, reading: Reading, redactor: Redactor) 
     """A session of tui-host's own, as it was."""
     (info,) = jsonl.sessions_of(file)
     progress = reading.notes.progress
-    captures = jsonl.captures_of(file, info.id, progress)
+    captures = jsonl.captures_of(file, progress)
     if not captures:
         raise TuiHostError("there is no record in it", file.name, "export a session that has some")
     suffix = free_suffix(store, info.id, captures)
@@ -118,6 +118,8 @@ def _import_own(store: Store, file: File, reading: Reading, redactor: Redactor) 
         retelling = Retelling()
         size = 0
         for record, _ in jsonl.records(file, session.id, progress):
+            if record.capture not in captures:
+                raise TuiHostError("a line names two captures", file.name, "export it again")
             kept = replace(record, capture=f"{record.capture}{suffix}")
             keeping.add(kept)
             size += len(record.draft.data)

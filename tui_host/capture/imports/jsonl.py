@@ -27,6 +27,8 @@ LINE_MOST = 256 << 20
 _FIRST = b'{"tui_host"'
 _NEXT = b"\n" + _FIRST
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_CAPTURE = re.compile(rb'\{"capture":"([A-Za-z0-9._-]{1,100})","seq":')
+_PREAMBLE = b',"preamble":true}'
 _SEQ_MOST = 1 << 40
 _NUMBER_MOST = 1 << 62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -116,17 +118,25 @@ def _seen(file: File, notes: Notes) -> Iterator[Seen]:
     yield from merge(*by_capture.values(), key=lambda seen: seen.at_ns)
 
 
-def captures_of(file: File, session: str, progress: Progress) -> Mapping[str, int]:
-    """The captures that it has records of, in their order, with the time at which each begins. Looks at every line.
+def captures_of(file: File, progress: Progress) -> Sequence[str]:
+    """The captures that it has records of, in their order: those of a preamble alone last.
+
+    Looks at every line; of one that is written as we write them only at its ends, where what is looked for stands.
 
     Raises:
-        TuiHostError: A line is no record; names it.
+        TuiHostError: Another line is no record; names it.
     """
-    own: dict[str, int] = {}
-    before: dict[str, int] = {}
-    for record, is_preamble in records(file, session, progress):
-        (before if is_preamble else own).setdefault(record.capture, record.time_ns)
-    return {name: before.pop(name, at_ns) for name, at_ns in own.items()} | before
+    own: dict[str, None] = {}
+    before: dict[str, None] = {}
+    for number, line in _record_lines(file, progress):
+        found = _CAPTURE.match(line)
+        if found is not None:
+            capture, is_preamble = found[1].decode(), line.rstrip().endswith(_PREAMBLE)
+        else:
+            record, is_preamble = _record_of(file, number, line, "")
+            capture = record.capture
+        (before if is_preamble else own)[capture] = None
+    return list(own | before)
 
 
 def records(file: File, session: str, progress: Progress) -> Iterator[tuple[Record, bool]]:
@@ -136,26 +146,35 @@ def records(file: File, session: str, progress: Progress) -> Iterator[tuple[Reco
         TuiHostError: A line is no record; names it.
     """
     last: dict[tuple[str, bool], int] = {}
-    progress.expected += len(file.data)
-    for number, line in _lines(file.data):
-        progress.advance(len(line) + 1)
-        if number == 1 or not line.strip() or line.startswith(_FIRST):
-            continue
-        try:
-            if len(line) > LINE_MOST:
-                raise ValueError(f"it is longer than {LINE_MOST >> 20} MiB")  # noqa: TRY301 - told below, with the line
-            record, is_preamble = parse(line, session=session)
-            _check(record)
-            if record.seq <= last.get((record.capture, is_preamble), 0):
-                raise ValueError("seq does not grow")  # noqa: TRY301 - as above
-            last[record.capture, is_preamble] = record.seq
-        except (TuiHostError, ValueError, RecursionError) as error:
-            what = error.what if isinstance(error, TuiHostError) else f"this is not a record: {error}"
-            raise unreadable(file, what, f"line {number}") from error
+    for number, line in _record_lines(file, progress):
+        record, is_preamble = _record_of(file, number, line, session)
+        if record.seq <= last.get((record.capture, is_preamble), 0):
+            raise unreadable(file, "this is not a record: seq does not grow", f"line {number}")
+        last[record.capture, is_preamble] = record.seq
         place = record.draft.place
         if not is_preamble and place.session is None:
             record = replace(record, draft=replace(record.draft, place=replace(place, session=session)))
         yield record, is_preamble
+
+
+def _record_lines(file: File, progress: Progress) -> Iterator[tuple[int, bytes]]:
+    progress.expected += len(file.data)
+    for number, line in _lines(file.data):
+        progress.advance(len(line) + 1)
+        if number > 1 and line.strip() and not line.startswith(_FIRST):
+            yield number, line
+
+
+def _record_of(file: File, number: int, line: bytes, session: str) -> tuple[Record, bool]:
+    try:
+        if len(line) > LINE_MOST:
+            raise ValueError(f"it is longer than {LINE_MOST >> 20} MiB")  # noqa: TRY301 - told below, with the line
+        record, is_preamble = parse(line, session=session)
+        _check(record)
+    except (TuiHostError, ValueError, RecursionError) as error:
+        what = error.what if isinstance(error, TuiHostError) else f"this is not a record: {error}"
+        raise unreadable(file, what, f"line {number}") from error
+    return record, is_preamble
 
 
 def _lines(data: Data) -> Iterator[tuple[int, bytes]]:
