@@ -114,6 +114,7 @@ class TapSource(SessionSource):
         if told == self._told:
             return
         self._told = told
+        self.ladder.doubt(told.doubtful)
         self.live, self.is_stale = told.live, told.is_stale
         session.title = told.title or session.title
         session.turn = max(told.turns, 1)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
-from tests.chat.infer.world import ModelTap, World
-from tui_host.chat.conversation import Conversation, Item, NoteItem
+from tests.chat.infer.world import MS, ModelTap, World
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.chat.conversation import CallItem, Conversation, Item, NoteItem
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 
 OPENAI = FORMS["openai"]
 
 
-def told(world: World) -> list[Item]:
-    """The chat of all that was recorded."""
+def told(world: World) -> tuple[Story, list[Item]]:
+    """All that was recorded, and its chat."""
     story, chat = Story(), Conversation()
     for _, record in world.records:
         story.feed(record)
     Telling(story, chat).tell()
-    return list(chat.items)
+    return story, list(chat.items)
 
 
 def cut(model: ModelTap, exchange: str) -> None:
@@ -39,7 +42,7 @@ def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(ends
     model = world.model()
     assert callable(ends)
     ends(model, model.ask(OPENAI, [User("what is one and two?")]))
-    assert [item.what for item in told(world) if isinstance(item, NoteItem)] == [words]
+    assert [item.what for item in told(world)[1] if isinstance(item, NoteItem)] == [words]
 
 
 @pytest.mark.parametrize(
@@ -57,9 +60,9 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
     math.start(["add"])
     calls = [Call(name, "math__add", {"a": 1, "b": 2}) for name in ("c1", "c2")]
     list(model.answer(OPENAI, model.ask(OPENAI, asked), Answer("", calls)))
-    world.now += 50 * MS
-    frames = [math.call("add", {"a": 1, "b": 2}) for _ in calls]
-    for identity, _ in frames:
+    for _ in calls:
+        world.now += 50 * MS
+        identity, _ = math.call("add", {"a": 1, "b": 2})
         world.now += 50 * MS
         math.result(identity, "3")
     model.ask(OPENAI, [*asked, Answer("", calls), Results([(calls[number], "3") for number in order])])

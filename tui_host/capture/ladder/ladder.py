@@ -32,6 +32,7 @@ class Ladder:
         self._filter = RowFilter(self._rows)
         self._waiting: dict[tuple[str, str], list[Link]] = {}
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
+        self._doubtful: frozenset[tuple[str, int]] = frozenset()
         self._lines = -1  # the row of the last lines of standard error
 
     @property
@@ -53,6 +54,15 @@ class Ladder:
     def changed_since(self, revision: int) -> Sequence[int]:
         """Numbers of the rows that came or changed after a revision, in order."""
         return self._rows.changed_since(revision)
+
+    def doubt(self, keys: frozenset[tuple[str, int]]) -> None:
+        """Mark the rows that begin with these records as what one of several calls sent, and no others."""
+        for key in keys ^ self._doubtful:
+            number = self.row_of(key)
+            if number is not None:
+                self._rows.change(replace(self.rows[number], doubtful=key in keys))
+        self._doubtful = keys
+        self._rows.settle()
 
     def partner(self, number: int) -> int | None:
         """The other half: the response of a request, the answer of a question, and the other way round."""

@@ -15,7 +15,7 @@ LANES: tuple[Lane, ...] = ("llm", "host", "mcp")
 KINDS: tuple[RowKind, ...] = ("request", "response", "frame", "decision", "line", "fault")
 STATES: tuple[RowState, ...] = ("open", "done", "failed", "cut")
 
-OUTWARD, ANSWER, ERROR, REDACTED, INFERRED = 1, 2, 4, 8, 16
+OUTWARD, ANSWER, ERROR, REDACTED, INFERRED, DOUBTFUL = 1, 2, 4, 8, 16, 32
 
 NUMBERS = ("seq", "last_seq", "time_ns", "mono_ns", "end_mono_ns", "size")
 SMALL = ("turn", "step", "status", "events")
@@ -107,7 +107,7 @@ class RowTable(Sequence[Row]):
 
     def _values(self, row: Row) -> tuple[int, ...]:
         flags = OUTWARD * row.outward | ANSWER * row.answer | ERROR * row.error | REDACTED * row.redacted
-        flags |= INFERRED * row.inferred
+        flags |= INFERRED * row.inferred | DOUBTFUL * row.doubtful
         marks = LANES.index(row.lane), KINDS.index(row.kind), STATES.index(row.state), flags
         return (*_numbers(row), *map(self.texts.number, _texts(row)), *marks)
 
@@ -161,6 +161,7 @@ class RowTable(Sequence[Row]):
             words=self.words[number].decode(),
             malformed=malformed,
             redacted=bool(flags & REDACTED),
+            doubtful=bool(flags & DOUBTFUL),
             inferred=bool(flags & INFERRED),
         )
 

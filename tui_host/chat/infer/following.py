@@ -54,6 +54,7 @@ class Told:
         names: Server and own name for the names of tools that stand for one tool alone.
         is_whole: All that is recorded by now was handed over.
         is_stale: Something that was handed over is not so.
+        doubtful: Frames that one of several calls may have sent, and nothing tells which.
     """
 
     title: str = ""
@@ -66,6 +67,7 @@ class Told:
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     is_whole: bool = False
     is_stale: bool = False
+    doubtful: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,11 +250,11 @@ class Following:
         found = list(self._story.links())
         known = {_place(each) for each in self._given}
         is_stale = not self._given <= set(found) and not known <= {_place(each) for each in found}
-        self._told = replace(self._told, is_stale=is_stale)
+        self._told = replace(self._told, is_stale=is_stale, doubtful=self._story.doubtful)
         new = [each for each in found if each not in self._given]
         self._given.update(new)
         links = [self._link(each) for each in new if _place(each) not in known]
-        for start in range(0, len(links), PER_LINKS):
+        for start in range(0, max(len(links), 1), PER_LINKS):
             self._hand_over(records=links[start : start + PER_LINKS])
 
     def _tell(self) -> None:

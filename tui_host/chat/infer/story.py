@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Place, Record
@@ -35,6 +36,7 @@ class Joined:
         tool: The tool's own name, else the name as the model wrote it.
         sent: The frames that carried it.
         told: Where the model is told its result.
+        rivals: How many frames may have carried it, where nothing tells which one did, or whose they are.
     """
 
     asked: Asked
@@ -42,6 +44,7 @@ class Joined:
     tool: str
     sent: tuple[Sent, ...] = ()
     told: tuple[Told, ...] = ()
+    rivals: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,7 @@ class Story:
         talks: The conversations.
         frames: The servers' side.
         revision: Grows with everything that may change a link.
+        doubtful: Frames of `tools/call` that one of several calls may have sent: the last join found nothing that tells which.
     """
 
     def __init__(self, session: str = "") -> None:
@@ -76,6 +80,7 @@ class Story:
         self._nowhere = Place(session=session or None)
         self._places: dict[tuple[str, int], Place] = {}
         self._injected: list[Found] = []
+        self.doubtful: frozenset[tuple[str, int]] = frozenset()
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
         self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})
 
@@ -176,13 +181,16 @@ class Story:
             if not self.talks.is_left(key):
                 candidates += self._candidates(key, calls, told)
         matched = match(candidates, list(self.frames.sent.values()))
+        self.doubtful = frozenset(matched.doubtful)
+        rivals = Counter(chain.from_iterable(matched.doubtful.values()))
         tools = {each.asked.key: each.tools for each in candidates}
         for call in asked:
             sent = matched.frames.get(call.key, ())
             place = matched.told.get(call.key, call.key)
             named = sorted(tools.get(call.key, ()))
             server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
-            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=tuple(told.get(place or "", ())))
+            places = tuple(told.get(place or "", ()))
+            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rivals[call.key])
 
     def _candidates(self, key: Key, calls: Sequence[Asked], told: Mapping[str, Sequence[Told]]) -> Iterator[Candidate]:
         until = self.talks.until(key)

@@ -100,6 +100,17 @@ def _trouble(asking: Asking) -> str:
     return f"{what}: {asking.trouble}" if asking.trouble else what
 
 
+def _words(joined: Joined) -> str:
+    """Whose call it was; or why nothing of its server's side is joined to it."""
+    if joined.sent:
+        return _BY_HOST
+    if joined.rivals > 1:
+        return f"doubtful which of {joined.rivals} frames carried it: none is joined"
+    if joined.rivals:
+        return "doubtful whether a frame carried it or another call: not joined"
+    return "its frame is not known" if joined.told else ""
+
+
 def _call(said: Said, joined: Joined) -> CallItem:
     last = joined.sent[-1] if joined.sent else None
     answer = last.answer if last is not None else None
@@ -112,7 +123,6 @@ def _call(said: Said, joined: Joined) -> CallItem:
         state = "done"
     elif last is not None:
         state = "running"
-    words = _BY_HOST if last is not None else "its frame is not known" if told is not None else ""
     return CallItem(
         turn=said.turn,
         step=said.step,
@@ -122,7 +132,7 @@ def _call(said: Said, joined: Joined) -> CallItem:
         asked=joined.asked.arguments,
         sent=joined.asked.arguments if last is not None else "",
         state=state,
-        words=words,
+        words=_words(joined),
         result=result,
         milliseconds=(answer.at_ns - last.at_ns) / 1e6 if last is not None and answer is not None else 0.0,
     )

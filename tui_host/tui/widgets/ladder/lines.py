@@ -246,4 +246,6 @@ def _state(row: Row, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.bullets[0] * 3}", "secret"))
     if row.inferred:
         pieces.append((f" {glyphs.dot} inferred", "note"))
+    if row.doubtful:
+        pieces.append((f" {glyphs.dot} doubtful which call", "note"))
     return pieces
