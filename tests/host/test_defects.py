@@ -98,3 +98,10 @@ async def test_without_a_record_a_defect_leaves_no_log(tmp_path: Path) -> None:
             card = await broken_turn(host)
     assert card.remedy == "report it, and try again"
     assert not (tmp_path / "data").exists()
+
+
+def test_the_log_of_a_mistake_outlives_a_database_that_is_elsewhere_for_a_while(tmp_path: Path) -> None:
+    host = Host(configured(tmp_path, "http://127.0.0.1:9/v1"), database=tmp_path / "gone soon" / "tui-host.db")
+    told = host.mistake(ZeroDivisionError())
+    [log] = (tmp_path / "data").glob("crash-*.log")
+    assert f"see {log}" in told.remedy

@@ -18,6 +18,7 @@ from tui_host.settings.schema import Template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from anyio.abc import TaskGroup
 
@@ -60,6 +61,8 @@ def _import(module: str) -> None:
 class Host:
     """One host. Make it, run `serve` in a task, use it once `ready` returns, end it with `stop`.
 
+    What it records goes to the configured database, or to another that it is given.
+
     Attributes:
         settings: What is configured.
         approver: How the person is asked; set by the front, else every question is refused.
@@ -80,6 +83,7 @@ class Host:
         record: bool = True,
         allow_all: bool = False,
         guard: Guard | None = None,
+        database: Path | None = None,
     ) -> None:
         self.settings = settings
         self.approver: Approver | None = None
@@ -92,6 +96,7 @@ class Host:
         self.reported: dict[str, Reported] = {}
         self._source: Source = source
         self._record = record
+        self._database = database or settings.data_dir / DATABASE
         self._guard = guard
         self._turns = Turns(self._defect)
         self._ready = asyncio.Event()
@@ -157,7 +162,7 @@ class Host:
 
         settings = self.settings
         if self._record:
-            self.store = await asyncio.to_thread(Store.open, settings.data_dir / DATABASE, notices=self.notices)
+            self.store = await asyncio.to_thread(Store.open, self._database, notices=self.notices)
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)

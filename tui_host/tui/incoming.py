@@ -26,7 +26,7 @@ class Incoming:
 
     Args:
         paths: Which.
-        database: Where their session comes to.
+        database: Where their session comes to, and nothing else.
         settings: Whose secrets are taken out.
 
     Raises:
@@ -34,6 +34,7 @@ class Incoming:
     """
 
     def __init__(self, paths: Sequence[Path], database: Path, settings: Settings) -> None:
+        self.database = database
         self._paths = paths
         self._names = " and ".join(path.name or str(path) for path in paths)
         self._question = question(paths, database, settings)

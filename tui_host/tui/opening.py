@@ -30,4 +30,4 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
     check_terminal()
     with fleeting_folder() as folder:
         incoming = Incoming(paths, folder / DATABASE, settings)
-        return run_app(replace(settings, data_dir=folder, servers={}, store=StoreLimits()), incoming=incoming)
+        return run_app(replace(settings, servers={}, store=StoreLimits()), incoming=incoming)

@@ -90,7 +90,8 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Inco
     from tui_host.tui.textual_private import keep_pastes_text
 
     keep_pastes_text()
-    app = TuiHost(Host(settings, record=record, guard=guard))
+    database = None if incoming is None else incoming.database
+    app = TuiHost(Host(settings, record=record, guard=guard, database=database))
     async with (
         watched(app, app.noted, guard) as is_told,
         around(app),
