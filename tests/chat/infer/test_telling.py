@@ -49,7 +49,7 @@ def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(ends
     ("order", "words"),
     [
         ((0, 1), {"decided in its own host"}),
-        ((1, 0), {"doubtful which of 2 frames carried it: none is joined"}),
+        ((1, 0), {"doubtful which of 2 frames carried it: not joined"}),
     ],
 )
 def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
@@ -71,7 +71,8 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
     ladder = Ladder("story")
     ladder.feed(story.on_clock(record) for _, record in world.records)
     ladder.doubt(story.doubtful)
-    shown = [row.doubtful for row in ladder.rows if row.method == "tools/call" and row.outward]
-    assert shown == [order == (1, 0)] * 2
+    sent = [row for row in ladder.rows if row.method == "tools/call" and row.outward]
+    assert [row.doubtful for row in sent] == [order == (1, 0)] * 2
+    assert list(ladder.filter("kind:doubtful")) == [row.number for row in sent if row.doubtful]
     ladder.doubt(frozenset())
     assert not any(row.doubtful for row in ladder.rows)

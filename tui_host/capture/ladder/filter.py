@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from tui_host.capture.ladder.rows import LadderRows
-from tui_host.capture.ladder.table import ANSWER, ERROR, KINDS, OUTWARD, STATES, RowTable
+from tui_host.capture.ladder.table import ANSWER, DOUBTFUL, ERROR, INFERRED, KINDS, OUTWARD, STATES, RowTable
 
 Test: TypeAlias = Callable[[int], bool]
 """Whether the row of a number fits."""
@@ -126,6 +126,10 @@ def _kind(value: str, rows: LadderRows) -> Test:
             return lambda number: flags[number] & ANSWER != 0 and not flags[number] & ERROR
         case "notification":
             return lambda number: kinds[number] == frame and not ids[number]
+        case "inferred":
+            return lambda number: bool(flags[number] & INFERRED)
+        case "doubtful":
+            return lambda number: bool(flags[number] & DOUBTFUL)
         case "stderr":
             value = "line"
         case _:

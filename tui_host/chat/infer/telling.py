@@ -105,7 +105,7 @@ def _words(joined: Joined) -> str:
     if joined.sent:
         return _BY_HOST
     if joined.rivals > 1:
-        return f"doubtful which of {joined.rivals} frames carried it: none is joined"
+        return f"doubtful which of {joined.rivals} frames carried it: not joined"
     if joined.rivals:
         return "doubtful whether a frame carried it or another call: not joined"
     return "its frame is not known" if joined.told else ""
