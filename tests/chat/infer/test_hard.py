@@ -253,6 +253,8 @@ def test_a_host_that_sends_the_models_id_along_leaves_no_doubt() -> None:
     first, second = scene.asks("twice", *calls)
     frames = [(math.id, math.call("add", SUM, meta={"claudecode/toolUseId": each})[1]) for each in ("c2", "c1")]
     assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
+    links = [each.link for each in scene.world.story().links()]
+    assert {link.known for link in links if link.relation == "sent"} == {"id"}
 
 
 def test_a_call_that_was_given_up_keeps_its_frame_whatever_comes_after() -> None:

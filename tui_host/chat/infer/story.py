@@ -220,7 +220,8 @@ class Story:
     def links(self) -> Iterator[Found]:
         """The same as links, and what the host put into its requests.
 
-        What was asked, and what is told by an id, is read; which frame carried it is inferred, and known by value.
+        What was asked, and what is told by an id, is read, as is which frame carried it where that names the call; else it is
+        inferred, and known by value.
         """
         yield from self._injected
         for joined in self.joined():
@@ -232,10 +233,11 @@ class Story:
                 link = replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
                 yield Found(capture=asked.capture, place=place, link=link)
             for sent in joined.sent:
-                link = replace(bare, relation="sent", span=Span(seq=sent.seq), known="value")
+                known = "id" if asked.wire_id in sent.ids else "value"
+                link = replace(bare, relation="sent", span=Span(seq=sent.seq), known=known)
                 yield Found(capture=sent.capture, place=place, link=link)
                 if sent.answer is not None:
-                    link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known="value")
+                    link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known=known)
                     yield Found(capture=sent.capture, place=place, link=link)
             for told in joined.told:
                 span = Span(exchange=told.exchange, side="request", start=told.start, end=told.end)
