@@ -306,3 +306,12 @@ def test_a_session_of_ours_tells_its_chat_with_its_own_turns_calls_and_decisions
     assert [(item["item"], item["turn"]) for item in items] == [("user", 3), ("call", 3)]
     told = ("call", "server", "tool", "state", "by", "words")
     assert [items[1][name] for name in told] == ["3.1.1", "math", "add", "rejected", "person", "rejected by you"]
+
+
+def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp_path: Path) -> None:
+    answer = f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(END)}\n\ndata: [DONE]\n\n"
+    imported = import_files(store, [written(tmp_path, "answers.log", f"first\n{answer}")], Redactor())
+    alone = import_files(store, [written(tmp_path, "answer.sse", answer)], Redactor())
+    for session in (imported.id, alone.id):
+        items = [json.loads(text) for text in store.sessions.item_texts(session)]
+        assert [(item["item"], item["turn"], item["text"]) for item in items] == [("answer", 1, "hello")]

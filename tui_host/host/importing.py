@@ -192,7 +192,7 @@ def _join(keeping: _Keeping, story: Story) -> None:
         keeping.session,
         title=": ".join(filter(None, (" and ".join(story.hosts), keeping.session.title))),
         turns=story.talks.turns,
-        model="/".join(models[-1]) if models else "",
+        model="/".join(filter(None, models[-1])) if models else "",
         protocol=next(iter(story.protocols), ""),
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from tui_host.capture.imports.exchanges import Exchanges
@@ -14,6 +15,9 @@ from tui_host.capture.imports.seen import MOST, File, Notes, Seen, read_value
 from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_history, dialect_of_request
 
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
+_LINE = re.compile(rb"[^\r\n]+")
+_OBJECTS = re.compile(rb"\s*(?:\{|\[\s*\{)")
+"""So begins what is an object, or a list of them."""
 _LOOKED_AT = 200
 """Lines in which the dialect of a stream is looked for."""
 
@@ -31,19 +35,19 @@ def recognise(file: File) -> Body | None:
     if not 0 < len(file.data) <= MOST:
         return None
     data = file.data[:]
-    value = read_value(data)
+    value = read_value(data) if _OBJECTS.match(data) else None
     if value is not None:
         asked, said = dialect_of_request(value), dialect_of_answer(value)
         if asked or said:
             return Body(is_request=bool(asked), dialect=asked or said, form="json")
         told = dialect_of_history(value)
         return Body(is_request=True, dialect=told, form="messages") if told else None
-    lines = [line for line in data.splitlines() if line.strip()]
-    if all(_FIELD.match(line) for line in lines):
-        said_in = [line[5:].strip() for line in lines[:_LOOKED_AT] if line.startswith(b"data:")]
+    first = list(islice(_lines(data), _LOOKED_AT))
+    if all(_FIELD.match(line) for line in _lines(data)):
+        said_in = [line[5:].strip() for line in first if line.startswith(b"data:")]
         form = "sse"
-    elif all(line.lstrip()[:1] == b"{" for line in lines):
-        said_in = lines[:_LOOKED_AT]
+    elif all(line.lstrip()[:1] == b"{" for line in _lines(data)):
+        said_in = first
         form = "ndjson"
     else:
         return None
@@ -52,6 +56,11 @@ def recognise(file: File) -> Body | None:
     if not dialect or (form == "ndjson" and dialect != "ollama"):
         return None
     return Body(is_request=False, dialect=dialect, form=form)
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    """The lines that are not blank, one at a time: a log of millions is no body, as its first mostly tells."""
+    return (found[0] for found in _LINE.finditer(data) if found[0].strip())
 
 
 def read(files: Sequence[File], wires: Wires, notes: Notes, peer: str) -> Iterator[Seen]:

@@ -135,12 +135,10 @@ def read_value(data: bytes) -> JSON:
         return None
     try:
         text = data.decode()
-        if len(data) > LEVELS and is_deeper(text, LEVELS):
-            return None
         value: JSON = json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # what goes deeper than a parser may is none, either
         return None
-    return value
+    return None if len(data) > LEVELS and is_deeper(text, LEVELS) else value
 
 
 def begins_with(data: bytes) -> tuple[bytes, JSON] | None:

@@ -97,6 +97,7 @@ class Asking:
                 self._take(self._decoder.finish())
                 for event in self._reader.finish():
                     self.fold.add(event)
+                self._forget()
             case _:
                 pass
 
@@ -122,6 +123,16 @@ class Asking:
         for event in events:
             for read in self._reader.feed(event):
                 self.fold.add(read)
+
+    def _forget(self) -> None:
+        """Let go of what only an answer that grows needs: a story holds many that do not."""
+        self.calls()  # which are kept with their times
+        self._ends, self._times = [], []
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether the answer alone is known: a log, or an archive, does not have what was asked."""
+        return not self.body
 
     @property
     def is_answered(self) -> bool:

@@ -112,7 +112,7 @@ class Story:
         key = (record.capture, record.draft.exchange or "")
         if record.draft.kind == "request":
             asking = asking_of(record, at_ns, self._hearing)
-            if asking is None or not asking.messages:
+            if asking is None or not (asking.messages or asking.is_unheard):
                 return None
             self._exchanges[key] = asking
             self.talks.add(asking)

@@ -62,7 +62,7 @@ class Talks:
 
     def add(self, asking: Asking) -> Said:
         """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
-        marks = _prefixes(asking.messages)
+        marks = [f"{asking.key}".encode()] if asking.is_unheard else _prefixes(asking.messages)
         parent, after = self._parent(asking.messages, marks)
         same = reversed(self._by_messages.get(marks[-1], ()))
         earlier = next((said for key in same if (said := self.said[key]).parent == parent), None)
