@@ -181,11 +181,14 @@ class MainScreen(Covered, SpeakingScreen):
             self._source = source_of(self._host, self._session)
             transcript.show(self._session.conversation)
             inspector.show(self._source)
-        if self._source is not None and not self._is_awaited:
+        is_behind = self._source is not None and self._source.is_behind
+        is_due = time.monotonic() >= self._draw_at
+        if (
+            self._source is not None and not self._is_awaited and not (is_behind and is_due)
+        ):  # the one look or the other
             self._source.look()
             self._say_what_is_empty(transcript)
-        is_drawn = self._source is None or not self._source.is_behind or time.monotonic() >= self._draw_at
-        if is_drawn:
+        if is_due or not is_behind:
             self._draw_at = time.monotonic() + BEHIND_SECONDS
             inspector.sync()
             transcript.sync()

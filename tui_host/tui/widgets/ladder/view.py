@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -159,8 +159,7 @@ class LadderView(LadderKeys):
             self._take(source)
         if self._filter_stale and time.perf_counter() >= self._filter_due:
             self._filter_again()
-        for number in self._words.fill(source, self._index.rows(self.top, self.top + self.view_height)):
-            self._row_changed(number)
+        self._rows_changed(self._words.fill(source, self._index.rows(self.top, self.top + self.view_height)))
 
     # How it is kept.
 
@@ -173,9 +172,7 @@ class LadderView(LadderKeys):
         changed, self._revision = ladder.changed_since(self._revision), ladder.revision
         rows, before = ladder.rows, self._taken
         self._taken = self._index.count(rows, _TAKING, ladder.partner)
-        for number in changed:
-            if number < before:
-                self._row_changed(number)
+        self._rows_changed(number for number in changed if number < before)
         if self._taken == before:
             self._relate()
             return
@@ -279,10 +276,11 @@ class LadderView(LadderKeys):
             self.show_line(line)
         self._relate()
 
-    def _row_changed(self, number: int) -> None:
-        line = self._index.line_of(number)
-        if line is not None:
-            self.changed(line)
+    def _rows_changed(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            line = self._index.line_of(number)
+            if line is not None:
+                self.changed(line)
 
     def _widen(self) -> None:
         """Give servers' names the room of the longest one, within bounds."""
