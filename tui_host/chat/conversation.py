@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, overload
 
 from typing_extensions import override
@@ -122,7 +122,7 @@ STORED, SAID = '{"item":"', '{"item":"user"'
 
 def item_to_json(item: Item) -> dict[str, JSON]:
     """The item as the store keeps it."""
-    return {"item": NAMES[type(item)], **asdict(item)}
+    return {"item": NAMES[type(item)], **{name: getattr(item, name) for name in item.__slots__}}
 
 
 def item_from_json(value: Mapping[str, JSON]) -> Item | None:

@@ -68,13 +68,17 @@ def host_asking(headers: Iterable[tuple[str, str]], system: str) -> str:
     """Who asks a model, empty if nothing is said of it; `title` is what hosts tell routers of themselves."""
     found = {name.lower(): value for name, value in headers}
     agent = " ".join(filter(None, (found.get("user-agent", ""), found.get("x-client-name", ""))))
+    return _speaking(agent, system[:_LOOKED_AT], found.get("x-title", "").strip())
+
+
+@lru_cache(maxsize=64)
+def _speaking(agent: str, system: str, title: str) -> str:
     for name, (sign, _, _) in HOSTS.items():
         if sign and re.search(sign, agent, re.IGNORECASE):
             return name
     for name, (_, prompt, _) in HOSTS.items():
-        if prompt and re.search(prompt, system[:_LOOKED_AT]):
+        if prompt and re.search(prompt, system):
             return name
-    title = found.get("x-title", "").strip()
     if title:
         return next((name for name in HOSTS if name.lower() == title.lower()), title[:40])
     library = next((name for name, (sign, _) in LIBRARIES.items() if sign and re.search(sign, agent)), "")
