@@ -191,27 +191,42 @@ def _naming(calls: list[Candidate], frame: Sent) -> list[Candidate]:
 
 
 def _carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
-    """The frames; one that was not answered with the next of its kind on a connection that began later, if one call may have both."""
-    open_ones: dict[tuple[str, str, str], list[Carried]] = defaultdict(list)
+    """The frames; one that was not answered with the one of its kind that was sent in its place, if one call may have both."""
+    alike: dict[tuple[str, str, str], list[Sent]] = defaultdict(list)
+    for frame in frames:
+        alike[frame.server, frame.tool, frame.arguments].append(frame)
+    for same in alike.values():
+        yield from _sent_again(possible, same)
+
+
+def _sent_again(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
+    """The same of frames of one kind: the next on a connection that began later, where no call of another may have been meant."""
+    waiting: list[Carried] = []
     whole: dict[tuple[str, int], Carried] = {}
     for frame in frames:
-        waiting = open_ones[frame.server, frame.tool, frame.arguments]
         now = Carried((frame,))
-        again = {
-            before.key: both
-            for before in waiting
-            if _begins_after(frame, before)
-            and (both := [each for each in possible[before.key] if each in possible[frame.key]])
-        }
-        if len(again) == 1:  # else it is doubtful which of them it is
-            ((key, possible[frame.key]),) = again.items()
-            before = whole.pop(key)
+        again = [before for before in waiting if _may_follow(possible, frame, before)]
+        if len(again) == 1 and _is_meant(possible, frame, again[0], frames):  # else it is doubtful which of them it is
+            before = again[0]
+            possible[frame.key] = [each for each in possible[before.key] if each in possible[frame.key]]
+            del whole[before.key]
             waiting.remove(before)
             now = Carried((*before.frames, frame))
         whole[now.key] = now
         if frame.answer is None:
             waiting.append(now)
     yield from whole.values()
+
+
+def _is_meant(possible: Possible, frame: Sent, before: Carried, frames: Sequence[Sent]) -> bool:
+    """Whether a frame can be sent for all calls that the one before it was, or is the only one that may follow it."""
+    if all(each in possible[frame.key] for each in possible[before.key]):
+        return True
+    return all(each is frame or not _may_follow(possible, each, before) for each in frames)
+
+
+def _may_follow(possible: Possible, frame: Sent, before: Carried) -> bool:
+    return _begins_after(frame, before) and any(each in possible[frame.key] for each in possible[before.key])
 
 
 def _begins_after(frame: Sent, before: Carried) -> bool:

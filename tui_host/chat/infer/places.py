@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from tui_host.chat.infer.candidates import Candidate
-from tui_host.chat.infer.telltale import OTHER
+from tui_host.chat.infer.telltale import OTHER, SAME
 from tui_host.chat.infer.values import Sent
 
 
@@ -41,7 +41,7 @@ def placed(
             told |= places.found
             refuted |= places.refuted
             unsure |= places.left.keys()
-    if any(place not in {key, None} for key, place in told.items()):
+    if any(place not in {key, None} for key, place in told.items()) or any(map(_are_crossed, answers.values())):
         told |= dict.fromkeys(unsure)
     told |= dict.fromkeys(each.asked.key for each in candidates if each.is_twin and each.asked.key not in joined)
     return {key: place for key, place in told.items() if place != key}, refuted
@@ -75,7 +75,11 @@ class _Places:
             return [each.asked.key for each in open_ones]
         grades = {each.asked.key: each.tells_itself(frames[-1]) for each in open_ones}
         best = max((grade or OTHER for grade in grades.values()), default=OTHER)
-        return [key for key, grade in grades.items() if grade == (best or None)]
+        return [
+            key
+            for key, grade in grades.items()
+            if grade == (best or None) or (best < SAME and grade is None and key == call.asked.key)
+        ]
 
     def settle(self) -> None:
         """Take what leaves no other reading away, until nothing more does."""
@@ -104,6 +108,12 @@ class _Places:
     def _text(self, place: str) -> str:
         told = self._calls[place].told
         return told.text if told is not None else ""
+
+
+def _are_crossed(calls: Sequence[Candidate]) -> bool:
+    """Whether the names alone say that results are not told in the order of the calls."""
+    starts = [each.told.start for each in calls if each.told is not None]
+    return starts != sorted(starts)
 
 
 def _is_named(call: Candidate) -> bool:
