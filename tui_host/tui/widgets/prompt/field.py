@@ -19,6 +19,7 @@ from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.keys_in_order import KeysInOrder
 from tui_host.tui.widgets.prompt.attaching import Attaching, Offered
+from tui_host.tui.widgets.prompt.history import History
 from tui_host.tui.widgets.prompt.pastes import BLANK_LINES, Pastes
 
 if TYPE_CHECKING:
@@ -89,10 +90,8 @@ class Prompt(KeysInOrder, TextArea):
         self.cursor_blink = False  # a blinking cursor repaints for ever
         self.quick: Mapping[str, str] = {}
         self._commands = tuple(commands)
-        self._history = list(history)
+        self._history = History(history)
         self._may_send = may_send
-        self._at: int | None = None  # the entry of the history that is shown
-        self._draft = ""
         self._pastes = Pastes()
         self._attaching = Attaching(self, self)
         self._offered: Offered = "commands"
@@ -112,13 +111,11 @@ class Prompt(KeysInOrder, TextArea):
 
     def remember(self, *texts: str) -> None:
         """What was sent, oldest first, for `up` to bring back."""
-        self._history = [old for old in self._history if old not in texts] + list(dict.fromkeys(texts))
-        self._at = None
+        self._history.add(*texts)
 
     def put(self, draft: str) -> None:
         """A draft in place of what stands here, its end under the caret; pastes in it folded as before."""
-        self._at = None
-        self._draft = ""
+        self._history.leave()
         self.offer(())
         self.load_text(self._known(draft))
         self.move_cursor(self.document.end)
@@ -183,16 +180,11 @@ class Prompt(KeysInOrder, TextArea):
     # History.
 
     def _go_back(self, steps: int) -> None:
-        count = len(self._history)
-        present = count if self._at is None else self._at
-        wanted = max(0, min(count, present - steps))
-        if wanted == present:
+        text = self._history.go_back(steps, self.text)
+        if text is None:
             return
-        if self._at is None:
-            self._draft = self.text
-        self._at = None if wanted == count else wanted
         self.offer(())
-        self.load_text(self._draft if self._at is None else self._known(self._history[wanted]))
+        self.load_text(self._known(text) if self._history.is_shown else text)
         row = 0 if steps > 0 else self.document.line_count - 1
         self.move_cursor((row, len(self.document[row])))
 
@@ -337,8 +329,7 @@ class Prompt(KeysInOrder, TextArea):
         else:
             self.post_message(self.Sent(text, self.attached))
         self.remember(self.whole_text().rstrip())
-        self._at = None
-        self._draft = ""
+        self._history.leave()
         self.offer(())
         self.load_text("")
 
@@ -350,9 +341,9 @@ class Prompt(KeysInOrder, TextArea):
         self._hint(text)
         if self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped[0]):
             pass  # it stands as it was pasted
-        elif text.startswith("/") and " " not in text and "\n" not in text and self._at is None:
+        elif text.startswith("/") and " " not in text and "\n" not in text and not self._history.is_shown:
             self.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
-        elif self._at is not None or not self._attaching.take_word(self.before_caret):
+        elif self._history.is_shown or not self._attaching.take_word(self.before_caret):
             self.offer(())
 
     @property
