@@ -66,10 +66,8 @@ class Talks:
         parent, after = self._parent(asking.messages, marks)
         same = reversed(self._by_messages.get(marks[-1], ()))
         earlier = next((said for key in same if (said := self.said[key]).parent == parent), None)
-        new = [said_by_person(message) for message in asking.messages[after + 1 :] if message.role == "user"]
-        text = next(
-            (words for words in reversed(new) if words), ""
-        )  # hosts that drop calls from the history repeat more
+        new = (said_by_person(each) for each in reversed(asking.messages[after + 1 :]) if each.role == "user")
+        text = next(filter(None, new), "")  # hosts that drop calls from the history repeat more
         if earlier is not None and self._is_again(earlier, asking, parent):
             said = Said(asking, marks[-1], earlier.turn, earlier.step, "", parent, after, again=True)
         elif parent is not None and not text:
