@@ -105,10 +105,6 @@ class Prompt(KeysInOrder, TextArea):
         if self.placeholder != (placeholder := Content(words)):
             self.placeholder = placeholder
 
-    def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
-        """The names that `/` completes, each with a few words of help."""
-        self._commands = tuple(commands)
-
     def remember(self, *texts: str) -> None:
         """What was sent, oldest first, for `up` to bring back."""
         self._history.add(*texts)
