@@ -76,6 +76,18 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it(way: st
     assert ending(relay).reason == "closed by host"
 
 
+async def test_clients_that_go_before_they_are_refused_end_nothing_but_themselves(free_tcp_port: int) -> None:
+    async with relaying(f"http://127.0.0.1:{free_tcp_port}") as relay:
+        for number in range(1, 6):
+            async with await relay.client() as client:
+                await client.send(request(relay.host))
+            await until(lambda many=number: sum(record.draft.kind == "error" for record in relay.records()) == many)
+        async with await relay.client() as client:
+            await client.send(request(relay.host))
+            assert b"502" in await until_has(client, b"could not be reached")
+    assert not [words for words in relay.told if "mistake" in words or "broken off" in words]
+
+
 async def test_a_client_that_goes_while_it_is_still_sending_takes_the_upstreams_connection_with_it() -> None:
     async def script(stream: Kept) -> None:
         while True:

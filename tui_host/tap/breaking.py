@@ -25,3 +25,14 @@ def break_off(transport: asyncio.Transport, *, with_reset: bool) -> None:
     if callable(set_option):
         set_option(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
     transport.abort()
+
+
+def end_writing(transport: asyncio.Transport) -> bool:
+    """Say that nothing follows. False where the connection cannot say that, so that only an end of all is left."""
+    if not transport.can_write_eof():
+        return False
+    try:
+        transport.write_eof()
+    except OSError:  # nobody is there any more, which asyncio is about to notice
+        transport.abort()
+    return True

@@ -8,7 +8,7 @@ import time
 from typing_extensions import override
 
 from tui_host.tap.bodies import Body, BodyError, body_of, framed, last_chunk
-from tui_host.tap.breaking import break_off
+from tui_host.tap.breaking import break_off, end_writing
 from tui_host.tap.heads import (
     Framing,
     HeadError,
@@ -315,6 +315,5 @@ class ClientSide(asyncio.BufferedProtocol):
         self.pause(paused=False)
         self._ignoring = True
         self._waiting.clear()
-        if transport.can_write_eof():
-            transport.write_eof()
+        end_writing(transport)
         asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)

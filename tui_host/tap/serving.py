@@ -85,6 +85,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
             server = await asyncio.get_running_loop().create_server(
                 lambda: ClientSide(relay), sock=listener, backlog=_BACKLOG
             )
+            asyncio.get_running_loop().set_exception_handler(_teller(service.tell, server))
             try:
                 yield own
             finally:
@@ -93,6 +94,21 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 group.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await anyio.lowlevel.checkpoint()  # the loop closes the sockets
+
+
+def _teller(
+    tell: Callable[[str], None], server: asyncio.Server
+) -> Callable[[asyncio.AbstractEventLoop, dict[str, object]], None]:
+    """Tells, once, what would be written at length for each connection: that none can be had any more, or a mistake in one."""
+
+    def told(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+            tell("there are too many connections for this machine's limit (ulimit -n): more have to wait")
+        elif server.is_serving():  # one that is closed is asked to go on by what was due then
+            tell(f"a connection was broken off: {error or context.get('message')!r}")
+
+    return told
 
 
 async def serve(service: Service, started: Callable[[str], None], ended_by: Mapping[signal.Signals, int]) -> int:

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from tui_host.capture.faults import words_of
 from tui_host.tap.bodies import Body, BodyError, OpenBody, body_of, framed, last_chunk
+from tui_host.tap.breaking import end_writing
 from tui_host.tap.client_end import ClientEnd
 from tui_host.tap.heads import (
     Framing,
@@ -63,6 +64,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 if not self._abandoned:
                     self._abandoned = True
                     self._client.failed(self._relay.upstream.unreached(error))
+            except Exception as error:  # noqa: BLE001 - the last resort: what breaks one connection breaks no other
+                self._relay.tell(f"a connection was broken off by a mistake of tui-host's own: {error!r}")
+                self._break(str(error))
 
     # What asyncio says.
 
@@ -76,8 +80,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._transport = transport
         unsent, self._unsent = b"".join(self._unsent), []
         transport.write(unsent)
-        if self._input_ended and transport.can_write_eof():
-            transport.write_eof()
+        if self._input_ended:
+            end_writing(transport)
         self._client.pause(paused=False)
 
     @override
@@ -167,10 +171,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._input_ended = True
         if transport is None:
             return self._relay.upstream.trust is None
-        if not transport.can_write_eof():
-            return False
-        transport.write_eof()
-        return True
+        return end_writing(transport)
 
     def abandon(self) -> None:
         """The client has gone: end at once."""
