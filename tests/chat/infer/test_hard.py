@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.world import MS, Asked, ServerTap, World, found_in
 from tui_host.chat.infer.frames import MOST
+from tui_host.errors import JSON
 
 OPENAI = FORMS["openai"]
 SUM = {"a": 1, "b": 2}
@@ -161,13 +162,39 @@ def test_a_frame_stands_in_the_turn_of_the_host_whose_it_is_or_that_offers_its_t
     agent: str, client: str, words: str, turn: int | None
 ) -> None:
     world = World()
-    world.model().ask(OPENAI, [User(words)], agent)
+    model = world.model()
+    next(model.answer(OPENAI, model.ask(OPENAI, [User(words)], agent), Answer("", [call("math__add")])))
     world.now += MS
     tap = world.server("math")
     tap.start(["add"], client)
     tap.call("add", SUM)
     story = world.story()
     assert story.feed(world.records[-1][1]).draft.place.turn == turn
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seconds", "later", "turn"),
+    [
+        ({"a": 9}, 1, False, 1),
+        ({"a": 9}, 300, False, None),
+        ({"a": 9}, 1, True, None),
+        (SUM, 1, True, None),  # the one that was asked for has its answer
+    ],
+)
+def test_a_frame_that_nobody_asked_for_stands_in_no_turn_that_is_over(
+    arguments: Mapping[str, JSON], seconds: int, *, later: bool, turn: int | None
+) -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    scene.asks("use add for this", call("math__add"))
+    scene.runs(math, "add", "3")
+    for text in ("hello", "and use add?") if later else ():
+        scene.asks(text)
+    scene.world.now += seconds * 1000 * MS
+    math.call("add", arguments)
+    placed = scene.world.story()
+    records = [placed.feed(record) for _, record in scene.world.records]
+    assert records[-1].draft.place.turn == turn
 
 
 def test_a_tool_whose_name_ends_as_another_is_told_apart() -> None:

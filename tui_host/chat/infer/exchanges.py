@@ -25,6 +25,8 @@ from tui_host.llm.protocols.protocol import Reader
 
 MOST = 8 << 20
 """Bytes of a body that is read; of a larger one it is not told what it says."""
+AT_WORK_NS = 60_000_000_000
+"""So long after an answer a call is taken for one of its turn that is none that it asks for, word for word."""
 _ALIKE = 200
 """Characters of an answer by which it is known again: hosts cut, and take thinking out."""
 
@@ -138,6 +140,12 @@ class Asking:
     def is_answered(self) -> bool:
         """Whether a whole answer came."""
         return 200 <= self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
+
+    def is_at_work(self, at_ns: int) -> bool:
+        """Whether at some time it was being answered, or what the answer asks for was being done."""
+        if not self.status or at_ns < self.at_ns:
+            return False
+        return not self.is_over or (bool(self.calls()) and at_ns - self.end_ns <= AT_WORK_NS)
 
     @property
     def trouble(self) -> str:

@@ -11,6 +11,7 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
 from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.clocks import DOUBTFUL_NS
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.hearing import Hearing
@@ -79,6 +80,7 @@ class Story:
         self._exchanges: dict[Key, Asking] = {}
         self._nowhere = Place(session=session or None)
         self._places: dict[tuple[str, int], Place] = {}
+        self._carried: dict[tuple[Key, int], tuple[str, int]] = {}
         self._injected: list[Found] = []
         self.doubtful: frozenset[tuple[str, int]] = frozenset()
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
@@ -144,15 +146,36 @@ class Story:
     def _step_of(self, sent: Sent) -> Place:
         client = host_named(self.frames.clients.get(sent.capture, ""))
         for asking in self._recent(client):
-            for name, arguments in asking.meant():
-                if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)]):
-                    return self._place(asking.key)
-        # What was asked may not be recorded to its end yet.
-        for asking in self._recent(client):
-            is_its_host = is_host(client) and asking.host == client
-            if not self.talks.said[asking.key].children and (is_its_host or asking.may_ask_for(sent.server, sent.tool)):
+            if self._may_still_send(asking.key, sent) and self._carries(asking, sent):
                 return self._place(asking.key)
+        # What was asked may not be recorded to its end yet, or the host may have changed it: while it is at that.
+        last = next(self._recent(client), None)
+        if last is not None and last.is_at_work(sent.at_ns) and self._may_still_send(last.key, sent):
+            is_its_host = is_host(client) and last.host == client
+            if is_its_host or last.may_ask_for(sent.server, sent.tool):
+                return self._place(last.key)
         return self._nowhere
+
+    def _may_still_send(self, key: Key, sent: Sent) -> bool:
+        """Whether a conversation had not gone on from an answer when a call was sent, as far as clocks agree."""
+        until = self.talks.until(key)
+        return until is None or sent.at_ns <= until + DOUBTFUL_NS
+
+    def _carries(self, asking: Asking, sent: Sent) -> bool:
+        """Whether a frame is what an answer asks for, and no frame before it was answered as that."""
+        alike = [
+            (asking.key, number)
+            for number, (name, arguments) in enumerate(asking.meant())
+            if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)])
+        ]
+        free = [call for call in alike if call not in self._carried]
+        open_ = [
+            call for call in alike if call in self._carried and self.frames.sent[self._carried[call]].answer is None
+        ]
+        for call in (*free, *open_)[:1]:
+            self._carried[call] = sent.key
+            return True
+        return False
 
     def _recent(self, client: str) -> Iterator[Asking]:
         """The last exchanges, the newest first, save those of another host than a client's."""
