@@ -260,3 +260,126 @@ def test_the_pieces_of_a_text_are_the_text_and_name_what_is_secret() -> None:
     assert REDACTOR.pieces("nothing") == [("nothing", "")]
     assert REDACTOR.pieces("") == []
     assert REDACTOR.lengths == {"API_KEY": len(KEY), "ODD": len(ODD)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Ocp-Apim-Subscription-Key",
+        "X-Auth-Token",
+        "X-Access-Token",
+        "X-Api-Token",
+        "Private-Token",
+        "X-Vault-Token",
+        "X-Plex-Token",
+        "X-Amz-Security-Token",
+        "CF-Access-Client-Secret",
+        "x-litellm-api-key",
+        "X-Portkey-Api-Key",
+        "Helicone-Auth",
+        "token",
+        "apikey",
+        "X-MyCo-Secret",
+        "X-CSRF-Token",
+        "X-Session-Id",
+        "session_id",
+        "Cookie2",
+        "XAuth",
+        "X-Password",
+        "CF-Access-Jwt-Assertion",
+    ],
+)
+def test_a_header_named_like_a_credential_is_one(name: str) -> None:
+    assert headers_of((name, "q1")) == {name: f"⟨secret:{name.lower()}⟩"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Sec-WebSocket-Key",
+        "Idempotency-Key",
+        "x-ratelimit-remaining-tokens",
+        "anthropic-ratelimit-tokens-limit",
+        "x-ratelimit-reset-token",
+        "input-tokens-remaining",
+        "max-tokens",
+        "WWW-Authenticate",
+        "Proxy-Authenticate",
+        "x-stainless-lang",
+        "Access-Control-Allow-Credentials",
+        "X-Prompt-Cache-Key",
+        "X-Mesh-Auth-Type",
+        "x-author",
+        "MCP-Protocol-Version",
+        "x-request-id",
+    ],
+)
+def test_a_header_that_only_sounds_like_a_credential_stays(name: str) -> None:
+    assert headers_of((name, "Bearer realm-1")) == {name: "Bearer realm-1"}
+
+
+def test_query_keys_named_like_credentials_are_and_those_of_pages_and_sessions_are_not() -> None:
+    url = "https://a.example/x?%s=q1"
+    for key in ("X-Amz-Signature", "X-Amz-Security-Token", "hapikey", "apiKey", "session_token"):
+        assert url_of(url % key) == url.replace("q1", "⟨secret:%s⟩") % (key, key)
+    for key in ("pageToken", "next_page_token", "sessionId", "code", "state", "max_tokens"):
+        assert url_of(url % key) == url % key
+
+
+def test_what_a_redirect_of_a_login_carries_is_taken_out() -> None:
+    assert headers_of(("Location", "http://127.0.0.1:1/cb?code=c0de&state=5t&scope=a")) == {
+        "Location": "http://127.0.0.1:1/cb?code=⟨secret:code⟩&state=⟨secret:state⟩&scope=a"
+    }
+
+
+OTHERS = "sk-of-somebody-else-1234"
+
+
+def learning(*headers: tuple[str, str], url: str = "https://a.example/v1") -> Redactor:
+    redactor = Redactor([("API_KEY", KEY)])
+    redactor.learn(Head(method="POST", url=url, headers=headers))
+    return redactor
+
+
+@pytest.mark.parametrize(
+    "redactor",
+    [
+        learning(("Authorization", f"Bearer {OTHERS}")),
+        learning(("X-MyCo-Secret", OTHERS)),
+        learning(url=f"https://a.example/v1?key={OTHERS}"),
+    ],
+)
+def test_a_credential_that_a_request_has_shown_is_found_in_what_follows_however_it_is_cut(redactor: Redactor) -> None:
+    body = json.dumps({"error": f"Incorrect API key provided: {OTHERS}."}).encode()
+    for cut in range(len(body)):
+        stream = redactor.stream()
+        kept = stream.feed(body[:cut])[0] + stream.feed(body[cut:])[0] + stream.flush()[0]
+        assert OTHERS.encode() not in kept
+        assert "message" in json.loads(kept.replace(b"error", b"message"))
+    assert OTHERS.encode() not in redactor.bytes(json.dumps({"a": json.dumps(OTHERS)}).encode())[0]
+    assert redactor.bytes(base64.b64encode(f"u:{OTHERS}".encode()))[1]
+
+
+def test_a_word_that_stands_for_no_key_and_what_changes_with_each_session_are_not_learned() -> None:
+    redactor = learning(
+        ("Authorization", "Bearer lm-studio"), ("Mcp-Session-Id", "session-1234"), ("Cookie", "a=12345678")
+    )
+
+    text = "lm-studio session-1234 a=12345678 not-needed"
+    assert redactor.text(text) == text
+
+
+def test_a_key_that_is_known_keeps_its_name_and_a_mark_is_no_key() -> None:
+    redactor = learning(("Authorization", f"Bearer {KEY}"), ("X-Api-Key", "⟨secret:x-api-key-1⟩"))
+
+    assert redactor.text(f"{KEY} ⟨secret:x-api-key-1⟩") == "⟨secret:API_KEY⟩ ⟨secret:x-api-key-1⟩"
+
+
+def test_of_many_credentials_those_that_were_used_last_are_remembered() -> None:
+    redactor = Redactor()
+    for number in range(100):
+        for value in (OTHERS, f"signed-anew-{number:08d}"):
+            redactor.learn(Head(method="POST", headers=(("Authorization", f"Bearer {value}"),)))
+
+    assert redactor.text(f"{OTHERS} signed-anew-00000000") == "⟨secret:authorization⟩ signed-anew-00000000"
+    assert redactor.text("signed-anew-00000099") == "⟨secret:authorization⟩"

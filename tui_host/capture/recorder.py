@@ -145,6 +145,8 @@ class Recorder:
             The record's number in the capture.
         """
         size = len(draft.data) + OVERHEAD
+        if draft.kind == "request" and draft.head is not None:
+            self.redactor.learn(draft.head)  # before what answers it
         with self._lock:
             self._seq = seq = self._seq + 1
             mono_ns = self._mono_ns()

@@ -1,64 +1,45 @@
 """Secrets taken out of everything before it is kept. Source: DESIGN, Contract, Secrets.
 
 By value: each known secret of at least eight characters, wherever it stands, in plain, base64, percent and JSON-escaped form.
-By place: what stands in a known credential header, query key or a URL's userinfo, known or not, whatever its length.
+By place: what stands in a header or behind a query key named like a credential, or in a URL's userinfo, known or not, whatever its length.
+Learned: what stood in such a place of a request is looked for by value from then on, since a peer may say it again.
 
 What it cannot find: a secret in a compressed body, or one that a model spells in several events of its stream.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
-from urllib.parse import quote, quote_plus, unquote_plus
+from urllib.parse import unquote_plus
 
 from tui_host.capture.record import Draft, Head, Redaction
+from tui_host.capture.redact_places import (
+    REDIRECT_KEYS,
+    SCHEMES,
+    URL_HEADERS,
+    credential_in,
+    is_credential_header,
+    is_credential_key,
+    is_lasting,
+)
+from tui_host.capture.redact_values import Hit, Needle, forms_of, hits_in, mark, name_in_mark, without
 from tui_host.errors import JSON
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
-CREDENTIAL_HEADERS = frozenset(
-    [
-        "authorization",
-        "proxy-authorization",
-        "x-api-key",
-        "x-goog-api-key",
-        "api-key",
-        "cookie",
-        "set-cookie",
-        "mcp-session-id",
-    ]
-)
-CREDENTIAL_QUERY_KEYS = frozenset(
-    [
-        "key",
-        "api_key",
-        "apikey",
-        "api-key",
-        "access_token",
-        "refresh_token",
-        "id_token",
-        "token",
-        "auth_token",
-        "auth",
-        "client_secret",
-        "secret",
-        "password",
-        "sig",
-        "signature",
-        "subscription-key",
-    ]
-)
-URL_HEADERS = frozenset(("location", "content-location", "referer"))
-SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
 BY_VALUE_FROM = 8
 EXACT_FROM = 4
 """Characters from which a short secret is taken out where it is all of a header's or query key's value or a path's segment."""
+PLAIN_FROM = 20
+"""Characters from which a word without a digit is learned: what hosts send where no key is wanted is a short word that texts have too."""
+LEARNED_MOST, LEARNED_LENGTH = 16, 8192
+"""Credentials of others that are remembered, those used last, and the characters of one."""
 
 Where: TypeAlias = Literal["data", "head"]
 Shift: TypeAlias = tuple[int, int, int]
@@ -67,33 +48,6 @@ Shift: TypeAlias = tuple[int, int, int]
 _PARAMETER = re.compile(r"([?&;#])([^=&;#?]+)=([^&#]+)")
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
 _SEGMENT = re.compile(r"[^/?&=#]+")
-_NOT_IN_A_NAME = re.compile(r"[^\w.\-]")
-
-
-@dataclass(frozen=True, slots=True)
-class _Needle:
-    """One form of one secret: what to look for, and what to put in its place."""
-
-    name: str
-    data: bytes
-    mark: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Hit:
-    start: int
-    end: int
-    needle: _Needle
-
-
-def mark(name: str) -> str:
-    """What stands where a secret was; nothing in it needs escaping in JSON."""
-    return f"⟨secret:{name_in_mark(name)}⟩"
-
-
-def name_in_mark(name: str) -> str:
-    """A secret's name as its mark has it."""
-    return _NOT_IN_A_NAME.sub("_", name)
 
 
 class Redactor:
@@ -104,23 +58,58 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
-        self._needles: tuple[_Needle, ...] = ()
+        self._lock = threading.Lock()
+        self._known: tuple[Needle, ...] = ()
+        self._needles: tuple[Needle, ...] = ()  # of those that are known, and of those that were learned
         self._names: dict[str, str] = {}
-        self._headers = CREDENTIAL_HEADERS
+        self._learned: dict[str, str] = {}
+        self._headers: frozenset[str] = frozenset()
         for name, value in secrets:
             self.add(name, value)
 
     def add(self, name: str, value: str) -> None:
         """Know one more secret, from now on."""
         value = value.strip()
-        if not value or value in self._names:
+        with self._lock:
+            if not value or value in self._names:
+                return
+            self._names = {**self._names, value: name}
+            if len(value) >= BY_VALUE_FROM:
+                self._known = (*self._known, *_needles(name, value))
+                self._arrange()
+
+    def learn(self, head: Head) -> None:
+        """Know the credentials in a request's head too: those of somebody else's host, which are not configured here."""
+        for name, value in head.headers:
+            key = name.lower()
+            if is_credential_header(key) and is_lasting(key):
+                self._learn(key, credential_in(value).strip())
+        for _, key, value in _PARAMETER.findall(head.url or ""):
+            if is_credential_key(unquote_plus(key)):
+                self._learn(key, unquote_plus(value))
+
+    def _learn(self, name: str, value: str) -> None:
+        if not BY_VALUE_FROM <= len(value) <= LEARNED_LENGTH or value.startswith("⟨secret:"):
             return
-        self._names = {**self._names, value: name}
-        if len(value) < BY_VALUE_FROM:
+        if len(value) < PLAIN_FROM and value.isascii() and not any(map(str.isdigit, value)):
             return
-        known = {needle.data for needle in self._needles}
-        new = [_Needle(name, data, mark(name).encode()) for data in _forms(value) if data not in known]
-        self._needles = tuple(sorted((*self._needles, *new), key=lambda needle: -len(needle.data)))
+        with self._lock:
+            if value in self._names or next(reversed(self._learned), None) == value:
+                return
+            if hits_in(value.encode("utf-8", "surrogatepass"), self._known):
+                return
+            is_new = value not in self._learned
+            self._learned = {**{key: item for key, item in self._learned.items() if key != value}, value: name}
+            if is_new:
+                for oldest in list(self._learned)[:-LEARNED_MOST]:
+                    del self._learned[oldest]
+                self._arrange()
+
+    def _arrange(self) -> None:
+        """Have the needles of all in the order in which they are looked for, each form once."""
+        found = {needle.data: needle for value, name in self._learned.items() for needle in _needles(name, value)}
+        found |= {needle.data: needle for needle in reversed(self._known)}
+        self._needles = tuple(sorted(found.values(), key=lambda needle: -len(needle.data)))
 
     def add_places(self, *, headers: Iterable[str]) -> None:
         """Take out whatever stands in these headers too: configured ones with a reference in them."""
@@ -144,8 +133,8 @@ class Redactor:
 
     def bytes(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
         """Bytes without the secrets known by value, and what was taken out."""
-        hits = _hits(data, self._needles)
-        return _without(data, hits) if hits else (data, ())
+        hits = hits_in(data, self._needles)
+        return without(data, hits) if hits else (data, ())
 
     def text(self, text: str) -> str:
         """A text without the secrets known by value."""
@@ -154,7 +143,7 @@ class Redactor:
     def pieces(self, text: str) -> list[tuple[str, str]]:
         """A text cut where secrets known by value stand in it: each piece with the secret's name, empty for what is none."""
         data = text.encode("utf-8", "surrogatepass")
-        hits = _hits(data, self._needles) if self._needles else []
+        hits = hits_in(data, self._needles) if self._needles else []
         if not hits:
             return [(text, "")] if text else []
         found: list[tuple[str, str]] = []
@@ -169,7 +158,7 @@ class Redactor:
     @property
     def lengths(self) -> Mapping[str, int]:
         """How many characters each secret has, by its name as marks have it."""
-        return {name_in_mark(name): len(value) for value, name in self._names.items()}
+        return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self._names.items())}
 
     def json_text(self, text: str) -> str:
         """JSON without the secrets known by value; still JSON, even where a number looks like a secret."""
@@ -190,9 +179,9 @@ class Redactor:
         """For a body that comes in pieces, so that a secret cut in two is found."""
         return StreamRedactor(self)
 
-    def hits(self, data: bytes) -> list[_Hit]:
+    def hits(self, data: bytes) -> list[Hit]:
         """Where secrets stand in the bytes, in order, without overlap."""
-        return _hits(data, self._needles)
+        return hits_in(data, self._needles)
 
     def open_end(self, data: bytes) -> int:
         """Where the longest end of the bytes begins that could be the beginning of a secret; their length if none could."""
@@ -209,10 +198,10 @@ class Redactor:
     def _text(self, text: str) -> tuple[str, tuple[Redaction, ...]]:
         if not self._needles:
             return text, ()
-        hits = _hits(text.encode("utf-8", "surrogatepass"), self._needles)
+        hits = hits_in(text.encode("utf-8", "surrogatepass"), self._needles)
         if not hits:
             return text, ()
-        data, found = _without(text.encode("utf-8", "surrogatepass"), hits)
+        data, found = without(text.encode("utf-8", "surrogatepass"), hits)
         return data.decode("utf-8", "surrogatepass"), tuple(replace(each, where="head") for each in found)
 
     def _strings_without(self, value: JSON) -> JSON:
@@ -236,24 +225,25 @@ class Redactor:
         return (replace(head, url=url, headers=headers), tuple(found)) if found else (head, ())
 
     def _header(self, name: str, value: str, found: list[Redaction]) -> str:
-        if name in self._headers:
+        if name in self._headers or is_credential_header(name):
             scheme, space, rest = value.partition(" ")
             if space and scheme.lower() in SCHEMES:
                 return f"{scheme} {self._taken_out(name, rest, found)}"
             return self._taken_out(name, value, found)
         if name in URL_HEADERS:
-            return self._url(value, found)
+            return self._url(value, found, REDIRECT_KEYS if name == "location" else frozenset())
         if EXACT_FROM <= len(value) < BY_VALUE_FROM and value in self._names:
             return self._taken_out(name, value, found)
         return self._by_value(value, found)
 
-    def _url(self, url: str, found: list[Redaction]) -> str:
+    def _url(self, url: str, found: list[Redaction], keys: frozenset[str] = frozenset()) -> str:
         def userinfo(match: re.Match[str]) -> str:
             return f"{match[1]}{self._taken_out('userinfo', match[2], found)}@"
 
         def parameter(match: re.Match[str]) -> str:
             separator, key, value = match[1], match[2], match[3]
-            if unquote_plus(key).lower() not in CREDENTIAL_QUERY_KEYS:
+            name = unquote_plus(key)
+            if name.lower() not in keys and not is_credential_key(name):
                 return match[0]
             return f"{separator}{key}={self._taken_out(key, value, found)}"
 
@@ -282,6 +272,10 @@ class Redactor:
             name = hits[0].needle.name if hits else place
         found.append(Redaction(where="head", name=name, length=len(value)))
         return mark(name)
+
+
+def _needles(name: str, value: str) -> list[Needle]:
+    return [Needle(name, data, mark(name).encode()) for data in forms_of(value)]
 
 
 def redactor_of(settings: Settings) -> Redactor:
@@ -324,78 +318,10 @@ class StreamRedactor:
         data, self._held = self._held, b""
         return self._settle(data, self._redactor.hits(data))
 
-    def _settle(self, data: bytes, hits: list[_Hit]) -> tuple[bytes, tuple[Redaction, ...]]:
+    def _settle(self, data: bytes, hits: list[Hit]) -> tuple[bytes, tuple[Redaction, ...]]:
         at = self._settled
         self._settled += len(data)
         if not hits:
             return data, ()
         self.shifts += [(at + hit.start, at + hit.end, len(hit.needle.mark)) for hit in hits]
-        return _without(data, hits)
-
-
-def _hits(data: bytes, needles: tuple[_Needle, ...]) -> list[_Hit]:
-    hits: list[_Hit] = []
-    for needle in needles:
-        if needle.data in data:
-            hits.extend(_occurrences(data, needle))
-    if len(hits) < 2:
-        return hits
-    hits.sort(key=lambda hit: (hit.start, -hit.end))
-    merged = [hits[0]]
-    for hit in hits[1:]:
-        last = merged[-1]
-        if hit.start >= last.end:
-            merged.append(hit)
-        elif hit.end > last.end:
-            merged[-1] = _Hit(last.start, hit.end, last.needle)
-    return merged
-
-
-def _occurrences(data: bytes, needle: _Needle) -> Iterator[_Hit]:
-    at = data.find(needle.data)
-    while at >= 0:
-        end = at + len(needle.data)
-        yield _Hit(at, end, needle)
-        at = data.find(needle.data, end)
-
-
-def _without(data: bytes, hits: list[_Hit]) -> tuple[bytes, tuple[Redaction, ...]]:
-    pieces: list[bytes] = []
-    end = 0
-    for hit in hits:
-        pieces += (data[end : hit.start], hit.needle.mark)
-        end = hit.end
-    pieces.append(data[end:])
-    found = tuple(Redaction(where="data", name=hit.needle.name, length=hit.end - hit.start) for hit in hits)
-    return b"".join(pieces), found
-
-
-def _forms(value: str) -> set[bytes]:
-    """Every form in which a secret is looked for."""
-    raw = value.encode("utf-8", "surrogateescape")
-    forms = {raw}
-    for safe in ("", "/", "/:@!$&'()*,;=+~", "-_.!~*'()"):
-        percent = quote(raw, safe=safe)
-        forms |= {percent.encode(), _lower_hex(percent).encode()}
-    percent = quote_plus(raw)
-    forms |= {percent.encode(), _lower_hex(percent).encode()}
-    for ascii_only in (True, False):
-        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
-        twice = json.dumps(once, ensure_ascii=ascii_only)[1:-1]  # a call's arguments are JSON in JSON
-        slashes = once.replace("/", "\\/")
-        forms |= {form.encode("utf-8", "surrogateescape") for form in (once, twice, slashes)}
-    for offset in (0, 1, 2):
-        forms |= set(_base64_inside(raw, offset))
-    return forms
-
-
-def _base64_inside(raw: bytes, offset: int) -> tuple[bytes, bytes]:
-    """The characters that the secret alone determines, where it stands at some offset of three in what is encoded."""
-    encoded = base64.b64encode(b"\0" * offset + raw)
-    first, last = -(-8 * offset // 6), 8 * (offset + len(raw)) // 6
-    inside = encoded[first:last]
-    return inside, inside.translate(bytes.maketrans(b"+/", b"-_"))
-
-
-def _lower_hex(percent: str) -> str:
-    return re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), percent)
+        return without(data, hits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_host.capture.redact import CREDENTIAL_QUERY_KEYS
+from tui_host.capture.redact_places import is_credential_key
 
 HIDDEN = "•••"
 
@@ -44,7 +44,7 @@ def _without(word: str) -> str:
 
 
 def _parameter(match: re.Match[str]) -> str:
-    is_secret = match[2].lower() in CREDENTIAL_QUERY_KEYS and not _REFERENCE.fullmatch(match[3])
+    is_secret = is_credential_key(match[2]) and not _REFERENCE.fullmatch(match[3])
     return f"{match[1]}{match[2]}={HIDDEN}" if is_secret else match[0]
 
 

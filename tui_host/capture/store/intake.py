@@ -74,6 +74,8 @@ class Intake:
             StoreError: It cannot be written.
         """
         draft = record.draft
+        if draft.kind == "request" and draft.head is not None:
+            self._redactor.learn(draft.head)
         size = len(draft.data) + OVERHEAD
         stamps = self.capture, record.seq, record.time_ns, record.mono_ns
         self._gathered.append(Slot(*stamps, draft, self, self._redactor, size))

@@ -1,0 +1,59 @@
+"""Where credentials stand by the names of headers and query keys, whoever thought of the name."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
+URL_HEADERS = frozenset(("location", "content-location", "referer"))
+REDIRECT_KEYS = frozenset(("code", "state"))
+"""Query keys that are a login's in a redirect, and anything elsewhere."""
+
+_WORD = re.compile(r"[a-z0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CREDENTIAL = re.compile(
+    r"\w*(?:key|token|secret|passw(?:or)?d|passphrase|cookie2?|credentials?|authorization|jwt|csrf|xsrf)"
+    r"|(?:\w*[^o]|)auth|oauth2?|pwd|bearer|signature|sig"
+)
+_SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
+_NO_CREDENTIAL = re.compile(
+    r"access-control-.*|x-stainless-.*|.*ratelimit.*"  # what may be asked, what asks, and how often
+    r"|(?:.*-)?(?:websocket|idempotency|cache|surrogate|public|partition|routing|sort|page|next|continuation|cursor|max)"
+    r"-?(?:key|token)s?"
+    r"|.*-(?:type|version|mode|status|scheme|count|usage|limit|remaining|reset|expires|expiry|ttl|length|url|uri|method|info|policy)"
+    r"|signature-input"
+)
+
+
+@lru_cache(1024)
+def is_credential_header(name: str) -> bool:
+    """Whether what stands in a header of this name is a credential, or names a session of somebody's."""
+    return _is_credential(name) or any(map(_SESSION.fullmatch, _words(name)))
+
+
+@lru_cache(1024)
+def is_credential_key(name: str) -> bool:
+    """Whether what stands behind this query key is a credential."""
+    return _is_credential(name)
+
+
+@lru_cache(1024)
+def is_lasting(name: str) -> bool:
+    """Whether a credential header or key of this name holds a secret of its owner's, and not a session's changing mark."""
+    return not any(map(_SESSION.fullmatch, _words(name)))
+
+
+def credential_in(value: str) -> str:
+    """A header's value without the scheme before it."""
+    scheme, space, rest = value.partition(" ")
+    return rest if space and scheme.lower() in SCHEMES else value
+
+
+def _is_credential(name: str) -> bool:
+    words = _words(name)
+    return any(map(_CREDENTIAL.fullmatch, words)) and not _NO_CREDENTIAL.fullmatch("-".join(words))
+
+
+def _words(name: str) -> list[str]:
+    return _WORD.findall(_CAMEL.sub("-", name).lower())
