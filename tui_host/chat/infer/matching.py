@@ -206,12 +206,13 @@ def _sent_again(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]
     for frame in frames:
         now = Carried((frame,))
         again = [before for before in waiting if _may_follow(possible, frame, before)]
-        if len(again) == 1 and _is_meant(possible, frame, again[0], frames):  # else it is doubtful which of them it is
+        if len(again) == 1:  # else it is doubtful which of them it is
             before = again[0]
-            possible[frame.key] = [each for each in possible[before.key] if each in possible[frame.key]]
-            del whole[before.key]
             waiting.remove(before)
-            now = Carried((*before.frames, frame))
+            if _is_meant(possible, frame, before, frames):
+                possible[frame.key] = [each for each in possible[before.key] if each in possible[frame.key]]
+                del whole[before.key]
+                now = Carried((*before.frames, frame))
         whole[now.key] = now
         if frame.answer is None:
             waiting.append(now)
