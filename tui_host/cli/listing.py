@@ -60,7 +60,7 @@ def listing(store: Store) -> Iterator[Listed]:
     counts = passed(store)
     known: Known = {}
     looked = {tap.id: look_at(store, tap, known) for tap in taps}
-    first = {tap.id: story.taps[0].id for story in stories_of(taps, known) for tap in story.taps}
+    first = {tap.id: story.taps[0].id for story in stories_of(store, taps, known) for tap in story.taps}
     for info in infos:
         if info.id not in first:
             yield Listed(info=info)

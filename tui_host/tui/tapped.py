@@ -14,6 +14,7 @@ from typing_extensions import override
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.chat.conversation import Conversation
 from tui_host.chat.infer.following import Following, Piece, Told
+from tui_host.chat.infer.stories import whose
 from tui_host.errors import StoreError
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.source import LOOK_SECONDS, SessionSource
@@ -134,9 +135,9 @@ class TapSource(SessionSource):
     @override
     def foreign(self) -> str:
         """Whose session it is, and whether it goes on."""
-        whose = " and ".join(self._told.hosts) or "another host"
+        of = whose(self._told.hosts) or "another host"
         how = "" if self._is_behind else ", followed" if self.live else ", tapped"
-        return f"{whose}{how}: read only"
+        return f"{of}{how}: read only"
 
     # Bytes.
 

@@ -8,9 +8,9 @@ from tests.chat.infer.forms import FORMS, User
 from tests.chat.infer.world import World
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.store.sessions import SessionInfo
-from tui_host.chat.infer.about import about
+from tui_host.chat.infer.about import About, about
 from tui_host.chat.infer.recognise import host_asking, host_named, model_asked
-from tui_host.chat.infer.stories import together
+from tui_host.chat.infer.stories import together, whose
 
 SECOND = 1_000_000_000
 
@@ -106,8 +106,28 @@ def test_taps_of_the_same_time_tell_one_story_but_not_those_of_different_hosts()
         tap("later", 300, 400),
     ]
     hosts = {"of claude": "Claude Desktop", "of cline": "Cline", "llm": "Cline", "math": "Cline"}
-    told = together(taps, 200 * SECOND, lambda each: hosts.get(each.id, ""))
+    told = together(taps, 200 * SECOND, lambda each: About(hosts=[hosts.get(each.id, "")]))
     assert [[each.id for each in story] for story in told] == [["later"], ["llm", "math", "of cline"], ["of claude"]]
+
+
+def test_what_may_be_of_either_of_two_hosts_does_not_make_one_story_of_them() -> None:
+    taps = [tap(name, 0, 50, live=True) for name in ("cherry", "cline", "idle", "its server")]
+    protocols = {"cherry": "cherry", "cline": "cline"}
+    told = together(
+        taps,
+        50 * SECOND,
+        lambda each: About(kind="llm", protocol=protocols.get(each.id, "")),
+        lambda each, stories: [of[0].id for of in stories].index("cherry") if each.id == "its server" else None,
+    )
+    assert {tuple(each.id for each in story) for story in told} == {("cherry", "its server"), ("cline",), ("idle",)}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [([], ""), (["Cline"], "Cline"), (["Cline", "Zed"], "Cline and Zed"), (list("abcde"), "a, b +3 more")],
+)
+def test_many_hosts_are_not_all_named(hosts: list[str], words: str) -> None:
+    assert whose(hosts) == words
 
 
 def test_a_tap_is_known_by_its_first_chat_request_however_much_else_was_asked_before() -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.infer.kept import keep_story
+from tests.chat.infer.forms import FORMS, Answer, Call, User
+from tests.chat.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.chat.infer.stories import story_with
+from tui_host.chat.infer.stories import Known, look_at, stories_of, story_with
 from tui_host.chat.infer.whole import Whole
 from tui_host.cli.listing import listing
 from tui_host.host.importing import import_files
@@ -60,6 +61,32 @@ def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(
     assert [item["item"] for item in items] == ["user", "answer", "call", "answer"]
     document = b"".join(EXPORTS["markdown"](whole, whole.info)).decode()
     assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
+
+
+def test_two_hosts_at_once_tell_two_stories_each_with_the_server_that_it_called(tmp_path: Path) -> None:
+    taps = [KeptModelTap(tmp_path, "cline"), KeptModelTap(tmp_path, "cherry")]
+    servers = [KeptServerTap(tmp_path, name) for name in ("one", "two", "idle")]
+    for server in servers:
+        server.start(["tick"], client="mcp")
+    for model, server in zip(taps, servers, strict=False):
+        form, call = FORMS[model.id], Call("", f"{server.name}__tick", {"k": server.name})
+        list(model.answer(form, model.ask(form, [User("go")], "OpenAI/JS 4"), Answer("", [call])))
+        server.result(server.call("tick", call.arguments)[0], "ok")
+    assert all(tap.kept.recording.close() for tap in (*taps, *servers))
+    opened = Store.open(tmp_path / "data" / "tui-host.db")
+    known: Known = {}
+    sessions = opened.sessions.list()
+    for session in sessions:
+        look_at(opened, session, known)
+    told = {tuple(sorted(tap.title for tap in each.taps)): each for each in stories_of(opened, sessions, known)}
+    assert told.keys() == {("cline", "one"), ("cherry", "two"), ("idle",)}
+    wholes = [Whole(opened, story_with(opened, each.taps[0].id, {})).info for each in told.values()]
+    assert {(whole.title, whole.protocol) for whole in wholes} == {
+        ("Cline: tap llm cline, tap stdio one", "cline"),
+        ("the OpenAI SDK for JavaScript and the MCP SDK for Python: tap llm cherry, tap stdio two", "cherry"),
+        ("the MCP SDK for Python: tap stdio idle", ""),
+    }
+    opened.close()
 
 
 def test_a_story_that_was_brought_in_comes_out_line_for_line_and_stays_by_itself(store: Store, tmp_path: Path) -> None:

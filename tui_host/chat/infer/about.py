@@ -13,6 +13,8 @@ from tui_host.chat.infer.story import Story
 if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
 
+SEARCHED = 10_000
+"""Records among which a tap's calls are looked for where it may be of several hosts."""
 FIRST = 500
 """Records that are looked at, at most: hosts ask for lists of models, and for health, before they ask a model."""
 _TELLING = 16
@@ -43,6 +45,16 @@ class About:
         return self.hosts[0] if len(self.hosts) == 1 and is_host(self.hosts[0]) else ""
 
     @property
+    def is_known(self) -> bool:
+        """Whether anything tells it from taps of other hosts."""
+        return bool(self.host) or self.protocol not in {"", "native"}
+
+    def is_of_another_host(self, other: About) -> bool:
+        """Whether two taps are known to be of different hosts: by their names, or as each teaches a model its own tool protocol."""
+        taught = [each.protocol for each in (self, other) if each.protocol not in {"", "native"}]
+        return len({self.host, other.host} - {""}) > 1 or len(set(taught)) > 1
+
+    @property
     def model(self) -> str:
         """PROVIDER/MODEL of the model that was asked last; empty if none was."""
         return f"{self.peer}/{self.models[-1]}" if self.models else ""
@@ -62,7 +74,7 @@ class Looking:
         self.about = About()
         self._capture = capture
         self._story = Story()
-        self._seen = self._count = self._telling = 0
+        self._seen = self._count = self._telling = self._searched = 0
 
     @property
     def is_done(self) -> bool:
@@ -79,6 +91,19 @@ class Looking:
             limit = FIRST - self._count
             self.feed(store.records(capture=self._capture, after=self._seen, limit=limit))
         return self.about
+
+    def calls(self, store: Store) -> Story:
+        """What it said so far, further than to tell what it is: for the calls in it. Blocks.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        limit = SEARCHED - self._searched
+        for record in store.records(capture=self._capture, after=self._seen, limit=limit) if limit > 0 else ():
+            self._story.feed(record)
+            self._seen = record.seq
+            self._searched += 1
+        return self._story
 
     def feed(self, records: Iterable[Record]) -> None:
         """The next records; no more are taken than needed."""

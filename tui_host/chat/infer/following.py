@@ -92,6 +92,7 @@ class _Tapped:
     capture: str
     info: SessionInfo
     seen: int = 0
+    is_fed: bool = False
     reading: Iterator[Record] | None = None
     has_more: bool = True
     waiting: deque[tuple[int, Record]] = field(default_factory=deque[tuple[int, Record]])
@@ -148,6 +149,7 @@ class Following:
         self._links = 0
         self._joined = self._version = -1
         self._looked_for_taps = self._join_at = 0.0
+        self._is_mixed = False
 
     @property
     def version(self) -> object:
@@ -175,7 +177,7 @@ class Following:
             self._version = version
             for tap in self._taps.values():
                 tap.has_more = True
-        if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS:
+        if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS or self._begins():
             self._looked_for_taps = time.monotonic()
             self._look_for_taps()
         while time.monotonic() < until and len(self.pieces) < AHEAD:
@@ -202,13 +204,30 @@ class Following:
     def _look_for_taps(self) -> None:
         """Those that belong to the story by now, and whether they run."""
         told = story_with(self._store, self._session, self._known)
+        taps: dict[str, _Tapped] = {}
         for info in told.taps:
             for capture in captures_of(self._store, info.id) if info.imported else (info.id,):
-                self._taps.setdefault(capture, _Tapped(capture, info)).info = info
-        now = replace(self._told, live=told.live, title=told.title if told.taps else "")
+                taps[capture] = self._taps.get(capture) or _Tapped(capture, info)
+                taps[capture].info = info
+        left = [tap for tap in self._taps.values() if tap.capture not in taps]  # another host's, as it has said since
+        self._is_mixed |= any(tap.is_fed for tap in left)
+        self._taps = taps
+        now = replace(
+            self._told,
+            live=told.live,
+            title=told.title if told.taps else "",
+            is_stale=self._told.is_stale or self._is_mixed,
+        )
         if now != self._told:
             self._told = now
             self._hand_over()
+
+    def _begins(self) -> bool:
+        """Whether the first records of a tap have come that was silent: they may say that it is another host's."""
+        silent = [tap for tap in self._taps.values() if not tap.seen]
+        for tap in silent:
+            self._fill(tap)
+        return any(tap.waiting for tap in silent)
 
     def _ready(self) -> Iterator[Record]:
         """The next records in the order of time, a page at most."""
@@ -225,6 +244,7 @@ class Following:
             is_alone = all(tap.waiting or not tap.info.live for tap in self._taps.values())
             if not is_alone and at_ns > now_ns - WAIT_NS:
                 return
+            first.is_fed = True
             yield first.waiting.popleft()[1]
             if not first.waiting:
                 self._fill(first)
@@ -249,7 +269,7 @@ class Following:
         self._joined = self._story.revision
         found = list(self._story.links())
         known = {_place(each) for each in self._given}
-        is_stale = not self._given <= set(found) and not known <= {_place(each) for each in found}
+        is_stale = self._is_mixed or (not self._given <= set(found) and not known <= {_place(each) for each in found})
         self._told = replace(self._told, is_stale=is_stale, doubtful=self._story.doubtful)
         new = [each for each in found if each not in self._given]
         self._given.update(new)

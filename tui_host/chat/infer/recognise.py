@@ -101,6 +101,12 @@ def is_host(name: str) -> bool:
     return name in HOSTS
 
 
+def foremost(names: Iterable[str]) -> list[str]:
+    """Hosts, each once; what they are made with only if no host is named."""
+    known = list(dict.fromkeys(filter(None, names)))
+    return [name for name in known if is_host(name)] or known
+
+
 def model_asked(url: str, body: bytes) -> str:
     """The model that a request is for: in its body, or in its path."""
     in_path = _IN_PATH.search(urlsplit(url).path)

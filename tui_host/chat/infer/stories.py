@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import TypeAlias
 
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.infer.about import About, Looking
+from tui_host.chat.infer.clocks import SURE_NS
+from tui_host.chat.infer.names import tools_named
+from tui_host.chat.infer.recognise import foremost
+from tui_host.chat.infer.story import Story
 
 NEAR_NS = 5_000_000_000
 """Taps of one host begin and end in turn; a session's last change is not noted at once."""
 
 Known = MutableMapping[str, Sequence[Looking]]
 """What is known of taps by their sessions, for each of their captures."""
+Owner: TypeAlias = Callable[[SessionInfo, Sequence[Sequence[SessionInfo]]], int | None]
+_NAMED = 2
+"""Hosts that are named: over a tap that runs for long many may speak."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +43,7 @@ class TapStory:
     @property
     def hosts(self) -> Sequence[str]:
         """Whose it is, as the hosts say themselves."""
-        return list(dict.fromkeys(host for each in self._abouts for host in each.hosts))
+        return foremost(host for each in self._abouts for host in each.hosts)
 
     @property
     def models(self) -> Sequence[str]:
@@ -55,11 +65,17 @@ class TapStory:
         """The hosts, and what is tapped of them: `Cline: tap llm api.deepseek.com, tap stdio math`."""
         known = [*self.about, *([()] * (len(self.taps) - len(self.about)))]
         names = [name for tap, abouts in zip(self.taps, known, strict=True) for name in _names(tap, abouts)]
-        return ": ".join(filter(None, (" and ".join(self.hosts), ", ".join(dict.fromkeys(names)))))
+        return ": ".join(filter(None, (whose(self.hosts), ", ".join(dict.fromkeys(names)))))
 
     @property
     def _abouts(self) -> Sequence[About]:
         return [each for of_tap in self.about for each in of_tap]
+
+
+def whose(hosts: Sequence[str]) -> str:
+    """The hosts in words: `Cline and Zed`, `Cline, Zed +3 more`."""
+    more = len(hosts) - _NAMED
+    return f"{', '.join(hosts[:_NAMED])} +{more} more" if more > 0 else " and ".join(hosts)
 
 
 def _names(tap: SessionInfo, abouts: Sequence[About]) -> Sequence[str]:
@@ -90,9 +106,13 @@ def _told(known: Known, tap: SessionInfo) -> Sequence[About]:
     return [each.about for each in known.get(tap.id, ())]
 
 
-def stories_of(taps: Sequence[SessionInfo], known: Known) -> Sequence[TapStory]:
-    """The stories that taps tell, as far as is known of them, the latest first."""
-    told = together(taps, time.time_ns(), lambda tap: _host(_told(known, tap)))
+def stories_of(store: Store, taps: Sequence[SessionInfo], known: Known) -> Sequence[TapStory]:
+    """The stories that taps tell, as far as is known of them, the latest first. Blocks where taps may be of several hosts.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    told = together(taps, time.time_ns(), lambda tap: _about(_told(known, tap)), _Owners(store, known).of)
     return [TapStory(taps=story, about=[_told(known, tap) for tap in story]) for story in told]
 
 
@@ -111,40 +131,87 @@ def story_with(store: Store, session: str, known: Known) -> TapStory:
             break
         began, ended = min(tap.created_ns for tap in story), max(_end(tap, now_ns) for tap in story)
         near = [tap for tap in store.sessions.taps(began - NEAR_NS) if tap.created_ns <= ended + NEAR_NS]
-        told = together(near, now_ns, lambda tap: _host(look_at(store, tap, known)))
+        told = together(near, now_ns, lambda tap: _about(look_at(store, tap, known)), _Owners(store, known).of)
         story = next((each for each in told if any(tap.id == session for tap in each)), story)
     return TapStory(taps=story, about=[look_at(store, tap, known) for tap in story])
 
 
 def together(
-    taps: Sequence[SessionInfo], now_ns: int, host_of: Callable[[SessionInfo], str] = lambda _: ""
+    taps: Sequence[SessionInfo],
+    now_ns: int,
+    about_of: Callable[[SessionInfo], About] = lambda _: About(),
+    owner_of: Owner = lambda _tap, _stories: None,
 ) -> list[list[SessionInfo]]:
     """Taps in stories, the latest story first, in each its taps in the order in which they began.
 
     Args:
         taps: Sessions of taps. One that was brought here from elsewhere is a story by itself.
         now_ns: The present: taps that run last until then.
-        host_of: The host that a tap is known to be of; empty if it is not.
+        about_of: What is known of a tap.
+        owner_of: Of stories of different hosts the one that a tap is of by what it carried; None if nothing tells.
     """
+    abouts = {tap.id: about_of(tap) for tap in taps}
+
+    def are_apart(story: Sequence[SessionInfo], other: Sequence[SessionInfo]) -> bool:
+        return any(abouts[one.id].is_of_another_host(abouts[two.id]) for one in story for two in other)
+
     stories: list[list[SessionInfo]] = []
-    for tap in sorted(taps, key=lambda each: (each.created_ns, each.id)):
-        touching = [story for story in stories if any(_touch(tap, other, now_ns, host_of) for other in story)]
-        for story in touching:
-            stories.remove(story)
-        stories.append([*(each for story in touching for each in story), tap])
+    # Those of which it is known whose they are come first: the others are shared out among them.
+    for tap in sorted(taps, key=lambda each: (not abouts[each.id].is_known, each.created_ns, each.id)):
+        fitting = [
+            story
+            for story in stories
+            if any(_touch(tap, other, now_ns) for other in story) and not are_apart([tap], story)
+        ]
+        if any(are_apart(one, two) for one, two in combinations(fitting, 2)):
+            owner = owner_of(tap, fitting)
+            fitting = [] if owner is None else [fitting[owner]]
+        taken = set(map(id, fitting))
+        stories = [story for story in stories if id(story) not in taken]
+        stories.append([*chain.from_iterable(fitting), tap])
     stories.sort(key=lambda story: max(each.updated_ns for each in story), reverse=True)
     return [sorted(story, key=lambda each: (each.created_ns, each.id)) for story in stories]
 
 
-def _host(abouts: Sequence[About]) -> str:
-    return abouts[0].host if len(abouts) == 1 else ""
+class _Owners:
+    """Finds out whose tap it is that may be of several hosts: which of them asked for the calls that it carried."""
+
+    def __init__(self, store: Store, known: Known) -> None:
+        self._store = store
+        self._known = known
+
+    def of(self, tap: SessionInfo, stories: Sequence[Sequence[SessionInfo]]) -> int | None:
+        """The number of the story most of a tap's calls were asked for in last before they were sent; None if of none, or of two."""
+        asked: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for number, story in enumerate(stories):
+            for said in chain.from_iterable(each.exchanges for other in story for each in self._stories(other)):
+                asking = said.asking
+                for call, (name, arguments) in zip(asking.calls(), asking.meant(), strict=True):
+                    if arguments is not None:
+                        asked.setdefault((name, arguments), []).append((call.at_ns, number))
+        votes = Counter[int]()
+        for sent in chain.from_iterable(each.frames.sent.values() for each in self._stories(tap)):
+            places = [
+                place
+                for (name, arguments), found in asked.items()
+                if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)])
+                for place in found
+                if place[0] <= sent.at_ns + SURE_NS
+            ]
+            votes.update([max(places)[1]] if places else [])
+        most = votes.most_common(2)
+        return most[0][0] if most and (len(most) == 1 or most[0][1] > most[1][1]) else None
+
+    def _stories(self, tap: SessionInfo) -> Sequence[Story]:
+        return [each.calls(self._store) for each in self._known.get(tap.id, ())]
 
 
-def _touch(one: SessionInfo, other: SessionInfo, now_ns: int, host_of: Callable[[SessionInfo], str]) -> bool:
+def _about(abouts: Sequence[About]) -> About:
+    return abouts[0] if len(abouts) == 1 else About()
+
+
+def _touch(one: SessionInfo, other: SessionInfo, now_ns: int) -> bool:
     if one.imported or other.imported:
-        return False
-    hosts = {host_of(one), host_of(other)} - {""}
-    if len(hosts) > 1:
         return False
     return one.created_ns <= _end(other, now_ns) + NEAR_NS and other.created_ns <= _end(one, now_ns) + NEAR_NS
 

@@ -18,7 +18,7 @@ from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.matching import match
 from tui_host.chat.infer.names import tools_named
 from tui_host.chat.infer.prompted import injected_in
-from tui_host.chat.infer.recognise import host_named, is_host
+from tui_host.chat.infer.recognise import foremost, host_named, is_host
 from tui_host.chat.infer.talks import Key, Said, Talks
 from tui_host.chat.infer.values import Asked, Sent, Told
 
@@ -272,11 +272,10 @@ class Story:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """The hosts that spoke, as they call themselves; what they are made with only if no host is named."""
+        """The hosts that spoke, as they call themselves."""
         named = [said.asking.host for said in self.talks.said.values()]
         named += [host_named(client) for client in self.frames.clients.values()]
-        known = list(dict.fromkeys(filter(None, named)))
-        return [name for name in known if is_host(name)] or known
+        return foremost(named)
 
     @property
     def models(self) -> Sequence[tuple[str, str]]:
@@ -286,14 +285,21 @@ class Story:
 
     @property
     def protocols(self) -> Sequence[str]:
-        """The tool protocols that were spoken, the one used most first."""
-        spoken = [said.asking.protocol for said in self.talks.said.values()]
-        return sorted(dict.fromkeys(spoken), key=lambda name: -spoken.count(name))
+        """The tool protocols that were spoken, the one first that is used most with the model that was asked last."""
+        spoken = [(said.asking.model, said.asking.protocol) for said in self.talks.said.values()]
+        last = spoken[-1][0] if spoken else ""
+        often = Counter((model == last, protocol) for model, protocol in spoken)
+        return list(dict.fromkeys(protocol for (_, protocol), _ in sorted(often.items(), key=_by_use)))
 
     @property
     def exchanges(self) -> Sequence[Said]:
         """The exchanges, in order."""
         return list(self.talks.said.values())
+
+
+def _by_use(counted: tuple[tuple[bool, str], int]) -> tuple[bool, int]:
+    (is_last, _), count = counted
+    return not is_last, -count
 
 
 def _span_of(asked: Asked) -> Span:

@@ -94,7 +94,7 @@ def _listed(store: Store, words: str, known: Known) -> list[Listed]:
     for tap in taps[:DESCRIBED]:
         look_at(store, tap, known)
     lines = [Listed(each) for each in found if each.session.source != "tap"]
-    lines += [Listed(by_id[story.taps[0].id], story) for story in stories_of(taps, known)]
+    lines += [Listed(by_id[story.taps[0].id], story) for story in stories_of(store, taps, known)]
     return sorted(lines, key=lambda line: line.updated_ns, reverse=True)
 
 
