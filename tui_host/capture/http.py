@@ -17,8 +17,9 @@ from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.faults import reason_of, words_of
 from tui_host.capture.http_frames import HttpFrames
 from tui_host.capture.record import Draft, Head, Place, Redaction
-from tui_host.capture.recording import Recording
-from tui_host.capture.redact import Shift
+from tui_host.capture.recording import Recording, RedactedStream
+from tui_host.capture.redact_coded import CodedStream
+from tui_host.capture.redact_values import Shift
 
 BODY_LIMIT = 64 << 20
 """Bytes of a body that are kept; more is counted, and told in the record of the exchange's end."""
@@ -87,7 +88,7 @@ class ObservedExchange:
         self._draft = draft
         self._limit = limit
         self._frames = frames
-        self._redactor = recorder.redactor.stream()
+        self._redactor: RedactedStream = recorder.redactor.stream()
         self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
@@ -135,7 +136,10 @@ class ObservedExchange:
         """The head of the response has come."""
         head = Head(status=status, headers=tuple(headers))
         self._recorder.append(replace(self._draft, kind="response", head=head))
-        self._draft = replace(self._draft, encoding=_encoding(headers))
+        encoding = _encoding(headers)
+        self._draft = replace(self._draft, encoding=encoding)
+        if encoding is not None and status >= 400:
+            self._redactor = CodedStream(self._recorder.redactor, encoding)
         if self._frames is not None:
             self._frames.answered(status, _value(headers, "content-type"), self._draft.encoding)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tui_host.capture.record import Draft, Redaction
-from tui_host.capture.redact import Shift
+from tui_host.capture.redact_values import Shift
 
 
 class RedactedStream(Protocol):

@@ -4,7 +4,8 @@ By value: each known secret of at least eight characters, wherever it stands, in
 By place: what stands in a header or behind a query key named like a credential, or in a URL's userinfo, known or not, whatever its length.
 Learned: what stood in such a place of a request is looked for by value from then on, since a peer may say it again.
 
-What it cannot find: a secret in a compressed body, or one that a model spells in several events of its stream.
+What it cannot find: a secret in the compressed body of a response that is no refusal, in a coding that is not undone here, or one that a
+model spells in several events of its stream.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import unquote_plus
 
 from tui_host.capture.record import Draft, Head, Redaction
+from tui_host.capture.redact_coded import without_in_coded
 from tui_host.capture.redact_places import (
     REDIRECT_KEYS,
     SCHEMES,
@@ -27,7 +29,7 @@ from tui_host.capture.redact_places import (
     is_credential_key,
     is_lasting,
 )
-from tui_host.capture.redact_values import Hit, Needle, forms_of, hits_in, mark, name_in_mark, without
+from tui_host.capture.redact_values import Hit, Needle, Shift, forms_of, hits_in, mark, name_in_mark, without
 from tui_host.errors import JSON
 
 if TYPE_CHECKING:
@@ -42,9 +44,6 @@ LEARNED_MOST, LEARNED_LENGTH = 16, 8192
 """Credentials of others that are remembered, those used last, and the characters of one."""
 
 Where: TypeAlias = Literal["data", "head"]
-Shift: TypeAlias = tuple[int, int, int]
-"""Where a secret stood in a body: its first byte, one past its last, and how many bytes stand there instead."""
-
 _PARAMETER = re.compile(r"([?&;#])([^=&;#?]+)=([^&#]+)")
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
 _SEGMENT = re.compile(r"[^/?&=#]+")
@@ -117,7 +116,10 @@ class Redactor:
 
     def draft(self, draft: Draft) -> Draft:
         """The draft without secrets; the same object where there is none."""
-        data, found = self.bytes(draft.data)
+        if draft.kind == "request" and draft.encoding is not None:
+            data, found = without_in_coded(draft.data, draft.encoding, self.bytes)
+        else:
+            data, found = self.bytes(draft.data)
         head = draft.head
         if head is not None:
             head, found_in_head = self._head(head)

@@ -7,9 +7,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
 from tui_host.capture.record import Redaction
+
+Shift: TypeAlias = tuple[int, int, int]
+"""Where a secret stood in a body: its first byte, one past its last, and how many bytes stand there instead."""
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.\-]")
 

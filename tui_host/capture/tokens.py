@@ -1,14 +1,21 @@
-"""OAuth's secrets taken out of what passes between a client and an authorization server, by place. Source: DESIGN, Contract, Secrets."""
+"""Secrets taken out of bodies by their place. Source: DESIGN, Contract, Secrets.
+
+Of a login all that OAuth calls a secret. Of a request to a model only what is named as a key to somebody's door and has a text as its
+value, and credentials in the headers of tools' servers: what else is called a token there is a word, and what passes is to be seen.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from urllib.parse import urlsplit
 
-from tui_host.capture.record import Draft, Redaction
-from tui_host.capture.recording import Recording
-from tui_host.capture.redact import Shift, mark
+from tui_host.capture.record import Draft, Head, Redaction
+from tui_host.capture.recording import BodyRedactor, Recording
+from tui_host.capture.redact_coded import without_in_coded
+from tui_host.capture.redact_places import SCHEMES, is_credential_header
+from tui_host.capture.redact_values import Shift, mark
 
 HELD_LIMIT = 1 << 20
 """Bytes of an answer that are looked through; a larger one is no token's, and is kept as it is from there on."""
@@ -17,8 +24,104 @@ _NAMES = (
     rb"access_token|refresh_token|id_token|client_secret|registration_access_token|code|code_verifier|device_code|"
     rb"assertion|client_assertion|subject_token|actor_token|password"
 )
+_MARK = "⟨secret:".encode()
+_PARTS = tuple(
+    b'%s"' % part for part in (b"ey", b"EY", b"ecret", b"ECRET", b"oken", b"OKEN", b"assword", b"ization", b"IZATION")
+)
+"""One of these ends each name that is looked for: found quicker than the names, and mostly not there."""
 _IN_JSON = re.compile(rb'"(' + _NAMES + rb')"([ \t\r\n]*:[ \t\r\n]*)"((?:[^"\\]|\\.)+)"')
 _IN_FORM = re.compile(rb"((?:\A|(?<=&)))(" + _NAMES + rb")=([^&]+)")
+_KEY_IN_JSON = re.compile(
+    rb'"((?i:x-)?(?i:api[_-]?key|client[_-]?secret|(?:access|refresh)[_-]?token|authorization(?:_token)?)|password)"'
+    rb'([ \t\r\n]*:[ \t\r\n]*)"([^"\\]*(?:\\.[^"\\]*)*)"'
+)
+_HEADERS_IN_JSON = re.compile(
+    rb'("headers"[ \t\r\n]*+:[ \t\r\n]*+\{)((?:[^{}"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+)\}', re.DOTALL
+)
+_HEADER_IN_JSON = re.compile(rb'"([\w-]+)"([ \t\r\n]*:[ \t\r\n]*)"((?:[^"\\]|\\.)*)"')
+_LOGIN_PATH = re.compile(rb"(?:^|/)(?:oauth2?/(?:device/)?\w+|token|login|authorize)/?$", re.IGNORECASE)
+
+
+def is_login(target: bytes, kind: bytes) -> bool:
+    """Whether a request with this target and content type is about to get or renew somebody's credential."""
+    return (
+        kind.strip().lower().startswith(b"application/x-www-form-urlencoded") or _LOGIN_PATH.search(target) is not None
+    )
+
+
+def without_keys(data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
+    """A request to a model without what it holds of keys."""
+    found: list[Redaction] = []
+
+    def take_out(hit: re.Match[bytes]) -> bytes:
+        name, value = hit[1].decode("ascii", "replace"), hit[3]
+        scheme, space, rest = value.partition(b" ")
+        if not space or scheme.lower().decode("latin-1") not in SCHEMES:
+            scheme, space, rest = b"", b"", value
+        if not rest or rest.startswith(_MARK):
+            return hit[0]
+        found.append(Redaction(where="data", name=name, length=len(rest)))
+        return b'"%s"%s"%s%s%s"' % (hit[1], hit[2], scheme, space, mark(name).encode())
+
+    def of_header(hit: re.Match[bytes]) -> bytes:
+        return take_out(hit) if is_credential_header(hit[1].decode("ascii", "replace").lower()) else hit[0]
+
+    if b'"headers"' in data:
+        data = _HEADERS_IN_JSON.sub(lambda hit: hit[1] + _HEADER_IN_JSON.sub(of_header, hit[2]) + b"}", data)
+    if any(part in data for part in _PARTS):
+        data = _KEY_IN_JSON.sub(take_out, data)
+    return data, tuple(found)
+
+
+def without_credentials(draft: Draft) -> Draft:
+    """What a host of others sent or got, without the keys in its body that are known by their place."""
+    if not draft.data or draft.kind not in {"request", "chunk"}:
+        return draft
+    if draft.kind == "chunk":
+        is_token = draft.encoding is None and b'"access_token"' in draft.data and b'"token_type"' in draft.data
+        take_out = without_tokens if is_token else None
+    elif draft.head is not None and is_login(_target(draft.head), _content_type(draft.head)):
+        take_out = without_tokens
+    else:
+        take_out = without_keys if draft.wire == "llm" else None
+    if take_out is None:
+        return draft
+    if draft.encoding is None:
+        data, found = take_out(draft.data)
+    else:
+        data, found = without_in_coded(draft.data, draft.encoding, take_out)
+    return replace(draft, data=data, redacted=draft.redacted + found) if found else draft
+
+
+def _target(head: Head) -> bytes:
+    return urlsplit(head.url or "").path.encode("utf-8", "replace")
+
+
+def _content_type(head: Head) -> bytes:
+    return next((value for name, value in head.headers if name.lower() == "content-type"), "").encode(
+        "utf-8", "replace"
+    )
+
+
+class WithoutKeys:
+    """A recorder for the requests of others to a model: what it keeps has none of the keys in it that are known by their place.
+
+    Args:
+        recorder: Keeps the records.
+    """
+
+    def __init__(self, recorder: Recording) -> None:
+        self._recorder = recorder
+        self.new_exchange = recorder.new_exchange
+
+    @property
+    def redactor(self) -> BodyRedactor:
+        """Knows the secrets."""
+        return self._recorder.redactor
+
+    def append(self, draft: Draft, /) -> int:
+        """Keep a record."""
+        return self._recorder.append(without_credentials(draft) if draft.kind == "request" else draft)
 
 
 def without_tokens(data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from tui_host.capture.http import Observer
 from tui_host.capture.recording import Recording
+from tui_host.capture.tokens import WithoutKeys, WithoutTokens, is_login
 from tui_host.settings.presets import service_at
 from tui_host.tap.heads import RequestHead, ResponseHead
 from tui_host.tap.upstream import Upstream
@@ -114,12 +115,14 @@ class OneObserver:
     """All that passes is one client's talk with one provider."""
 
     def __init__(self, recorder: Recording, peer: str) -> None:
-        self._observer = Observer(recorder, wire="llm", peer=peer)
+        self._observer = Observer(WithoutKeys(recorder), wire="llm", peer=peer)
+        self._login = Observer(WithoutTokens(recorder), wire="llm", peer=peer)
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The one there is."""
-        del head, body
-        return self._observer
+        """The one there is, but for a login."""
+        del body
+        is_of_login = head.method == b"POST" and is_login(head.target.partition(b"?")[0], head.value(b"content-type"))
+        return self._login if is_of_login else self._observer
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
         """Nothing is learned from answers."""

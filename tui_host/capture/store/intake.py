@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.store.names import local_name
 from tui_host.capture.store.slots import Slot
+from tui_host.capture.tokens import without_credentials
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Intake:
         Raises:
             StoreError: It cannot be written.
         """
-        draft = record.draft
+        draft = without_credentials(record.draft)
         if draft.kind == "request" and draft.head is not None:
             self._redactor.learn(draft.head)
         size = len(draft.data) + OVERHEAD
