@@ -25,14 +25,10 @@ _NAMES = (
     rb"assertion|client_assertion|subject_token|actor_token|password"
 )
 _MARK = "⟨secret:".encode()
-_PARTS = tuple(
-    b'%s"' % part for part in (b"ey", b"EY", b"ecret", b"ECRET", b"oken", b"OKEN", b"assword", b"ization", b"IZATION")
-)
-"""One of these ends each name that is looked for: found quicker than the names, and mostly not there."""
 _IN_JSON = re.compile(rb'"(' + _NAMES + rb')"([ \t\r\n]*:[ \t\r\n]*)"((?:[^"\\]|\\.)+)"')
 _IN_FORM = re.compile(rb"((?:\A|(?<=&)))(" + _NAMES + rb")=([^&]+)")
 _KEY_IN_JSON = re.compile(
-    rb'"((?i:x-)?(?i:api[_-]?key|client[_-]?secret|(?:access|refresh)[_-]?token|authorization(?:_token)?)|password)"'
+    rb'"(?=[acrpxACRX])((?i:x-)?(?i:api[_-]?key|client[_-]?secret|(?:access|refresh)[_-]?token|authorization(?:_token)?)|password)"'
     rb'([ \t\r\n]*:[ \t\r\n]*)"([^"\\]*(?:\\.[^"\\]*)*)"'
 )
 _HEADERS_IN_JSON = re.compile(
@@ -68,9 +64,7 @@ def without_keys(data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
 
     if b'"headers"' in data:
         data = _HEADERS_IN_JSON.sub(lambda hit: hit[1] + _HEADER_IN_JSON.sub(of_header, hit[2]) + b"}", data)
-    if any(part in data for part in _PARTS):
-        data = _KEY_IN_JSON.sub(take_out, data)
-    return data, tuple(found)
+    return _KEY_IN_JSON.sub(take_out, data), tuple(found)
 
 
 def without_credentials(draft: Draft) -> Draft:

@@ -1,0 +1,53 @@
+"""What a host shows of its credentials to its upstream passes, and is nowhere in what is kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tui_host.capture.codings import decoder
+from tui_host.capture.exports.jsonl import record_line
+
+KEY = b"sk-of-the-host-0123456789"
+
+
+@pytest.mark.parametrize("is_mcp", [False, True])
+@pytest.mark.parametrize("is_coded", [False, True])
+async def test_a_key_that_comes_back_or_is_said_again_passes_and_is_not_kept(*, is_mcp: bool, is_coded: bool) -> None:
+    refusal = b'{"error":"Incorrect API key provided: %s"}' % KEY
+    sent = gzip.compress(refusal) if is_coded else refusal
+    coding = b"Content-Encoding: gzip\r\n" if is_coded else b""
+    body = b'{"jsonrpc":"2.0","id":1,"method":"a","params":{"again":"Bearer %s"}}' % KEY
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        whole = answer(sent, status=b"401 No", more=coding)
+        await stream.send(whole[:-20])  # the key is cut in two
+        await stream.send(whole[-20:])
+
+    async with peer(script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
+        answered = await relay.ask(request(relay.host, body=body, more=b"X-MyCo-Token: %s\r\n" % KEY))
+    assert answered.endswith(sent)
+    assert up.received[0].endswith(body)
+    assert KEY in up.received[0].partition(b"\r\n\r\n")[0]
+    assert KEY not in b"".join(map(record_line, relay.records()))
+    for record in relay.records():
+        assert KEY not in record.draft.data
+    told = decoder("gzip" if is_coded else None).feed(relay.body())
+    assert json.loads(told)["error"] == "Incorrect API key provided: ⟨secret:x-myco-token⟩"
+
+
+async def test_a_login_before_a_model_passes_and_its_tokens_are_not_kept() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b'{"access_token":"at-1","token_type":"Bearer","code":"c-1"}'))
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        answered = await relay.ask(request(relay.host, target=b"/oauth/token", body=b'{"client_secret":"cs-1"}'))
+    kept = b"".join(record.draft.data for record in relay.records())
+    assert b"at-1" in answered
+    assert b"cs-1" in up.received[0]
+    assert not any(secret in kept for secret in (b"at-1", b"cs-1", b"c-1"))
