@@ -97,6 +97,8 @@ class TapRecording:
         self._logged = 0
         self._store: Store | None = None
         self._file: tuple[int, int] | None = None
+        self._fault = ""
+        self._dropped = 0
         self._notices: list[str] = []
         self._is_ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -129,6 +131,8 @@ class TapRecording:
         store.sessions.release(self._session)
         is_kept = self.recorder.close(timeout)
         self._follow()
+        if self._fault:
+            self._tell("what waited in memory is lost")
         return store.close(timeout) and is_kept
 
     @property
@@ -198,10 +202,24 @@ class TapRecording:
         for notice in self._notices:
             self.tell_once(notice)
         if self._store is not None:
-            if self.recorder.fault:
-                self.tell_once(f"nothing is recorded: {self.recorder.fault}")
-            elif self._is_gone(self._store.path):
+            self._follow_fault()
+            if not self._fault and self._is_gone(self._store.path):
                 self.tell_once(f"nothing is recorded any more: {self._store.path} is gone")
+
+    def _follow_fault(self) -> None:
+        """Tell when the database takes nothing, and when it takes again what has waited."""
+        fault, dropped = self.recorder.fault, self.recorder.dropped
+        if fault == self._fault:
+            return
+        self._fault = fault
+        if fault:
+            self._tell(f"nothing is recorded: {fault}; what passes waits in memory meanwhile")
+            return
+        lost = dropped - self._dropped
+        self._dropped = dropped
+        self._tell(
+            "recording goes on" + (f"; of {lost} records the bytes were dropped" if lost else "; nothing is missing")
+        )
 
     def _is_gone(self, path: Path) -> bool:
         try:
