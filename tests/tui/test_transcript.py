@@ -287,6 +287,26 @@ async def test_resizing_keeps_what_is_read_on_top() -> None:
         assert top in shown(app.view)
 
 
+async def test_a_chat_that_came_while_it_was_hidden_is_there_when_it_is_shown() -> None:
+    app = Chat(Conversation(), empty=Empty(lines=("try this",)))
+    async with app.run_test(size=(60, 20)) as pilot:
+        await until(pilot, lambda: "try this" in shown(app.view))
+        app.view.display = False
+        await until(pilot, lambda: not app.view.view_width)
+        app.view.set_empty(Empty(lines=("nothing was said",)))
+        app.view.display = True
+        await until(pilot, lambda: "nothing was said" in shown(app.view))
+        app.view.display = False
+        await until(pilot, lambda: not app.view.view_width)
+        conversation = Conversation()
+        app.view.show(conversation)
+        for item in TURN:
+            conversation.add(item)
+        app.view.sync()
+        app.view.display = True
+        await until(pilot, lambda: "what's 6 × 5?" in shown(app.view))
+
+
 async def test_the_current_item_is_given_as_its_source() -> None:
     app = Chat(Conversation(TURN))
     async with app.run_test(size=(60, 20)) as pilot:

@@ -157,6 +157,14 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         if shown_first < shown_end:
             self.refresh_lines(shown_first, shown_end - shown_first)
 
+    def make_anew(self) -> None:
+        """What the lines are made of is something else now: make them as for another width, once the view is on the screen."""
+        if self.view_width > 0:
+            self.width_changed()
+        else:
+            self._told_width = -1
+        self.redraw()
+
     def redraw(self) -> None:
         """Everything looks different now, how many lines there are included."""
         self._strips.clear()

@@ -87,16 +87,13 @@ class Transcript(SelectingView):
         self._anchor = (0, 0)
         self._at_tail = True
         self.current = None
-        if self.view_width > 0:
-            self.width_changed()
-        self.redraw()
+        self.make_anew()
 
     def set_empty(self, empty: Empty) -> None:
         """Say what stands in a chat without messages."""
         self._empty = empty
-        if not len(self._column) and self.view_width > 0:
-            self._empty_rows = empty.rows(self._present_look())
-            self.redraw()
+        if not len(self._column):
+            self.make_anew()
 
     def sync(self) -> None:
         """Take in what is new in the conversation; nothing is done if nothing is."""
