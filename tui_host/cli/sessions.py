@@ -160,7 +160,8 @@ def _item_words(item: dict[str, JSON]) -> Iterator[str]:
             if item.get("text"):
                 yield f"Model: {item.get('text')}"
         case "call":
-            yield f"Tool call: {item.get('server')}.{item.get('tool')} {item.get('sent') or item.get('asked')}"
+            name = f"{item['server']}.{item.get('tool')}" if item.get("server") else item.get("tool")
+            yield f"Tool call: {name} {item.get('sent') or item.get('asked')}"
             yield f"  {item.get('words') or item.get('state')}"
             if item.get("result"):
                 yield f"  {item.get('result')}"

@@ -100,7 +100,7 @@ def _record(asked: Asked, *, is_mcp: bool) -> None:
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
     from tui_host.tap import llm
 
-    diagnostics.tell(f"{own} stands for {upstream.origin}: what passes is recorded; ctrl+c ends it")
+    diagnostics.tell(f"{own} stands for {upstream.origin}; ctrl+c ends it")
     if upstream.trust is None and not is_loopback(upstream.url.hostname or ""):
         diagnostics.tell(f"{upstream.origin} is not encrypted: whoever is between can read what passes, keys too")
     if is_mcp:

@@ -117,7 +117,8 @@ def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) 
         return [whole(typed, "--file")]
     places = files_of(host, environment)
     found = [path for path in places if path.is_file()]
-    shared = [name for name in host.project_files if Path(name).is_file()]
+    own = [path.resolve() for path in found]
+    shared = [name for name in host.project_files if Path(name).is_file() and Path(name).resolve() not in own]
     if shared:
         diagnostics.tell(f"{', '.join(shared)} of this folder is left alone, others may share it (--file {shared[0]})")
     if not found:
