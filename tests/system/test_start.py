@@ -19,11 +19,11 @@ OURS_AND_TEXTUALS = {"__main__", "tui_host", "textual", "rich", "platformdirs", 
 AT_FIRST = {
     "tui_host.capture": {"guard_process", "no_core", "visible"},
     "tui_host.chat": set[str](),
-    "tui_host.host": {"host", "noticing"},
+    "tui_host.host": {"host", "noticing", "sessions", "turns"},
     "tui_host.llm": {"probe"},
     "tui_host.servers": {"guard"},
     "tui_host.tui.markdown": {"parser"},
-    "tui_host.tui.screens": {"arranged", "asking", "main", "painted"},
+    "tui_host.tui.screens": {"arranged", "asking", "main", "painted", "speaking"},
     "tui_host.tui.widgets": {
         "covered", "first", "keys_in_order", "ladder", "ladder.heading", "pages", "pages.page", "prompt", "prompt.attaching",
         "prompt.field", "prompt.marks", "prompt.pastes", "status",

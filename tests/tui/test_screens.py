@@ -208,7 +208,8 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
     def requests() -> list[Row]:
         return [row for row in app.inspector_source.ladder.rows if row.kind == "request" and row.peer == "mine"]
 
-    await app.until(requests)  # a session's records are read again a little at a look
+    await app.until(requests)  # a session's records are read again a little at a look, and drawn a little later
+    await app.until_shown("POST chat/completions")
     request = requests()[-1]
     app.inspector.ladder.focus()
     app.inspector.ladder.select(request.number)

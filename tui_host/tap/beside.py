@@ -70,6 +70,7 @@ class Beside:
         self._notices = notices
         self._spool = spool
         self._is_ending = self._is_broken = False
+        self._speaking = threading.Lock()  # who finds it told has to find it written: the end may follow at once
 
     def guard(self, group: int) -> None:
         """If the relay is killed, this server's group is to be ended."""
@@ -105,7 +106,8 @@ class Beside:
 
     def end(self) -> None:
         """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
-        self._is_ending = True
+        with self._speaking:
+            self._is_ending = True
         write(self._lifeline, BYE)
         try:
             if not self._telling.close() and self._telling.fork() == 0:
@@ -130,9 +132,10 @@ class Beside:
 
     def _tell_of_recording(self) -> None:
         """Once: from where it is told to nobody, or from where nothing more comes back."""
-        if not self._is_broken:
-            self._is_broken = True
-            self._tell("recording has broken down; everything is passed on, nothing is recorded")
+        with self._speaking:
+            if not self._is_broken:
+                self._is_broken = True
+                self._tell("recording has broken down; everything is passed on, nothing is recorded")
 
 
 def begin(work: Callable[[], None], tell: Callable[[str], None]) -> Beside:
