@@ -26,7 +26,7 @@ AT_FIRST = {
     "tui_host.tui.screens": {"arranged", "asking", "main", "painted", "speaking"},
     "tui_host.tui.widgets": {
         "covered", "first", "keys_in_order", "ladder", "ladder.heading", "pages", "pages.page", "prompt", "prompt.attaching",
-        "prompt.field", "prompt.marks", "prompt.pastes", "status",
+        "prompt.field", "prompt.history", "prompt.marks", "prompt.pastes", "status",
     },
 }  # fmt: skip
 """What the first frame needs of the packages that hold most; all else comes when it is painted."""

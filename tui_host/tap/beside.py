@@ -70,7 +70,6 @@ class Beside:
         self._notices = notices
         self._spool = spool
         self._is_ending = self._is_broken = False
-        self._speaking = threading.Lock()  # who finds it told has to find it written: the end may follow at once
 
     def guard(self, group: int) -> None:
         """If the relay is killed, this server's group is to be ended."""
@@ -87,6 +86,7 @@ class Beside:
         return self._telling
 
     def _begin(self) -> None:
+        self._speaking = threading.Lock()  # who finds it told has to find it written: the end may follow at once
         self._is_known = threading.Event()
         threading.Thread(target=self._pass_notices, daemon=True).start()
 
