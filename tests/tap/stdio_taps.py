@@ -124,6 +124,7 @@ def recorder_of(tap: int) -> int:
     """The process that records beside a tap: of its children the one with a session of its own."""
     children = Path(f"/proc/{tap}/task/{tap}/children")
     if not children.exists():
+        # How a tap behaves when its recorder is killed is the same everywhere; only finding it, through /proc, is Linux's.
         pytest.skip("only Linux tells of a process's children")
     return next(child for child in map(int, children.read_text().split()) if os.getsid(child) == child)
 

@@ -269,6 +269,7 @@ def test_on_a_full_disk_everything_passes_and_what_waited_is_recorded_once_there
     mounted = 'mount -t tmpfs -o size=46m,mode=700 none "$0" && exec "$@"'
     command = [unshare or "", "--user", "--map-root-user", "--mount", "sh", "-c", mounted, str(disk)]
     if unshare is None or subprocess.run([*command, "true"], check=False, capture_output=True).returncode:
+        # Only a file system of its own can be full without harm.
         pytest.skip("this machine lets nobody mount a disk of its own: only Linux does, and not everywhere")
     run = subprocess.run([*command, sys.executable, "-c", FULL, str(disk)], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

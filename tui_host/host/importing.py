@@ -16,7 +16,7 @@ from tui_host.capture.imports import File, Progress, Reading, jsonl, read
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.store.intake import Intake, free_suffix
-from tui_host.capture.store.sessions import SessionInfo, session_id
+from tui_host.capture.store.sessions import SessionInfo, foreign_session, session_id
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
@@ -135,17 +135,7 @@ def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redac
     """What other programs wrote: as one host's talk, with what belongs together found as with taps."""
     identity = session_id(time.time_ns(), os.urandom(8))
     title = " and ".join(file.name for file in files)
-    session = SessionInfo(
-        id=identity,
-        title=title,
-        created_ns=0,
-        updated_ns=0,
-        turns=0,
-        source="import",
-        live=False,
-        model="",
-        protocol="",
-    )
+    session = foreign_session(identity, title)
     story = Story(identity)
     with _Keeping(store, session, redactor, reading.notes.progress) as keeping:
         keeping.begin(identity)

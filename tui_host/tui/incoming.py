@@ -61,19 +61,9 @@ class Incoming:
 
     def _session_until_then(self, app: TuiHost) -> Session:
         """What is shown until theirs is there."""
-        from tui_host.capture.store.sessions import SessionInfo
+        from tui_host.capture.store.sessions import foreign_session
 
-        info = SessionInfo(
-            id="incoming",
-            title=self._names,
-            created_ns=0,
-            updated_ns=0,
-            turns=0,
-            source="import",
-            live=False,
-            model="",
-            protocol="",
-        )
+        info = foreign_session("incoming", self._names)
         return app.host.sessions.foreign(info)
 
     async def _follow(self, app: TuiHost) -> None:

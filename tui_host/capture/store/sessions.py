@@ -115,6 +115,21 @@ class SessionInfo:
         return rfc3339(self.updated_ns)
 
 
+def foreign_session(identity: str, title: str) -> SessionInfo:
+    """One of what others wrote in files, of which no more is known yet."""
+    return SessionInfo(
+        id=identity,
+        title=title,
+        created_ns=0,
+        updated_ns=0,
+        turns=0,
+        source="import",
+        live=False,
+        model="",
+        protocol="",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionState:
     """What is saved of a session besides messages and items."""

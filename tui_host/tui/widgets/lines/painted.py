@@ -126,7 +126,7 @@ class PaintedLines(ScrollView, can_focus=True):
     # What a subclass says. The first two are abstract: the metaclass of Textual's widgets leaves no room for `ABC`.
 
     def line_count(self) -> int:
-        """How many lines there are now."""
+        """How many lines there are now. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
         raise NotImplementedError
 
     def draw(self, number: int) -> Strip:
