@@ -70,16 +70,14 @@ async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(folder: Pat
     app = Writing()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("s", "e", "e", "space", "@", "p")
-        await until(pilot, lambda: len(app.query_one(Completion).chosen) > 0)
-        assert app.offered == ["20", "6"]  # sizes of photo.png and Plan.txt
+        await until(pilot, lambda: app.offered == ["20", "6"])  # sizes of photo.png and Plan.txt
         await pilot.press("h")
         await until(pilot, lambda: app.query_one(Completion).chosen == "photo.png")
         await pilot.press("tab")
         await until(pilot, lambda: app.prompt.text == f"see {MARK} ")
         (folder / "photo.png").unlink()  # what was shown is what is sent
         await pilot.press("enter")
-        await pilot.pause()
-        assert app.sent == [(f"see {MARK}", [MARK[1:-1]])]
+        await until(pilot, lambda: app.sent == [(f"see {MARK}", [MARK[1:-1]])])
         await pilot.press("up")
         assert (app.prompt.text, len(app.prompt.attached)) == (f"see {MARK}", 1)
         await pilot.press("backspace")  # a mark goes as one
