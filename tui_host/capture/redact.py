@@ -20,7 +20,9 @@ from urllib.parse import unquote_plus
 
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.redact_coded import without_in_coded
-from tui_host.capture.redact_places import (
+from tui_host.capture.redact_values import Hit, Needle, Shift, forms_of, hits_in, mark, name_in_mark, without
+from tui_host.errors import JSON
+from tui_host.settings.credentials import (
     REDIRECT_KEYS,
     SCHEMES,
     URL_HEADERS,
@@ -29,8 +31,6 @@ from tui_host.capture.redact_places import (
     is_credential_key,
     is_lasting,
 )
-from tui_host.capture.redact_values import Hit, Needle, Shift, forms_of, hits_in, mark, name_in_mark, without
-from tui_host.errors import JSON
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings

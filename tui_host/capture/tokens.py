@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.recording import BodyRedactor, Recording
 from tui_host.capture.redact_coded import without_in_coded
-from tui_host.capture.redact_places import SCHEMES, is_credential_header
 from tui_host.capture.redact_values import Shift, mark
+from tui_host.settings.credentials import SCHEMES, is_credential_header
 
 HELD_LIMIT = 1 << 20
 """Bytes of an answer that are looked through; a larger one is no token's, and is kept as it is from there on."""

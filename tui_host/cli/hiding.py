@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_host.capture.redact_places import is_credential_key
+from tui_host.settings.credentials import is_credential_key
 
 HIDDEN = "•••"
 

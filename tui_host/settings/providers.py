@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tui_host.errors import SettingsError
+from tui_host.settings.credentials import is_credential_key
 from tui_host.settings.options import Options, options_of, wrong_options
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.reader import Table
@@ -18,9 +19,6 @@ from tui_host.settings.urls import check_url
 PROVIDER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_CREDENTIAL_HEADERS = frozenset(
-    {"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"}
-)
 _PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completions", "/api/chat", "/v1beta/models")
 _OTHER_FACES: Mapping[str, tuple[str, str]] = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai")}
 """By dialect: the vendor that speaks Chat Completions too, and below which path."""
@@ -96,7 +94,7 @@ def read_headers(headers: Table | None) -> dict[str, Template]:
             continue
         if not is_header_value(template.text):
             headers.mistake(name, "a character that cannot stand in a header", "write ASCII, on one line")
-        if name.lower() in _CREDENTIAL_HEADERS and template.text.strip():
+        if is_credential_key(name) and template.text.strip():
             headers.report.notices.append(
                 f"{headers.where(name)}: the credential itself stands in the file; "
                 'write "${NAME}" for it and set that variable instead'

@@ -34,7 +34,7 @@ def is_credential_header(name: str) -> bool:
 
 @lru_cache(1024)
 def is_credential_key(name: str) -> bool:
-    """Whether what stands behind this query key is a credential."""
+    """Whether what stands behind a query key or a setting of this name is a credential."""
     return _is_credential(name)
 
 
