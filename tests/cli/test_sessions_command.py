@@ -225,6 +225,7 @@ def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: 
     assert [each["hosts"] for each in listed if isinstance(each, dict)] == [["Cline"]] * 2
     words = program.run("sessions", "show", "last", *place).text
     assert "Cline: tap llm example, tap stdio math\n" in words
+    assert "\nUser: what is one and two?\n" in words
     assert " · example/deepseek-chat · cline · 1 turn · 2 requests, 6 frames\n2 taps: " in words
     assert 'Tool call: math.add {"a": 1, "b": 2}\n  decided in its own host\n  3\n' in words
     whole, alone = (program.run("sessions", "export", "last", *more, *place).out for more in ((), ("--alone",)))

@@ -57,6 +57,7 @@ class Wires:
     def __init__(self, *, live: bool = True) -> None:
         self.ladder = Ladder()
         self.live = live
+        self.user = "you"
         self.mask = Mask()
         self.records: list[Record] = []
 

@@ -38,6 +38,10 @@ def test_a_request_is_taken_apart_with_bytes_tokens_and_origin() -> None:
     assert "- messages (2)" in text
     assert "from you" in text
     assert "~" in text
+    wires.user = "the user"
+    text = "\n".join(drawn(parts_page(wires, row_of(wires, "request"), set())))
+    assert "from the user" in text
+    assert "from you" not in text
 
 
 def test_what_is_new_since_the_request_before_is_marked() -> None:

@@ -138,7 +138,7 @@ def _show(store: Store, arguments: Arguments, settings: Settings) -> None:
         words[0] += f"\n{len(taps)} taps: {', '.join(taps)}"
     if taps and not items:
         words.append("No conversation was tapped: what passed is in the inspector, and in `sessions export`.")
-    words += ["\n".join(_item_words(item)) for item in items if isinstance(item, dict)]
+    words += ["\n".join(_item_words(item, info.user)) for item in items if isinstance(item, dict)]
     output.text(visible("\n\n".join(filter(None, words))))
 
 
@@ -151,11 +151,11 @@ def _chosen(store: Store, arguments: Arguments, settings: Settings) -> tuple[Ses
     return whole.info, whole
 
 
-def _item_words(item: dict[str, JSON]) -> Iterator[str]:
+def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
     """One item of the chat as plain lines."""
     match item.get("item"):
         case "user":
-            yield f"You: {item.get('text')}"
+            yield f"{user}: {item.get('text')}"
         case "answer":
             if item.get("text"):
                 yield f"Model: {item.get('text')}"

@@ -14,6 +14,8 @@ PartKind: TypeAlias = Literal[
 ]
 Mark: TypeAlias = Literal["+", "-", "~", "="]
 
+USER = "you"
+"""The origin of what a user said; in another host's requests it is that one's user."""
 _PREVIEW = 80
 _ASCII = bytes(range(128))
 _NOT_LEAD_OF_THREE = bytes(byte for byte in range(256) if not 0xE0 <= byte <= 0xEF)
@@ -32,7 +34,7 @@ class Part:
         start: Its first byte in the body.
         end: One past its last.
         tokens: About how many tokens, an estimate.
-        origin: Where it came from: `you`, `model`, `host`, or a server's name; empty if that is not known.
+        origin: Where it came from: `USER`, `model`, `host`, or a server's name; empty if that is not known.
         preview: The beginning of what it says, foreign text in one line.
         says: Where that stands, whole: a text, a call's arguments, a result's content; nothing where its children say it.
         wire_id: The id that the vendor's API gave a call, also with its result; empty if none.

@@ -11,12 +11,12 @@ from typing import ClassVar
 from typing_extensions import override
 
 from tui_host.llm.jsonspans import Node, spans
-from tui_host.llm.outline import Outline, Part, PartKind, estimate_tokens, preview
+from tui_host.llm.outline import USER, Outline, Part, PartKind, estimate_tokens, preview
 
 ROLES: Mapping[str, str] = {
     "system": "host",
     "developer": "host",
-    "user": "you",
+    "user": USER,
     "assistant": "model",
     "model": "model",
 }

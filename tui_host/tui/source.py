@@ -64,6 +64,11 @@ class SessionSource:
         return self._earlier is not None
 
     @property
+    def user(self) -> str:
+        """Who asks the model in it."""
+        return "the user" if self._session.is_foreign else "you"
+
+    @property
     def foreign(self) -> str:
         """Whose session it is, in a few words for the header; empty for one that is held here."""
         return ""

@@ -84,7 +84,7 @@ def _blocks(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[
             if step:
                 yield f"### Step {step}"
             for _, item in of_step:
-                yield from _item(item)
+                yield from _item(item, session.user)
             if step:
                 yield from _traffic(wires, wires.take(turn, step))
         yield from _traffic(wires, wires.take(turn))
@@ -136,10 +136,10 @@ def _read(items: Iterable[str]) -> Iterator[Item]:
             yield value
 
 
-def _item(item: Item) -> Iterator[str]:
+def _item(item: Item, user: str) -> Iterator[str]:
     match item.get("item"):
         case "user":
-            yield "**You**"
+            yield f"**{user}**"
             yield quote(_text(item, "text"))
         case "answer":
             if thinking := _text(item, "thinking"):

@@ -105,6 +105,11 @@ class SessionInfo:
         return self.imported or self.source in {"tap", "import"}
 
     @property
+    def user(self) -> str:
+        """What whoever asks the model in it is called."""
+        return "User" if self.is_foreign else "You"
+
+    @property
     def created(self) -> str:
         """RFC 3339, UTC, microseconds."""
         return rfc3339(self.created_ns)

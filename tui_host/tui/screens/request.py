@@ -36,9 +36,11 @@ class ComingSource:
     Attributes:
         ladder: Its row, after that of the request before it.
         live: Nothing more comes.
+        user: Who would send it.
     """
 
     live = False
+    user = "you"
 
     def __init__(self, drafts: Sequence[Draft], wires: SessionSource | None) -> None:
         from tui_host.capture.record import Record

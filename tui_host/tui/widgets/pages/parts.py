@@ -13,7 +13,7 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Usage
-from tui_host.llm.outline import Comparison, Outline, Part, compare
+from tui_host.llm.outline import USER, Comparison, Outline, Part, compare
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.pages.body import Body, head_of, reading
 from tui_host.tui.widgets.pages.making import PIECE, Steps
@@ -77,7 +77,7 @@ def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialec
         return TextPage("parts", "This body is no JSON object: see Raw.", form="plain")
     marks = marks_of(source, row)
     yield "marked"
-    drawing = _Drawing(outline, comparison, body, marks)
+    drawing = _Drawing(outline, comparison, body, marks, source.user)
     entries = [drawing.entry(part) for part in outline.parts]
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
@@ -93,10 +93,12 @@ class _Drawing:
     comparison: Comparison | None
     body: Body
     marks: Sequence[Link]
+    user: str
 
     def entry(self, part: Part) -> Entry:
         is_group = part.kind in {"tools", "messages"}
         origin = (part.kind == "message" and origin_of(part, self.marks)) or part.origin
+        origin = self.user if origin == USER else origin
         return Entry(
             key=part.key,
             label=masked(f"{part.label} ({len(part.children)})" if is_group else _label(part), self.body.redacted),

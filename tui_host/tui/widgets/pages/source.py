@@ -26,6 +26,11 @@ class InspectorSource(Protocol):
         """Whether more may come."""
         ...
 
+    @property
+    def user(self) -> str:
+        """Who asks the model in it: `you`, or what the user of another host is called."""
+        ...
+
     def record(self, key: tuple[str, int]) -> Record | None:
         """The record of a capture and a number; None if it is not kept."""
         ...
