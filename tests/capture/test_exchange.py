@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 import zlib
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.wires import Kept
-from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.codings import CodingError, coded, decoder
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.exchange import Exchange, fold_exchanges
 from tui_host.capture.http import Observer
@@ -25,7 +26,15 @@ def raw_deflate(body: bytes) -> bytes:
     return squeezed.compress(body) + squeezed.flush()
 
 
-ENCODINGS = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}
+ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "identity": bytes,
+    "br": lambda data: coded(data, "br"),
+    "zstd": lambda data: coded(data, "zstd"),
+    "gzip, br": lambda data: coded(gzip.compress(data), "br"),
+}
 
 
 def exchange(body: bytes, encoding: str = "identity", *, size: int = 10, ended: bool = True) -> Exchange:
@@ -88,8 +97,12 @@ def test_gzip_in_several_members_is_one_body() -> None:
         (b"no gzip at all", "gzip", b"", "broken"),
         (b"\xff\xff\xff\xff", "deflate", b"", "broken"),
         (b"\x78", "deflate", b"", "not complete"),
-        (b"bytes", "zstd", b"bytes", "zstd cannot be decoded here"),
-        (b"bytes", "gzip, br", b"bytes", "cannot be decoded here"),
+        (b"bytes", "compress", b"bytes", "compress cannot be decoded here"),
+        (b"bytes", "gzip, compress", b"bytes", "cannot be decoded here"),
+        (coded(EVENTS, "br")[:-1], "br", EVENTS, "not complete"),
+        (b"no brotli at all", "br", b"", "broken"),
+        (coded(EVENTS, "zstd")[:-1], "zstd", EVENTS, "not complete"),
+        (b"no zstd at all", "zstd", b"", "broken"),
         (b"", "gzip", b"", ""),
     ],
 )
@@ -104,7 +117,11 @@ def test_a_compressed_body_that_is_still_coming_has_no_problem() -> None:
     assert exchange(gzip.compress(EVENTS)[:-4], "gzip", ended=False).decoded().problem == ""
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_zstd_in_several_frames_is_one_body() -> None:
+    assert exchange(coded(b"one", "zstd") + coded(b"two", "zstd"), "zstd").decoded().data == b"onetwo"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
 def test_a_body_that_would_become_too_large_is_refused_early(encoding: str) -> None:
     bomb = ENCODINGS[encoding](bytes(100_000_000))
     tracemalloc.start()

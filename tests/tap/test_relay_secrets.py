@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request
-from tui_host.capture.codings import decoder
+from tui_host.capture.codings import coded, decoder
 from tui_host.capture.exports.jsonl import record_line
 
 KEY = b"sk-of-the-host-0123456789"
 
 
 @pytest.mark.parametrize("is_mcp", [False, True])
-@pytest.mark.parametrize("is_coded", [False, True])
-async def test_a_key_that_comes_back_or_is_said_again_passes_and_is_not_kept(*, is_mcp: bool, is_coded: bool) -> None:
+@pytest.mark.parametrize("coding", ["", "gzip", "br", "zstd"])
+async def test_a_key_that_comes_back_or_is_said_again_passes_and_is_not_kept(*, is_mcp: bool, coding: str) -> None:
     refusal = b'{"error":"Incorrect API key provided: %s"}' % KEY
-    sent = gzip.compress(refusal) if is_coded else refusal
-    coding = b"Content-Encoding: gzip\r\n" if is_coded else b""
+    sent = coded(refusal, coding)
+    named = b"Content-Encoding: %s\r\n" % coding.encode() if coding else b""
     body = b'{"jsonrpc":"2.0","id":1,"method":"a","params":{"again":"Bearer %s"}}' % KEY
 
     async def script(stream: Kept) -> None:
         await stream.head()
-        whole = answer(sent, status=b"401 No", more=coding)
+        whole = answer(sent, status=b"401 No", more=named)
         await stream.send(whole[:-20])  # the key is cut in two
         await stream.send(whole[-20:])
 
@@ -36,7 +35,7 @@ async def test_a_key_that_comes_back_or_is_said_again_passes_and_is_not_kept(*, 
     assert KEY not in b"".join(map(record_line, relay.records()))
     for record in relay.records():
         assert KEY not in record.draft.data
-    told = decoder("gzip" if is_coded else None).feed(relay.body())
+    told = decoder(coding).feed(relay.body())
     assert json.loads(told)["error"] == "Incorrect API key provided: ⟨secret:x-myco-token⟩"
 
 

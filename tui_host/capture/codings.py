@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import zlib
+from collections.abc import Sequence
 from typing import Protocol
+
+from tui_host.capture.zstd import compress
 
 LIMIT = 64 << 20
 """Bytes that one body may decode to."""
@@ -34,13 +39,49 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
     Raises:
         CodingError: It is a coding that this program cannot undo.
     """
-    match (encoding or "identity").strip().lower():
-        case "" | "identity":
-            return _Identity()
+    codings = _codings(encoding)
+    if len(codings) > 1:
+        return _Chain([_decoder(each, limit) for each in reversed(codings)])
+    return _decoder(codings[0], limit) if codings else _Identity()
+
+
+def coded(data: bytes, encoding: str) -> bytes:
+    """Bytes in the codings of a `Content-Encoding` that `decoder` undoes.
+
+    Raises:
+        CodingError: One of them is none of these.
+    """
+    for coding in _codings(encoding):
+        match coding:
+            case "gzip" | "x-gzip":
+                data = zlib.compress(data, wbits=31)
+            case "deflate":
+                data = zlib.compress(data)
+            case "br":
+                data = importlib.import_module("brotli").compress(data)
+            case "zstd":
+                data = compress(data)
+            case other:
+                raise CodingError(f"{other} cannot be made here")
+    return data
+
+
+def _codings(encoding: str | None) -> list[str]:
+    """In the order in which they were applied."""
+    words = (word.strip().lower() for word in (encoding or "").split(","))
+    return [word for word in words if word not in {"", "identity"}]
+
+
+def _decoder(coding: str, limit: int) -> Decoder:
+    match coding:
         case "gzip" | "x-gzip":
             return _Zlib(wbits=31, limit=limit)
         case "deflate":
             return _Zlib(wbits=15, limit=limit)
+        case "br":
+            return _Brotli(limit)
+        case "zstd":
+            return _Zstd(limit)
         case other:
             raise CodingError(f"{other} cannot be decoded here")
 
@@ -60,6 +101,11 @@ class _Bound:
         self._limit = limit
         self._taken = 0
         self._given = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything went in."""
+        return self._taken > 0
 
     def taken(self, size: int) -> None:
         self._taken += size
@@ -120,3 +166,94 @@ class _Zlib:
             return self._some(data)
         self._begun = True
         return piece
+
+
+class _BrotliDecompressor(Protocol):
+    def process(self, data: bytes, /, output_buffer_limit: int) -> bytes: ...
+
+    def can_accept_more_data(self) -> bool: ...
+
+    def is_finished(self) -> bool: ...
+
+
+class _Brotli:
+    """Source: RFC 7932."""
+
+    def __init__(self, limit: int) -> None:
+        library = importlib.import_module("brotli")  # it has no types of its own
+        self._broken: type[Exception] = library.error
+        self._inner: _BrotliDecompressor = library.Decompressor()
+        self._bound = _Bound(limit)
+
+    def feed(self, data: bytes) -> bytes:
+        self._bound.taken(len(data))
+        pieces: list[bytes] = []
+        while (data or not self._inner.can_accept_more_data()) and not self._inner.is_finished():
+            try:
+                piece = self._inner.process(data, output_buffer_limit=self._bound.room())
+            except self._broken as error:
+                raise CodingError("the compressed body is broken") from error
+            self._bound.given(len(piece))
+            pieces.append(piece)
+            data = b""
+        return b"".join(pieces)
+
+    def finish(self) -> bytes:
+        if self._bound.begun and not self._inner.is_finished():
+            raise CodingError("the compressed body is not complete")
+        return b""
+
+
+class _Zstd:
+    """Any number of frames. Source: RFC 8878."""
+
+    def __init__(self, limit: int) -> None:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            import backports.zstd as zstd  # noqa: PLR0402 - by its whole name: the package around it may be untyped
+
+        self._new = zstd.ZstdDecompressor
+        self._broken = zstd.ZstdError
+        self._inner = self._new()
+        self._bound = _Bound(limit)
+
+    def feed(self, data: bytes) -> bytes:
+        self._bound.taken(len(data))
+        pieces: list[bytes] = []
+        while data or not self._inner.needs_input:
+            if self._inner.eof:
+                if not data:
+                    break
+                self._inner = self._new()
+            try:
+                piece = self._inner.decompress(data, self._bound.room())
+            except self._broken as error:
+                raise CodingError(f"the compressed body is broken: {error}") from error
+            self._bound.given(len(piece))
+            pieces.append(piece)
+            data = self._inner.unused_data
+        return b"".join(pieces)
+
+    def finish(self) -> bytes:
+        if self._bound.begun and not self._inner.eof:
+            raise CodingError("the compressed body is not complete")
+        return b""
+
+
+class _Chain:
+    """Several codings, the one that was applied last first."""
+
+    def __init__(self, decoders: Sequence[Decoder]) -> None:
+        self._decoders = decoders
+
+    def feed(self, data: bytes) -> bytes:
+        for each in self._decoders:
+            data = each.feed(data)
+        return data
+
+    def finish(self) -> bytes:
+        rest = b""
+        for each in self._decoders:
+            rest = each.feed(rest) + each.finish()
+        return rest

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.codings import CodingError, coded, decoder
 from tui_host.capture.record import Redaction
 from tui_host.capture.recording import BodyRedactor
 from tui_host.capture.redact_values import Shift
@@ -26,8 +25,7 @@ def without_in_coded(data: bytes, encoding: str, take_out: Callable[[bytes], Kep
     kept, found = take_out(text)
     if not found:
         return data, ()
-    coder = zlib.compressobj(wbits=15 if encoding == "deflate" else 31)
-    return coder.compress(kept) + coder.flush(), found
+    return coded(kept, encoding), found
 
 
 class CodedStream:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tui_host.capture.store.schema import SEQ_BITS
-from tui_host.capture.store.zstd import LONGEST, compress, decompress
+from tui_host.capture.zstd import LONGEST, compress, decompress
 
 SMALL = 512
 """Bytes of a request's body below which packing gains nothing."""
