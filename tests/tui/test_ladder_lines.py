@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.redact import Redactor
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
@@ -22,8 +23,6 @@ from tui_host.tui.widgets.ladder.lines import (
     heading,
     row_line,
     short_path,
-    short_size,
-    short_time,
 )
 
 ROW = Row(

@@ -101,21 +101,38 @@ class ResponseWords:
         fold = self._fold
         if fold.failure:
             return _line(self._hide(fold.failure))
-        calls = fold.calls
-        if calls:
-            first = calls[0].call
-            server, tool = self._names.get(first.name, ("", first.name))
-            name = f"{server}.{tool}" if server else tool
-            more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
-            return f"{_line(f'asks {name} {self._hide(first.arguments[:_LOOKED_AT])}', _MOST - len(more))}{more}"
-        text = self._hide((fold.text or fold.thinking)[:_LOOKED_AT])
-        ending = {"cut": ", cut off", "length": ", cut at the token limit", "refused": ", refused"}.get(
-            fold.stop or "", ""
-        )
-        if not text.strip():
-            return {"cut": "cut off", "end": "an empty answer", "refused": "refused"}.get(fold.stop or "", "")
-        quoted = f'"{_line(text, _MOST - len(ending) - 12)}"'
-        return f"{quoted}{ending}" if fold.text else f"thinks {quoted}{ending}"
+        return self._asks() or said_words(fold, self._hide)
+
+    def _asks(self) -> str:
+        calls = self._fold.calls
+        if not calls:
+            return ""
+        first = calls[0].call
+        server, tool = self._names.get(first.name, ("", first.name))
+        name = f"{server}.{tool}" if server else tool
+        more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+        return f"{call_words(name, first.arguments, self._hide, _MOST - len(more))}{more}"
+
+
+def call_words(name: str, arguments: str, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
+    """«asks math.multiply {"a":6,"b":5}», in at most so many characters."""
+    return _line(f"asks {name} {hide(arguments[:_LOOKED_AT])}", most)
+
+
+def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
+    """«"6 × 5 + 7 = 37"», «thinks "hm", cut off», «refused»; empty while nothing was said.
+
+    Args:
+        fold: An answer.
+        hide: Takes out what must not be shown, before anything is cut.
+        most: Characters.
+    """
+    text = hide((fold.text or fold.thinking)[:_LOOKED_AT])
+    ending = {"cut": ", cut off", "length": ", cut at the token limit", "refused": ", refused"}.get(fold.stop or "", "")
+    if not text.strip():
+        return {"cut": "cut off", "end": "an empty answer", "refused": "refused"}.get(fold.stop or "", "")
+    quoted = f'"{_line(text, most - len(ending) - 12)}"'
+    return f"{quoted}{ending}" if fold.text else f"thinks {quoted}{ending}"
 
 
 def list_words(body: bytes, *, dialect: str) -> str:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tui_host.capture.figures import short_size
 from tui_host.capture.frames import FrameHead, frame_head
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.tui.masks import Mask, masked
-from tui_host.tui.widgets.ladder.lines import short_size
 from tui_host.tui.widgets.pages.tree import Entry
 
 if TYPE_CHECKING:

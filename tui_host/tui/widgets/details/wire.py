@@ -8,12 +8,12 @@ from functools import partial
 from itertools import chain, islice
 
 from tui_host.capture.ending import read_ending
+from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Head, Record, Redaction
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.capture.visible import decode, line
 from tui_host.tui.masks import masked
-from tui_host.tui.widgets.ladder.lines import short_size, short_time
 from tui_host.tui.widgets.lines.jsonlines import looks_like_json
 from tui_host.tui.widgets.pages.body import Body, reading
 from tui_host.tui.widgets.pages.making import Steps

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from rich.cells import cell_len
 
+from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import Glyphs
@@ -52,28 +53,6 @@ class Told:
     started_ns: int
     described: str = ""
     milliseconds: float | None = None
-
-
-def short_size(size: int) -> str:
-    """Bytes in three figures or so: `812`, `3.1k`, `12M`."""
-    if size < 1000:
-        return str(size)
-    for unit in "kMG":
-        size_in_unit = size / 1000
-        if size_in_unit < 9.95:
-            return f"{size_in_unit:.1f}{unit}"
-        if size_in_unit < 999.5 or unit == "G":
-            return f"{size_in_unit:,.0f}{unit}"
-        size = round(size_in_unit)
-    return str(size)
-
-
-def short_time(milliseconds: float) -> str:
-    """A duration: `12 ms`, `2.4 s`, `3 min 20 s`."""
-    if milliseconds < 999.5:
-        return f"{milliseconds:.0f} ms"
-    seconds = milliseconds / 1000
-    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
 
 
 def clock(seconds: float) -> str:
