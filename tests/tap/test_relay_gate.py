@@ -44,6 +44,10 @@ REFUSED = {
     "a star": (400, b"OPTIONS * HTTP/1.1\r\n" + HERE + b"\r\n"),
     "both framings": (400, POST + HERE + JSON + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
     "two lengths": (400, POST + HERE + JSON + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "),
+    "two lengths in one": (400, POST + HERE + JSON + b"Content-Length: 2, 3\r\n\r\n{} "),
+    "a length in two ways": (400, POST + HERE + JSON + b"Content-Length: 2\r\nContent-Length: 02\r\n\r\n{}"),
+    "half a list of lengths": (400, POST + HERE + JSON + b"Content-Length: 2,\r\n\r\n{}"),
+    "a folded framing": (400, POST + HERE + JSON + b"Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n"),
     "a signed length": (400, POST + HERE + JSON + b"Content-Length: +2\r\n\r\n{}"),
     "another coding": (400, POST + HERE + JSON + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
     "chunks of HTTP/1.0": (400, b"POST / HTTP/1.0\r\n" + HERE + JSON + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
@@ -73,6 +77,7 @@ TAKEN = {
     "nothing to send": POST + HERE + EMPTY,
     "bare line feeds": (POST + HERE + JSON).replace(b"\r", b"") + b"Content-Length: 2\r\n\n{}",
     "a whole URL of this port": b"GET HTTP://localhost:PORT/v1/x HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+    "one length, often": POST + HERE + JSON + b"Content-Length: 2, 2\r\nContent-Length: 2\r\n\r\n{}",
     "HTTP/1.0 without a host": b"GET /v1/x HTTP/1.0\r\n\r\n",
 }
 
@@ -118,6 +123,8 @@ async def test_what_programs_send_is_passed_on(name: str) -> None:
     passed = bytes(up.received[0])
     assert b" /v1/x HTTP/1.1\r\n" in passed
     assert passed.lower().count(b"host: %s\r\n" % up.origin.partition("://")[2].encode()) == 1
+    if name == "one length, often":
+        assert passed.endswith(b"\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\n{}")
     if name == "its own origin":
         assert b"Origin: %s\r\n" % up.origin.encode() in passed
 

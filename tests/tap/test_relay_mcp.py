@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 
 import anyio
 import pytest
 
+from tests.interop.rawhttp import exchanges_in
 from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of
-from tui_host.tap.rewriting import EndpointFilter
+from tui_host.capture.sse import SseDecoder
+from tui_host.tap.endpoint import URL_LIMIT, EndpointFilter
+from tui_host.tap.rewriting import Origin
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}'
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}'
@@ -28,7 +33,7 @@ async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_wa
         asked = await stream.head()
         origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
         said = b": hello\r\n\r\nevent: endpoint\r\ndata: %s\r\n\r\n" % named.replace(b"ORIGIN", origin)
-        said += b"event: endpoint\ndata: %s/later\n\ndata: " % origin + RESULT % 1 + b"\n\n"
+        said += b"event: x\ndata: %s/later\n\ndata: " % origin + RESULT % 1 + b"\n\n"
         await stream.send(STREAM + b"\r\n")
         for at in range(0, len(said), 5):
             await stream.send(said[at : at + 5])
@@ -43,34 +48,125 @@ async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_wa
     assert [record.draft.data for record in relay.records("frame")] == [RESULT % 1]
 
 
+U = b"http://a:1/m?s=1"
+T = b"http://b/m?s=1"
+LED_BACK = {
+    "its name first": (b"event: endpoint\ndata: @U\n\n", b"event: endpoint\ndata: @T\n\n"),
+    "its name last": (b"data:@U\nid: 3\nevent:endpoint\n\n", b"data:@T\nid: 3\nevent:endpoint\n\n"),
+    "after comments and others": (
+        b": hi\n\nretry: 5\n\nid\ndata: {}\n\nevent: endpoint\ndata: @U\n\n",
+        b": hi\n\nretry: 5\n\nid\ndata: {}\n\nevent: endpoint\ndata: @T\n\n",
+    ),
+    "a second": (
+        b"event: endpoint\ndata: @U\n\nevent: endpoint\ndata: @U2\n\n",
+        b"event: endpoint\ndata: @T\n\nevent: endpoint\ndata: @T2\n\n",
+    ),
+    "after a byte order mark": (
+        b"\xef\xbb\xbfevent: endpoint\ndata: @U\n\n",
+        b"\xef\xbb\xbfevent: endpoint\ndata: @T\n\n",
+    ),
+    "its last name counts": (b"event: x\nevent: endpoint\ndata: @U\n\n", b"event: x\nevent: endpoint\ndata: @T\n\n"),
+    "in two lines": (b"event: endpoint\ndata: @U\ndata: 23\nid: 1\n\n", b"event: endpoint\ndata: @T23\nid: 1\n\n"),
+    "in three, cut in its name": (
+        b"event: endpoint\ndata\ndata:  HTTP://\n: x\ndata: A:1/m\n\n",
+        b"event: endpoint\ndata\ndata:  http://b/m\n: x\n\n",
+    ),
+    "without a scheme": (b"event: endpoint\ndata: //a:1/m\n\n", b"event: endpoint\ndata: http://b/m\n\n"),
+}
+LEFT_ALONE = {
+    "a path": b"event: endpoint\ndata: /m?s=1\n\n",
+    "another origin": b"event: endpoint\ndata: http://a:12/m\n\nevent: endpoint\ndata: http://a.example/m\n\n",
+    "a message": b"event: message\ndata: @U\n\ndata: @U\n\n",
+    "a message by its last name": b"event: endpoint\ndata: @U\nevent: message\n\nevent: endpoint\ndata: @U\nevent\n\n",
+    "another name": b"event: endpoint \ndata: @U\n\n Event: endpoint\ndata: @U\n\nevent: endpoints\ndata: @U\n\n",
+    "another field": b"event: endpoint\nid: @U\n data: @U\ndatas: @U\n\n",
+    "no event": b"event: endpoint\ndata: @U",
+    "an event with no end": b"event: endpoint\ndata: @U\n",
+    "too long": b"event: endpoint\ndata: @U" + b"/" * 9000 + b"\ndata: @U\n\n",
+    "a mark of another stream": b"\n\xef\xbb\xbfevent: endpoint\ndata: @U\n\n",
+}
+
+
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"])
-def test_an_endpoint_is_found_however_its_event_is_cut_and_nothing_else_is_touched(ends: bytes) -> None:
-    stream = ends.join(
-        [
-            b"retry: 5",
-            b"",
-            b"event: endpoint",
-            b"data: http://a/m",
-            b"",
-            b"event: message",
-            b"data: http://a/m",
-            b"",
-            b"",
-        ]
-    )
-    wanted = stream.replace(b"http://a/m", b"http://b/m", 1)
-    for size in range(1, len(stream) + 1):
-        one = EndpointFilter(lambda url: url.replace(b"//a", b"//b"))
+@pytest.mark.parametrize("name", [*LED_BACK, *LEFT_ALONE])
+def test_the_endpoints_of_an_event_stream_are_found_by_its_standard_and_nothing_else_is_touched(
+    name: str, ends: bytes
+) -> None:
+    stream, wanted = LED_BACK[name] if name in LED_BACK else (LEFT_ALONE[name],) * 2
+    stream, wanted = (each.replace(b"@U", U).replace(b"@T", T).replace(b"\n", ends) for each in (stream, wanted))
+    events = (each for each in SseDecoder().feed(stream) if (each.kind, each.event) == ("event", "endpoint"))
+    urls = [each.data.replace(b"\n", b"").strip() for each in events if len(each.data) < URL_LIMIT]
+    for size in (1, 2, 3, 5, 8, 13, len(stream)):
+        found: list[bytes] = []
+        one = EndpointFilter(Origin("http://a:1", "http://b"), found.append)
         pieces = [one.feed(stream[at : at + size]) for at in range(0, len(stream), size)]
         assert b"".join([*pieces, one.finish()]) == wanted, size
+        assert found == urls, size
 
 
-@pytest.mark.parametrize(
-    "stream", [b"id: 1\ndata:\n\nevent: endpoint\ndata: http://a/m\n\n", b"data: 1\n\n: x", b"event: endpo", b""]
-)
-def test_a_stream_that_begins_with_another_event_is_none_that_names_an_endpoint(stream: bytes) -> None:
-    one = EndpointFilter(lambda url: url.replace(b"//a", b"//b"))
-    assert one.feed(stream) + one.finish() == stream
+def test_of_an_event_stream_no_byte_waits_but_those_of_an_url_that_may_have_to_be_changed() -> None:
+    stream = b'event: message\r\ndata: {"a":"http://a:1/m"}\r\n\r\nevent: endpoint\rdata: m\r\r: x\ndata: x\n\ndata: '
+    one = EndpointFilter(Origin("http://a:1", "http://b"), lambda _: None)
+    assert [one.feed(bytes([byte])) for byte in stream] == [bytes([byte]) for byte in stream]
+    assert one.feed(b"http:") == b""
+    assert one.feed(b" no") == b"http: no"
+    assert one.feed(b"\n\n") == b"\n\n"
+
+
+@pytest.mark.parametrize("framing", ["counted", "chunked", "close"])
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+async def test_what_has_to_be_read_is_read_if_it_is_compressed_though_nobody_asked_for_that(
+    coding: str, framing: str
+) -> None:
+    def packed(body: bytes) -> bytes:
+        return gzip.compress(body) if coding == "gzip" else zlib.compress(body)
+
+    async def script(stream: Kept) -> None:
+        asked = await stream.head()
+        assert b"accept-encoding" not in asked.lower()
+        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        is_stream = b" /sse " in asked
+        body = packed(b"event: endpoint\ndata: %s/m\n\n" % origin if is_stream else b'{"resource": "%s/mcp"}' % origin)
+        kind = b"text/event-stream" if is_stream else b"application/json"
+        top = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Encoding: %s\r\n" % (kind, coding.encode())
+        if framing == "counted":
+            await stream.send(top + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        elif framing == "close":
+            await stream.send(top + b"\r\n" + body)
+        else:
+            chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+            await stream.send(top + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n")
+
+    async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
+        for target, wanted in (
+            (b"/sse", b"event: endpoint\ndata: %s/m\n\n"),
+            (b"/.well-known/oauth-protected-resource/sse", b'{"resource": "%s/mcp"}'),
+        ):
+            answered = await relay.ask(GET % (target, relay.host))
+            (passed,) = exchanges_in(b"GET / HTTP/1.1\r\n\r\n", answered)
+            assert passed.response is not None
+            assert (passed.response.body, passed.response.is_whole) == (wanted % relay.origin.encode(), True)
+            assert passed.response.value("content-encoding") is None
+
+
+async def test_metadata_is_known_by_where_the_server_said_it_is_and_an_issuer_by_who_was_asked() -> None:
+    async def script(stream: Kept) -> None:
+        asked = await stream.head()
+        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        if asked.startswith(b"POST"):
+            more = b'WWW-Authenticate: Bearer resource_metadata="%s/about?x=1"\r\n' % origin
+            await stream.send(answer(b"", status=b"401 Unauthorized", more=more))
+        else:
+            name = b"issuer" if b"authorization-server" in asked else b"resource"
+            await stream.send(answer(b'{"authorize": "%s/a", "%s": "%s"}' % (origin, name, origin)))
+
+    async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+        own, upstream = relay.origin.encode(), up.origin.encode()
+        assert (await relay.ask(GET % (b"/about?x=1", relay.host))).count(own) == 0
+        await relay.ask(request(relay.host, target=b"/mcp", body=INITIALIZE))
+        assert b'"resource": "%s"' % own in await relay.ask(GET % (b"/about?x=1", relay.host))
+        answered = await relay.ask(GET % (b"/.well-known/oauth-authorization-server", relay.host))
+        assert b'{"authorize": "%s/a", "issuer": "%s"}' % (upstream, own) in answered
 
 
 async def test_a_servers_metadata_names_what_the_client_was_given_so_that_it_signs_in() -> None:

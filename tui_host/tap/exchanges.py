@@ -12,7 +12,7 @@ from tui_host.capture.http import BODY_LIMIT, Headers, ObservedExchange, Observe
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import OVERHEAD, Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.tap.heads import Fields, RequestHead, ResponseHead, read_request, read_response
+from tui_host.tap.heads import Fields, RequestHead, ResponseHead, read_request, read_response, request_framing
 from tui_host.tap.kinds import ANNOUNCED, ASKED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, UNREAD, lost
 
 if TYPE_CHECKING:
@@ -183,11 +183,9 @@ class _Exchange:
             head, body = self._head, self._body.getvalue()
             self._body = BytesIO()
             self.held = 0
-            announced = head.value(b"content-length")
-            if (
-                announced.isdigit() and not self.is_unread
-            ):  # its client may have gone, or been answered, before it was complete
-                self._missed = max(self._missed, int(announced) - len(body))
+            framing = "none" if self.is_unread else request_framing(head)
+            if isinstance(framing, int):  # its client may have gone, or been answered, before it was complete
+                self._missed = max(self._missed, framing - len(body))
             self._observer = self._observers.of(head, body)
             self._observed = self._observer.begin(
                 head.method.decode("ascii", "replace"),

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from typing_extensions import override
+
 HEAD_LIMIT = 256 << 10
 """Bytes of one head; more is refused."""
 
@@ -33,6 +35,8 @@ _OF_ONE_HOP = frozenset(
     (b"keep-alive", b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade")
 )
 """Besides `Connection` and what it names. Source: RFC 9110, section 7.6.1."""
+_OF_ONE_THAT_LASTS = frozenset((b"keep-alive",))
+"""How long a connection may be idle, which holds for the next one too: here it lasts as long as the other."""
 _NEVER_NAMED = frozenset((b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"))
 """What no `Connection` header takes away: without it the message would be another."""
 
@@ -106,6 +110,12 @@ class RequestHead(_Head):
     is_absolute: bool = False
 
     @property
+    @override
+    def lasts(self) -> bool:
+        """The same; not with an old client, which would have to be promised it. Source: RFC 9112, section C.2.2."""
+        return self.minor == 1 and super().lasts
+
+    @property
     def wants_websocket(self) -> bool:
         """Whether the client asks to go on in another protocol that is passed through as it is."""
         return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
@@ -138,6 +148,9 @@ def end_of_head(data: bytearray) -> tuple[int, int] | None:
 
 def read_request(block: bytes) -> RequestHead:
     """A request's head, each of its lines ended.
+
+    A folded line is refused, as RFC 9112 (section 5.2) allows and what stands before the vendors' servers does: no client of today
+    writes one, and what reads it as a line of its own takes another framing from it than what joins it.
 
     Raises:
         HeadError: It is none, or one that could be read in two ways.
@@ -211,11 +224,7 @@ def request_framing(head: RequestHead) -> Framing:
         if head.minor == 0 or [each.lower() for each in codings] != [b"chunked"]:
             raise HeadError(400, "a transfer coding other than chunked")
         return "chunked"
-    if not lengths:
-        return "none"
-    if len(lengths) > 1:
-        raise HeadError(400, "more than one Content-Length")
-    return _length(lengths[0], 400)
+    return _length(lengths, 400) if lengths else "none"
 
 
 def response_framing(head: ResponseHead, method: bytes) -> Framing:
@@ -231,18 +240,18 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
         if codings != [b"chunked"]:
             raise HeadError(502, "the upstream's answer has a transfer coding other than chunked")
         return "chunked"
-    lengths = set(head.values(b"content-length"))
-    if not lengths:
-        return "close"
-    if len(lengths) > 1:
-        raise HeadError(502, "the upstream's answer has two lengths")
-    return _length(lengths.pop(), 502)
+    lengths = head.values(b"content-length")
+    return _length(lengths, 502) if lengths else "close"
 
 
-def _length(value: bytes, status: int) -> int:
-    if not value.isdigit() or len(value) > 18:
+def _length(values: list[bytes], status: int) -> int:
+    """The one length that all of them say; they pass on as they are, for the other side to judge. Source: RFC 9110, section 8.6."""
+    length, *others = {each.strip(b" \t") for each in b",".join(values).split(b",")}
+    if others:
+        raise HeadError(status, "two lengths, one of which is wrong")
+    if not length.isdigit() or len(length) > 18:
         raise HeadError(status, "a Content-Length that is none")
-    return int(value)
+    return int(length)
 
 
 def to_upstream(head: RequestHead, *, host: bytes, origin: bytes, own_origins: frozenset[bytes]) -> RequestHead:
@@ -305,6 +314,8 @@ def _passed_on(head: _Head, connection: bytes) -> Iterator[tuple[bytes, bytes]]:
     """All headers that do not belong to one hop alone; `Connection` says what it is for on the next, where it says anything."""
     options = head.options
     gone = _OF_ONE_HOP | (options - _NEVER_NAMED)
+    if connection == b"keep-alive":
+        gone -= _OF_ONE_THAT_LASTS
     upgrades = connection == b"Upgrade"
     for name, value in head.fields:
         key = name.lower()

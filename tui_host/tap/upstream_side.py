@@ -115,9 +115,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
             return
         self._abandoned = True
         body, witness = self._body, self._witness
+        self._let_go()
         if exc is None and isinstance(body, OpenBody) and witness is not None:
-            if self._filter is not None:
-                self._client.write(self._filter.finish())
             witness.end()
             self._client.answered(lasts=False)
         elif exc is None and self._tunnel and witness is not None:
@@ -221,13 +220,13 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._change_protocol(head, rest)
             return
         was = response_framing(head, request.method)
-        self._filter = rewriting.body(request, head, self._announced)
+        passed, self._filter = rewriting.answer(request, head, self._announced)
         framing: Framing = "chunked" if self._filter is not None and isinstance(was, int) else was
         if framing == "chunked" and request.minor == 0:
             framing = "close"
         self._framing = framing
         self._lasts = head.lasts and framing != "close"
-        said = response_bytes(to_client(rewriting.response(head), framing=framing, was=was, lasts=self._lasts))
+        said = response_bytes(to_client(passed, framing=framing, was=was, lasts=self._lasts))
         body = self._body = body_of(was)
         self._pass(body, rest, said, head)
 
@@ -236,15 +235,15 @@ class UpstreamSide(asyncio.BufferedProtocol):
         witness = self._witness
         try:
             payload, rest = body.feed(data)
+            out = payload
+            if self._filter is not None:
+                out = self._filter.feed(payload) + (self._filter.finish() if body.done else b"")
         except BodyError as error:
             if head is not None:
                 self._fail(str(error))
             else:
                 self._break(f"the upstream's answer: {error}")
             return
-        out = payload
-        if self._filter is not None:
-            out = self._filter.feed(payload) + (self._filter.finish() if body.done else b"")
         if self._framing == "chunked":
             out = framed(out) if out else b""
             if body.done:
@@ -262,6 +261,12 @@ class UpstreamSide(asyncio.BufferedProtocol):
             witness.chunk(payload, at_ns)
         if body.done:
             self._finish(witness, rest, at_ns)
+
+    def _let_go(self) -> None:
+        """Nothing follows what is held of a body."""
+        rest = self._filter.finish() if self._filter is not None else b""
+        if rest:
+            self._client.write(framed(rest) if self._framing == "chunked" else rest)
 
     def _begin_splice(self) -> None:
         """Let what is neither changed nor recorded pass by itself, if it can."""
