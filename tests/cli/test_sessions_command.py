@@ -216,10 +216,13 @@ def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: 
     keep_story(tmp_path)
     place = ("--data-dir", tmp_path / "data")
     rows = program.run("sessions", "list", *place).text.splitlines()[1:]
-    assert {"  ".join(row.split("  ")[2:]) for row in rows} == {
-        "2 requests  tap     example/deepseek-chat  cline     Cline: tap llm example",
-        "6 frames    tap                                      Cline: tap stdio math",
-    }
+    assert [re.sub(r"\S+  \S+ \S+  ", "", re.sub(" {3,}", "  ", row.strip()), count=1) for row in rows] == [
+        "2 requests, 6 frames  tap  example/deepseek-chat  cline  Cline: tap llm example, tap stdio math",
+        "2 requests  tap  example/deepseek-chat  cline  Cline: tap llm example",
+        "6 frames  tap  Cline: tap stdio math",
+    ]
+    first, *taps = (row.split()[0] for row in rows)
+    assert first == taps[0]
     listed = program.run("sessions", "list", "--json", *place).json["sessions"]
     assert isinstance(listed, list)
     assert [each["hosts"] for each in listed if isinstance(each, dict)] == [["Cline"]] * 2
@@ -231,6 +234,8 @@ def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: 
     whole, alone = (program.run("sessions", "export", "last", *more, *place).out for more in ((), ("--alone",)))
     assert [text.count(b'"kind":"link"') > 0 for text in (whole, alone)] == [True, False]
     assert whole.count(b'"wire":"mcp"') + whole.count(b'"wire":"llm"') > alone.count(b"\n")
+    gone = program.run("sessions", "delete", first, *place)
+    assert f"what else tells its story stays: {taps[1]}" in gone.err
 
 
 def test_a_beginning_or_last_names_a_session_too(kept: Kept) -> None:

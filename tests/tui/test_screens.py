@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -272,13 +273,13 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
     off = f'{fast(model_url)}[servers.math]\nbundled = "math"\nenabled = false\n'
     async with running(tmp_path, config=off, size=SMALL) as app:
         await opened(app, "f5")
-        await app.until_shown("Sessions   2", "> 2", "list tools", "你好，请计算", "1 turn")
+        await app.until_shown("Sessions   2", time.strftime("> %m-%d "), "list tools", "你好，请计算", "1 turn")
         await app.type("6 × 5")
         await app.until_shown("Sessions   1 found")
         await app.type(" and words that nobody said")
         await app.until_shown("No session has all of these words")
         shown(app).query_one(Input).value = "计算"
-        await app.until_shown("Sessions   1 found", "> 2")
+        await app.until_shown("Sessions   1 found", time.strftime("> %m-%d "))
         await app.press("enter")
         await app.until(lambda: app.app.screen is app.main)
         await app.until_shown("你好，请计算", "math.multiply", "30", "tools/call")

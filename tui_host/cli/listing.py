@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from tui_host.capture.store.tapped import NOTHING, Passed, passed
+from tui_host.capture.store.tapped import NOTHING, Passed, passed, total
 from tui_host.chat.infer.stories import Known, TapStory, look_at, stories_of
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ class Listed:
         passed: How much passed, if it is a tap's.
         hosts: Whose it is then, as the host says itself.
         story: The id of the first tap of its story; empty if it is no tap's.
+        taps: Of a story that several taps tell, each of them.
     """
 
     info: SessionInfo
     passed: Passed = NOTHING
     hosts: Sequence[str] = ()
     story: str = ""
+    taps: Sequence[Listed] = ()
 
     @property
     def length(self) -> str:
@@ -49,8 +52,8 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def listing(store: Store) -> Iterator[Listed]:
-    """All that is listed, newest first. Blocks.
+def listing(store: Store) -> Sequence[Listed]:
+    """All that is listed, newest first; what several taps tell is one. Blocks.
 
     Raises:
         StoreError: The file cannot be read.
@@ -59,23 +62,36 @@ def listing(store: Store) -> Iterator[Listed]:
     taps = [info for info in infos if info.source == "tap"]
     counts = passed(store)
     known: Known = {}
-    looked = {tap.id: look_at(store, tap, known) for tap in taps}
-    first = {tap.id: story.taps[0].id for story in stories_of(store, taps, known) for tap in story.taps}
-    for info in infos:
-        if info.id not in first:
-            yield Listed(info=info)
-            continue
-        abouts = looked[info.id]
-        alone = TapStory(taps=[info], about=[abouts])
-        models = [each for each in abouts if each.model]
-        yield Listed(
-            info=replace(
-                info,
-                title=alone.title,
-                model=models[-1].model if models else info.model,
-                protocol=models[-1].protocol if models else info.protocol,
-            ),
-            passed=counts.get(info.id, NOTHING),
-            hosts=alone.hosts,
-            story=first[info.id],
-        )
+    for tap in taps:
+        look_at(store, tap, known)
+    listed = [Listed(info=info) for info in infos if info.source != "tap"]
+    listed += [_story(story, counts) for story in stories_of(store, taps, known)]
+    return sorted(listed, key=lambda each: each.info.updated_ns, reverse=True)
+
+
+def sessions_of(listed: Iterable[Listed]) -> Sequence[Listed]:
+    """Every session of a list for itself, newest first."""
+    alone = chain.from_iterable(each.taps or (each,) for each in listed)
+    return sorted(alone, key=lambda each: each.info.updated_ns, reverse=True)
+
+
+def _story(told: TapStory, counts: Mapping[str, Passed]) -> Listed:
+    """A story, with its taps where there are several."""
+    first = told.taps[0]
+    alone = [TapStory(taps=[tap], about=[about]) for tap, about in zip(told.taps, told.about, strict=True)]
+    taps = [_story(each, counts) for each in alone] if len(alone) > 1 else []
+    asking = told.asking
+    return Listed(
+        info=replace(
+            first,
+            title=told.title,
+            updated_ns=told.updated_ns,
+            live=told.live,
+            model=asking.model or first.model,
+            protocol=asking.protocol or first.protocol,
+        ),
+        passed=total(counts.get(tap.id, NOTHING) for tap in told.taps),
+        hosts=told.hosts,
+        story=first.id,
+        taps=[replace(tap, story=first.id) for tap in taps],
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from tui_host.capture.visible import visible
 from tui_host.chat.infer.stories import story_with
 from tui_host.chat.infer.whole import Whole
 from tui_host.cli import diagnostics, output
-from tui_host.cli.listing import Listed, counted, in_words, listing
+from tui_host.cli.listing import Listed, counted, in_words, listing, sessions_of
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE
 
@@ -88,21 +88,21 @@ def _info(info: SessionInfo) -> dict[str, JSON]:
 
 
 def _list(store: Store | None, *, as_json: bool) -> None:
-    listed = [] if store is None else list(listing(store))
+    listed: Sequence[Listed] = () if store is None else listing(store)
     if as_json:
-        output.value({"sessions": [{**_info(each.info), **_tapped(each)} for each in listed]})
+        output.value({"sessions": [{**_info(each.info), **_tapped(each)} for each in sessions_of(listed)]})
     elif not listed:
         diagnostics.tell("no session has been recorded here yet")
     else:
-        rows = [
-            (
-                *(each.info.id, _local(each.info.updated_ns), each.length),
-                f"{each.info.listed_source}{', live' if each.info.live else ''}",
-                *(each.info.model, each.info.protocol, each.info.title),
-            )
-            for each in listed
-        ]
+        rows = [row for each in listed for row in (_row(each), *(_row(tap, "  ") for tap in each.taps))]
         output.table([("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
+
+
+def _row(listed: Listed, indent: str = "") -> tuple[str, ...]:
+    info = listed.info
+    source = f"{info.listed_source}{', live' if info.live else ''}"
+    when = _local(info.updated_ns)
+    return f"{indent}{info.id}", when, listed.length, source, info.model, info.protocol, info.title
 
 
 def _tapped(listed: Listed) -> dict[str, JSON]:
@@ -213,6 +213,7 @@ def _delete(store: Store, arguments: Arguments) -> int:
     found = {info.id: info for info in map(store.find_session, arguments.words)}
     deleted: list[JSON] = []
     for info in found.values():
+        others = [] if info.source != "tap" else [tap.id for tap in story_with(store, info.id, {}).taps]
         try:
             is_whole = store.sessions.delete(info.id)
         except TuiHostError as error:
@@ -223,6 +224,8 @@ def _delete(store: Store, arguments: Arguments) -> int:
             diagnostics.tell(
                 f"{info.id}: deleted; another process still reads the file, so traces may stay until it ends"
             )
+        if left := [tap for tap in others if tap not in found]:
+            diagnostics.tell(f"{info.id}: what else tells its story stays: {', '.join(left)}")
         if not arguments.json:
             output.text(f"deleted {info.id}  {visible(info.title, newlines=False)}")
     if deleted:

@@ -15,7 +15,7 @@ from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.infer.stories import Known, look_at, stories_of, story_with
 from tui_host.chat.infer.whole import Whole
-from tui_host.cli.listing import listing
+from tui_host.cli.listing import listing, sessions_of
 from tui_host.host.importing import import_files
 
 
@@ -109,9 +109,12 @@ def test_of_a_tap_alone_its_own_records_come_out_as_they_came(store: Store) -> N
         assert not {"turn", "step"} & {key for line in lines[1:] for key in line}
 
 
-def test_a_list_says_of_each_tap_whose_it_is_and_how_much_passed(store: Store) -> None:
-    listed = sorted(listing(store), key=lambda each: each.info.created_ns)
-    assert [each.info.title for each in listed] == ["Cline: tap llm example", "Cline: tap stdio math"]
-    assert [each.info.model for each in listed] == ["example/deepseek-chat", ""]
-    assert [each.length for each in listed] == ["2 requests", "6 frames"]
-    assert {each.story for each in listed} == {listed[0].info.id}
+def test_a_list_says_of_a_story_and_of_each_of_its_taps_whose_it_is_and_how_much_passed(store: Store) -> None:
+    (story,) = listing(store)
+    assert story.info.title == "Cline: tap llm example, tap stdio math"
+    assert (story.info.model, story.length) == ("example/deepseek-chat", "2 requests, 6 frames")
+    assert [each.info.title for each in story.taps] == ["Cline: tap llm example", "Cline: tap stdio math"]
+    assert [each.info.model for each in story.taps] == ["example/deepseek-chat", ""]
+    assert [each.length for each in story.taps] == ["2 requests", "6 frames"]
+    assert {each.story for each in (story, *story.taps)} == {story.info.id}
+    assert sorted(each.info.id for each in sessions_of([story])) == [each.info.id for each in story.taps]

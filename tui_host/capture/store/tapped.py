@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,8 +67,13 @@ def passed_in_all(store: Store, sessions: Sequence[str]) -> Passed:
         StoreError: The file cannot be read.
     """
     counts = passed(store)
-    found = [counts.get(session, NOTHING) for session in sessions]
-    return Passed(exchanges=sum(each.exchanges for each in found), frames=sum(each.frames for each in found))
+    return total(counts.get(session, NOTHING) for session in sessions)
+
+
+def total(each: Iterable[Passed]) -> Passed:
+    """How much it is together."""
+    found = list(each)
+    return Passed(exchanges=sum(part.exchanges for part in found), frames=sum(part.frames for part in found))
 
 
 def _counts(store: Store, sql: str) -> Mapping[str, int]:

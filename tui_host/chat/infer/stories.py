@@ -46,9 +46,9 @@ class TapStory:
         return foremost(host for each in self._abouts for host in each.hosts)
 
     @property
-    def models(self) -> Sequence[str]:
-        """The models that are asked, the last one last."""
-        return [model for each in self._abouts for model in each.models]
+    def asking(self) -> About:
+        """What asked a model last; about nothing where none was asked."""
+        return next((each for each in reversed(self._abouts) if each.model), About())
 
     @property
     def live(self) -> bool:
@@ -61,11 +61,29 @@ class TapStory:
         return max(tap.updated_ns for tap in self.taps)
 
     @property
+    def size(self) -> str:
+        """How many taps tell it, and of one that goes on how many of them do: `3 taps`, `2 of 3 taps`."""
+        count, live = len(self.taps), sum(tap.live for tap in self.taps)
+        return f"{f'{live:,} of ' if 0 < live < count else ''}{count:,} tap{'s' * (count != 1)}"
+
+    @property
+    def each(self) -> Sequence[str]:
+        """Each tap by what it stands before, and whether more may come from it: `tap stdio math, live`."""
+        return [
+            ", ".join((*dict.fromkeys(names), *(["live"] * tap.live)))
+            for tap, names in zip(self.taps, self._names, strict=True)
+        ]
+
+    @property
     def title(self) -> str:
         """The hosts, and what is tapped of them: `Cline: tap llm api.deepseek.com, tap stdio math`."""
+        names = dict.fromkeys(chain.from_iterable(self._names))
+        return ": ".join(filter(None, (whose(self.hosts), ", ".join(names))))
+
+    @property
+    def _names(self) -> Sequence[Sequence[str]]:
         known = [*self.about, *([()] * (len(self.taps) - len(self.about)))]
-        names = [name for tap, abouts in zip(self.taps, known, strict=True) for name in _names(tap, abouts)]
-        return ": ".join(filter(None, (whose(self.hosts), ", ".join(dict.fromkeys(names)))))
+        return [_names(tap, abouts) for tap, abouts in zip(self.taps, known, strict=True)]
 
     @property
     def _abouts(self) -> Sequence[About]:

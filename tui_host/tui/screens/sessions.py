@@ -11,6 +11,7 @@ from textual.message import Message
 
 from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
+from tui_host.chat.infer.about import About
 from tui_host.chat.infer.stories import Known, TapStory, look_at, stories_of
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.tui.masks import mask_of
@@ -37,7 +38,7 @@ class Showing(Protocol):
 
 
 DESCRIBED = 30
-"""Taps, of the latest, that are looked into for what they are."""
+"""Taps, the latest first, that are looked into for what they are before the list is shown, and again."""
 LOOK_AGAIN_SECONDS = 1.0
 """How often what other processes do is listed anew, while the list is open."""
 
@@ -67,7 +68,7 @@ class Listed:
     @property
     def shown(self) -> tuple[object, ...]:
         """What of it is worth a new look at the list."""
-        return self.id, self.title, [(tap.id, tap.live) for tap in self.taps]
+        return self.id, self.title, _moment(self.updated_ns), self.story is not None and self.story.each
 
     @property
     def updated_ns(self) -> int:
@@ -80,22 +81,36 @@ class Listed:
         return self.found.session.title if self.story is None else self.story.title
 
 
-def _listed(store: Store, words: str, known: Known) -> list[Listed]:
-    """What is listed. Blocks.
+def _moment(time_ns: int) -> str:
+    """Date and time, without the year while it lasts."""
+    then, now = time.localtime(time_ns / 1_000_000_000), time.localtime()
+    return time.strftime("%m-%d %H:%M" if then.tm_year == now.tm_year else "%Y-%m-%d %H:%M", then)
+
+
+def _listed(store: Store, words: str, known: Known) -> tuple[list[Listed], bool]:
+    """What is listed, and whether all taps have been looked into by now. Blocks.
 
     Args:
         store: Where.
         words: What is searched for, empty for all.
         known: What is known of taps, added to.
     """
-    found = list(search(store.sessions, words) if words else (Found(session=info) for info in store.sessions.list()))
-    by_id = {each.session.id: each for each in found}
-    taps = [each.session for each in found if each.session.source == "tap"]
-    for tap in taps[:DESCRIBED]:
+    sessions = store.sessions.list()
+    found = {
+        each.session.id: each
+        for each in (search(store.sessions, words) if words else (Found(session=info) for info in sessions))
+    }
+    taps = [info for info in sessions if info.source == "tap"]
+    new = [tap for tap in taps if tap.id not in known]
+    for tap in [each for each in taps if each.id in known] + new[:DESCRIBED]:
         look_at(store, tap, known)
-    lines = [Listed(each) for each in found if each.session.source != "tap"]
-    lines += [Listed(by_id[story.taps[0].id], story) for story in stories_of(store, taps, known)]
-    return sorted(lines, key=lambda line: line.updated_ns, reverse=True)
+    lines = [Listed(each) for each in found.values() if each.session.source != "tap"]
+    wanted = words.casefold().split()
+    for story in stories_of(store, taps, known):
+        title = story.title.casefold()
+        if any(tap.id in found for tap in story.taps) or all(word in title for word in wanted):
+            lines.append(Listed(Found(session=story.taps[0]), story))
+    return sorted(lines, key=lambda line: line.updated_ns, reverse=True), len(new) <= DESCRIBED
 
 
 class SessionsScreen(ChoiceScreen):
@@ -117,10 +132,12 @@ class SessionsScreen(ChoiceScreen):
         self._host = host
         self._listed: Sequence[Listed] = ()
         self._known: Known = {}
+        self._looking = asyncio.Lock()
         self._version = 0
         self._listed_at = 0.0
         self._asked = 0
         self._is_behind = False
+        self._is_described = True
         self._states: list[tuple[str, bool, int]] = []
 
     async def on_mount(self) -> None:
@@ -132,7 +149,8 @@ class SessionsScreen(ChoiceScreen):
         if self._is_behind and self._host.recorder is not None:
             self._is_behind = False
             self.call_later(self._search)
-        elif self._has_more_been_done():
+        elif not self._is_described or self._has_more_been_done():
+            self._is_described = True  # until it is known how many are left
             self.call_later(self._search, again=True)
         elif self._listed and self._present_states() != self._states:
             self._show()
@@ -159,7 +177,10 @@ class SessionsScreen(ChoiceScreen):
         asked, current = self._asked, ""
         if store is not None:
             try:
-                listed = await asyncio.to_thread(_listed, store, words, self._known)
+                async with self._looking:  # what is known of taps is found out by one at a time
+                    if asked != self._asked:
+                        return
+                    listed, self._is_described = await asyncio.to_thread(_listed, store, words, self._known)
             except TuiHostError as error:
                 self.notify(line(str(error), 300), severity="error", markup=False)
                 return
@@ -186,28 +207,31 @@ class SessionsScreen(ChoiceScreen):
 
     def _show(self, *, empty: str = "", current: int | None = None) -> None:
         self._states = self._present_states()
-        self.choices.show([self._choice(each) for each in self._listed], empty=empty, current=current)
+        moments = [_moment(each.updated_ns) for each in self._listed]
+        width = max(map(len, moments), default=0)
+        lines = [self._choice(each, f"{moment:>{width}}  ") for each, moment in zip(self._listed, moments, strict=True)]
+        self.choices.show(lines, empty=empty, current=current)
+        self._say_taps()
 
     def _present_states(self) -> list[tuple[str, bool, int]]:
         """What can change of the sessions of this process while they are listed."""
         return [(each.id, each.busy, len(each.open_questions())) for each in self._host.sessions.values()]
 
-    def _choice(self, listed: Listed) -> Choice:
+    def _choice(self, listed: Listed, moment: str) -> Choice:
         info = listed.found.session
         here = self._host.sessions.get(info.id)
-        moment = time.localtime(listed.updated_ns / 1_000_000_000)
-        count, what = (len(listed.taps), "tap") if listed.taps else (info.turns, "turn")
-        models = () if listed.story is None else listed.story.models
+        story = listed.story
+        asking = About() if story is None else story.asking
         return Choice(
             words=mask_of(self._host, self.glyphs).marks(line(listed.title, 200)) or "untitled",
-            before=f"{time.strftime('%Y-%m-%d %H:%M', moment)}  ",
+            before=moment,
             note=listed.found.excerpt,
             right=(
-                self._state(info, here) if listed.story is None else "live" if listed.story.live else "",
-                f"{count:,} {what}{'s' if count != 1 else ' '}",
-                line(models[-1] if models else info.model, 30),
-                info.protocol,
                 info.listed_source,
+                self._state(info, here) if story is None else "live" if story.live else "",
+                f"{info.turns:,} turn{'s' if info.turns != 1 else ''}" if story is None else story.size,
+                line(asking.model or info.model, 40),
+                asking.protocol or info.protocol,
             ),
         )
 
@@ -220,6 +244,18 @@ class SessionsScreen(ChoiceScreen):
             return "at work"
         app: object = self.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Textual leaves it open
         return "on screen" if isinstance(app, Showing) and app.session is here else ""
+
+    def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
+        """Name the taps of the current story."""
+        event.stop()
+        self._say_taps()
+
+    def _say_taps(self) -> None:
+        at = self.choices.cursor
+        story = self._listed[at].story if at is not None and at < len(self._listed) else None
+        taps = story.each if story is not None and len(story.taps) > 1 else ()
+        mark = f" {self.glyphs.dot} "
+        self.note(line(mark.join(taps), 600))
 
     async def on_input_submitted(self) -> None:
         """Open the current one."""
