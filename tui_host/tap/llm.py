@@ -28,7 +28,8 @@ _OPENAI_LIKE: Mapping[str, str] = MappingProxyType(
         "Cline": "API Provider «OpenAI Compatible», Base URL: {url}   (cline auth -p openai -k KEY -m MODEL -b {url})",
         "Cherry Studio": "Settings > Model Provider > Add (type OpenAI), API Host: {url}/",
         "Continue": "config.yaml, of the model: provider: openai, apiBase: {url}",
-        "Open WebUI": "Settings > Connections > OpenAI API: {url}   (OPENAI_API_BASE_URL={url})",
+        "Open WebUI": "Admin Panel > Settings > Connections > OpenAI API: {url}"
+        "   (before its first start: OPENAI_API_BASE_URL={url})",
         **_DOCKER,
         "opencode": "opencode.json, options of the provider: baseURL: {url}",
         "aider": "OPENAI_API_BASE={url}",
@@ -65,7 +66,8 @@ _OLLAMA: Mapping[str, str] = MappingProxyType(
         "Cline": "API Provider «Ollama», Use custom base URL: {root}",
         "Cherry Studio": "Settings > Model Provider > Ollama, API Host: {root}",
         "Continue": "config.yaml, of the model: provider: ollama, apiBase: {root}",
-        "Open WebUI": "Settings > Connections > Ollama API: {root}   (OLLAMA_BASE_URL={root})",
+        "Open WebUI": "Admin Panel > Settings > Connections > Ollama API: {root}"
+        "   (before its first start: OLLAMA_BASE_URL={root})",
         **_DOCKER,
         "ollama, its SDK": "OLLAMA_HOST={root}",
     }

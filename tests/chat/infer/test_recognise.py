@@ -38,6 +38,8 @@ SECOND = 1_000_000_000
         ("GitHubCopilotChat/0.31.0", "", "VS Code Copilot"),
         ("Kilo-Code/4.100.0", "", "Kilo Code"),
         ("OpenAI/JS 4.83.0", "You are Kilo Code, a highly skilled software engineer", "Kilo Code"),
+        ("Python/3.12 aiohttp/3.14.5", 'Be kind.\nMCP server "math" instructions:\nFour operations.', "Open WebUI"),
+        ("Python/3.12 aiohttp/3.14.5", "", "aiohttp"),
         ("AsyncOpenAI/Python 1.99.0", "You help.", "the OpenAI SDK for Python"),
         ("OpenAI/JS 4.83.0", "", "the OpenAI SDK for JavaScript"),
         ("Anthropic/Python 0.60.0", "", "the Anthropic SDK for Python"),
@@ -49,6 +51,21 @@ SECOND = 1_000_000_000
 )
 def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, named: str) -> None:
     assert host_asking([("User-Agent", agent)], system) == named
+
+
+@pytest.mark.parametrize(
+    ("opening", "named"),
+    [
+        ("### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>", "Open WebUI"),
+        ("### Task:\nRespond to the user query using the provided context, incorporating citations", "Open WebUI"),
+        ("### Task:\nWrite a poem.", "aiohttp"),
+        ("What does `### Task:\n…\n<chat_history>\n` mean?", "aiohttp"),
+    ],
+)
+def test_a_host_is_named_by_what_it_asks_in_the_users_place(opening: str, named: str) -> None:
+    world = World()
+    world.model().ask(FORMS["openai"], [User(opening)], "Python/3.12 aiohttp/3.14.5", system="")
+    assert about(record for _, record in world.records).hosts == [named]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,8 @@ class Asking:
         system = "\n\n".join(piece.text for piece in self.system_pieces)
         head = record.draft.head or Head()
         self.protocol = protocol_of(system, self.messages)
-        self.host = host_asking(head.headers, system)
+        opening = self.messages[0].text if self.messages and self.messages[0].role == "user" else ""
+        self.host = host_asking(head.headers, system, opening)
         self.model = model_asked(head.url or "", request.around)
         self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
         self._dialect = dialect

@@ -26,7 +26,7 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Gemini CLI": (r"GeminiCLI", r"^You are Gemini CLI\b|interactive CLI agent", r"gemini-cli.*"),
         "Continue": (r"^Continue\b|continue\.dev", _CONTINUE, r"continue-[\w-]*client"),
         "Aider": (r"^aider\b", r"^Act as an expert (?:software developer|code analyst|architect engineer)\b", r"aider"),
-        "Open WebUI": (r"open[- ]?webui", r"", r"open[- ]?webui"),
+        "Open WebUI": (r"open[- ]?webui", r'(?m)^MCP server "[^"\n]+" instructions:$', r"open[- ]?webui"),
         "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
         "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
         "Zed": (r"^Zed/", r"", r"zed"),
@@ -44,6 +44,11 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """What is found in the user agent, in the system prompt, and as the client's whole name; empty for what tells nothing."""
 
+TASKS: Mapping[str, str] = MappingProxyType(
+    {"Open WebUI": r"(?s)\A### Task:\n(?:.*\n<chat_history>\n|Respond to the user query using the provided context\b)"}
+)
+"""What hosts that say nothing of themselves write in the user's place, for a title or a tag: found in what begins a conversation."""
+
 LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
@@ -54,6 +59,7 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "the AI SDK": (r"\bai-sdk/", r""),
         "the Ollama SDK for Python": (r"^ollama-python/", r""),
         "the Ollama SDK for JavaScript": (r"^ollama-js/", r""),
+        "aiohttp": (r" aiohttp/", r""),
         "the MCP SDK for Python": (r"", r"mcp"),
         "the MCP SDK for TypeScript": (r"", r"mcp-typescript-client|example-client"),
     }
@@ -64,20 +70,29 @@ _LOOKED_AT = 4000
 _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
 
 
-def host_asking(headers: Iterable[tuple[str, str]], system: str) -> str:
-    """Who asks a model, empty if nothing is said of it; `title` is what hosts tell routers of themselves."""
+def host_asking(headers: Iterable[tuple[str, str]], system: str, opening: str = "") -> str:
+    """Who asks a model, empty if nothing is said of it.
+
+    Args:
+        headers: The request's; among them what hosts tell routers of themselves.
+        system: The system prompt.
+        opening: What the conversation begins with in the user's place.
+    """
     found = {name.lower(): value for name, value in headers}
     agent = " ".join(filter(None, (found.get("user-agent", ""), found.get("x-client-name", ""))))
-    return _speaking(agent, system[:_LOOKED_AT], found.get("x-title", "").strip())
+    return _speaking(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], found.get("x-title", "").strip())
 
 
 @lru_cache(maxsize=64)
-def _speaking(agent: str, system: str, title: str) -> str:
+def _speaking(agent: str, system: str, opening: str, title: str) -> str:
     for name, (sign, _, _) in HOSTS.items():
         if sign and re.search(sign, agent, re.IGNORECASE):
             return name
     for name, (_, prompt, _) in HOSTS.items():
         if prompt and re.search(prompt, system):
+            return name
+    for name, task in TASKS.items():
+        if re.search(task, opening):
             return name
     if title:
         return next((name for name in HOSTS if name.lower() == title.lower()), title[:40])
