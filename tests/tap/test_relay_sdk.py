@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client._transport import Transport
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.sse import sse_client
@@ -20,9 +20,10 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from pydantic import AnyUrl
 
 from tests.servers.running import SDK_SERVER
-from tests.tap.relaying import Kept, answer, peer, relaying
+from tests.tap.relaying import relaying
+from tests.tap.signing_in import Way, guarded
 from tui_host.capture.frames import read_frame
-from tui_host.errors import JSON
+from tui_host.tap.rewriting import MADE_FOR_THE_TAP
 
 WEATHER = ("-m", "tui_host.demo.servers", "weather", "--http")
 
@@ -85,60 +86,45 @@ class Storage:
         self.client = client_info
 
 
-async def guarded(stream: Kept) -> None:
-    """A server that wants a token, and is its own authorization server."""
-    while True:
-        asked = await stream.head()
-        lengths = [each for each in asked.lower().split(b"\r\n") if each.startswith(b"content-length:")]
-        body = asked.partition(b"\r\n\r\n")[2]
-        while lengths and len(body) < int(lengths[0].split(b":")[1]):
-            body += await stream.receive()
-        origin = "http://" + asked.lower().partition(b"\r\nhost: ")[2].partition(b"\r\n")[0].decode()
-        await stream.send(reply(asked.split(b" ")[1].decode(), asked, body, origin))
-
-
-def reply(path: str, asked: bytes, body: bytes, origin: str) -> bytes:
-    documents: dict[str, JSON] = {
-        "/.well-known/oauth-protected-resource/mcp": {"resource": f"{origin}/mcp", "authorization_servers": [origin]},
-        "/.well-known/oauth-authorization-server": {
-            "issuer": origin,
-            "authorization_endpoint": f"{origin}/authorize",
-            "token_endpoint": f"{origin}/token",
-            "registration_endpoint": f"{origin}/register",
-            "response_types_supported": ["code"],
-            "code_challenge_methods_supported": ["S256"],
-        },
-        "/token": {"access_token": "granted", "token_type": "Bearer", "expires_in": 3600},
-    }
-    if path == "/register":
-        registered: dict[str, JSON] = json.loads(body)
-        return answer(json.dumps({**registered, "client_id": "me"}).encode(), status=b"201 Created")
-    if path == "/mcp" and b"bearer granted" not in asked.lower():
-        metadata = f'{origin}/.well-known/oauth-protected-resource/mcp"'
-        more = f'WWW-Authenticate: Bearer resource_metadata="{metadata}\r\n'.encode()
-        return answer(b"", status=b"401 Unauthorized", more=more)
-    if path == "/mcp":
-        return answer(b'{"jsonrpc":"2.0","id":1,"result":{}}')
-    return answer(json.dumps(documents[path]).encode()) if path in documents else answer(b"", status=b"404 Not Found")
-
-
-async def test_a_login_of_the_sdks_client_works_through_a_relay() -> None:
+async def signed_in(url: str) -> tuple[list[str], list[str]]:
+    """What a host of the SDK gets that signs in, renews what it was given, and asks again; and where it has sent the browser."""
     shown: list[str] = []
 
-    async def show(url: str) -> None:
-        shown.append(url)
-
     async def return_from_browser() -> AuthorizationCodeResult:
-        return AuthorizationCodeResult(code="c0de", state=parse_qs(urlsplit(shown[-1]).query)["state"][0])
+        async with httpx2.AsyncClient() as browser:
+            sent_to = urlsplit((await browser.get(shown[-1])).headers["location"])
+        found = parse_qs(sent_to.query)
+        return AuthorizationCodeResult(code=found["code"][0], state=found["state"][0], iss=found.get("iss", [None])[0])
 
-    async with peer(guarded) as up, relaying(f"{up.origin}/mcp", is_mcp=True) as relay:
-        url = f"{relay.origin}/mcp"
-        metadata = OAuthClientMetadata(redirect_uris=[AnyUrl("http://127.0.0.1:1/callback")], client_name="test")
-        login = OAuthClientProvider(url, metadata, Storage(), show, return_from_browser)
-        async with httpx2.AsyncClient(auth=login, timeout=5) as client:
-            answered = await client.post(url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    assert answered.json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    (browser,) = shown
-    assert browser.startswith(f"{up.origin}/authorize?")
-    assert parse_qs(urlsplit(browser).query)["resource"] == [url]
-    assert "granted" not in repr(relay.records())
+    async def show(shown_url: str) -> None:
+        shown.append(shown_url)
+
+    metadata = OAuthClientMetadata(redirect_uris=[AnyUrl("http://127.0.0.1:1/callback")], client_name="test")
+    login = OAuthClientProvider(url, metadata, Storage(), show, return_from_browser)
+    got: list[str] = []
+    async with httpx2.AsyncClient(auth=login, timeout=5) as web:
+        try:
+            async with Client(streamable_http_client(url, http_client=web)) as client:
+                for _ in range(2):
+                    got.append(str((await client.call_tool("secret", {})).content[0]))
+                    login.context.token_expiry_time = 1.0
+        except* MCPError:
+            got.append("refused")
+    return got, shown
+
+
+@pytest.mark.parametrize("way", ["metadata", "none", "strict"])
+async def test_a_login_of_the_sdks_client_with_the_sdks_servers_comes_to_the_same_through_a_relay(way: Way) -> None:
+    async with guarded(way) as (url, provider), relaying(url, is_mcp=True) as relay:
+        plain, _ = await signed_in(url)
+        assert "42" in plain[1]
+        got, shown = await signed_in(f"{relay.origin}/mcp")
+    assert all(each.startswith(f"{urlsplit(url).scheme}://{urlsplit(url).netloc}/authorize?") for each in shown)
+    kept = repr([record.draft for record in relay.records()])
+    assert not [each for each in provider.secrets if each in kept]
+    if way == "strict":  # tokens are made for whom the client asked for: the relay
+        assert "42" not in "".join(got)
+        assert set(relay.told) == {MADE_FOR_THE_TAP}
+    else:
+        assert got == plain
+        assert relay.told == []

@@ -31,6 +31,10 @@ METADATA = (
 EVENT_STREAM = b"text/event-stream"
 REMEMBERED = 100
 """Other places of metadata that a server has named; of older ones it is forgotten that they are some."""
+MADE_FOR_THE_TAP = (
+    "the server refused a login's token: if it goes on so, the server takes none but those made for its own URL, and a host makes"
+    " one for the tap's; give the host a token in a header instead"
+)
 _METADATA_LIMIT = 1 << 20
 _NAMED = re.compile(rb'("(?:resource|issuer)"[ \t\r\n]*:[ \t\r\n]*")((?:[^"\\]|\\.)*)')
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
@@ -93,12 +97,15 @@ class Rewriting:
         origin: The upstream's, such as `https://mcp.example`.
         own: The relay's.
         is_mcp: Whether the upstream is an MCP server.
+        tell: Takes a sentence for a person.
     """
 
-    def __init__(self, origin: str, own: str, *, is_mcp: bool) -> None:
+    def __init__(self, origin: str, own: str, *, is_mcp: bool, tell: Callable[[str], None]) -> None:
         self._origin = Origin(origin, own)
         self._is_mcp = is_mcp
+        self._tell = tell
         self._named: dict[bytes, None] = {}
+        self._has_renamed = False
 
     def request(self, head: RequestHead) -> RequestHead:
         """The request's head as it goes on: what has to be read on the way back comes as it is."""
@@ -116,6 +123,8 @@ class Rewriting:
             response: As the upstream sent it.
             announced: Takes an endpoint's URL as it came.
         """
+        if response.status == 401 and self._has_renamed and request.value(b"authorization"):
+            self._tell(MADE_FOR_THE_TAP)
         head = self._with_places(response)
         found = self._filter(request, response, announced)
         if found is None:
@@ -137,7 +146,12 @@ class Rewriting:
         kind = response.value(b"content-type").lower()
         if kind.startswith(EVENT_STREAM):
             return EndpointFilter(self._origin, announced)
-        return _Metadata(self._origin) if self._is_metadata(request) and b"json" in kind else None
+        return _Metadata(self._renamed) if self._is_metadata(request) and b"json" in kind else None
+
+    def _renamed(self, url: bytes) -> bytes:
+        changed = self._origin.changed(url)
+        self._has_renamed |= changed != url
+        return changed
 
     def _may_be_read(self, head: RequestHead) -> bool:
         if not self._is_mcp or head.method != b"GET":
@@ -170,8 +184,8 @@ class Rewriting:
 class _Metadata:
     """A document that names the resource it is of, or the issuer."""
 
-    def __init__(self, origin: Origin) -> None:
-        self._origin = origin
+    def __init__(self, change: Callable[[bytes], bytes]) -> None:
+        self._change = change
         self._held = b""
         self._passing = False
 
@@ -188,7 +202,7 @@ class _Metadata:
         """The document."""
         if self._passing:
             return b""
-        return _NAMED.sub(lambda found: found[1] + self._origin.changed(found[2]), self._held, count=1)
+        return _NAMED.sub(lambda found: found[1] + self._change(found[2]), self._held, count=1)
 
 
 class _Undone:

@@ -76,7 +76,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                     names=frozenset(each.encode() for each in service.names),
                     forms=service.is_mcp,
                 ),
-                rewriting=Rewriting(service.upstream.origin, own, is_mcp=service.is_mcp),
+                rewriting=Rewriting(service.upstream.origin, own, is_mcp=service.is_mcp, tell=service.tell),
                 tells=service.tells,
                 answer_limit=service.answer_limit,
                 group=group,
