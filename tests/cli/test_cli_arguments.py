@@ -87,7 +87,6 @@ def test_an_option_that_a_script_left_empty_stands_for_nothing(words: list[str])
         ("--data-dir d tap stdio", "no -- before the server's command"),
         ("tap stdio --log l -- npx", "no name before --"),
         ("tap stdio time --", "no command after --"),
-        ("--no-record tap stdio time --", "no command after --"),
         ("tap llm --upstream https://x y", "unrecognized arguments: y"),
         ("sessions list --jsn", "unrecognized arguments: --jsn"),
     ],
@@ -97,3 +96,35 @@ def test_what_a_command_lacks_or_does_not_know_is_told_with_its_own_help(typed: 
         read_arguments(typed.split())
     assert caught.value.what == told
     assert caught.value.remedy.startswith(("tui-host tap stdio NAME -- ", f"see tui-host {caught.value.where} --help"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("tap", "tap: it is not said what is tapped ("),
+        ("--no-record tap stdio time -- x", "tap stdio: --no-record: to record is what a tap is for (leave it out; "),
+        ("tap stdio time --no-record -- x", "tap stdio: --no-record: to record is what a tap is for (leave it out; "),
+        ("tap llm --upstream https://x --no-record", "tap llm: --no-record: to record is what a tap is for ("),
+        ("tap stdio --json time -- x --json", "tap stdio: no such option: --json (it has --log FILE"),
+        ("tap http docs --upstream https://x --host 0.0.0.0", "tap http: --host: a tap listens on this machine alone"),
+        ("tap llm https://api.x/v1?key=k3y", "tap llm: no --upstream before the URL (tui-host tap llm --upstream "),
+        ("tap llm --port 1", "tap llm: no --upstream (tui-host tap llm --upstream "),
+        ("tap http docs", "tap http: no --upstream (tui-host tap http NAME --upstream "),
+        (
+            "tap llm --upstream https://x --allow-origin https://y/",
+            "tap llm: argument --allow-origin: found 'https://y/'",
+        ),
+    ],
+)
+def test_what_no_tap_does_is_told_with_why_or_what_to_type(typed: str, told: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_arguments(typed.split())
+    assert str(caught.value).startswith(told)
+    assert "k3y" not in str(caught.value)
+
+
+def test_what_a_command_behind_a_tap_takes_is_no_business_of_the_tap() -> None:
+    assert read_arguments(["tap", "stdio", "x", "--", "y", "--no-record", "--host"]).server[1:] == (
+        "--no-record",
+        "--host",
+    )

@@ -11,7 +11,7 @@ from typing import NoReturn
 from typing_extensions import override
 
 from tui_host.cli.options import AddParser, common, json_too, name_of, path_of
-from tui_host.cli.tap_arguments import add_tap, check_stdio
+from tui_host.cli.tap_arguments import add_tap, check_tap
 from tui_host.errors import SettingsError
 from tui_host.settings.reader import duration_of, size_of
 from tui_host.tap.words import read_words
@@ -347,7 +347,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         return Arguments(
             command="tap", action="stdio", words=(tap.name,), server=tap.command, data_dir=folder, log=tap.log
         )
-    check_stdio(words)
+    check_tap(words)
     first = _first_word(words)
     if first is not None and words[first] == "--":
         words, server = words[:first], tuple(words[first + 1 :])

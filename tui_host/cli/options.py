@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import NoReturn, Protocol
 
 from typing_extensions import override
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
 
 
 class AddParser(Protocol):
@@ -65,6 +68,15 @@ def host_of(text: str) -> str:
     """A machine's name that was typed, as it stands before the port."""
     if not text.isascii() or not text.replace(".", "").replace("-", "").replace("_", "").isalnum():
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a machine's name without a port")
+    return text
+
+
+def origin_of(text: str) -> str:
+    """An origin that was typed, as browsers send it. Source: RFC 6454, section 6.2."""
+    if text != "null" and _ORIGIN.fullmatch(text) is None:
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}, expected an origin without a path, such as app://obsidian.md"
+        )
     return text
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from tui_host.cli.options import AddParser, common, host_of, json_too, name_of, path_of, port_of
+from tui_host.cli.options import AddParser, common, host_of, json_too, name_of, origin_of, path_of, port_of
 from tui_host.errors import SettingsError
 from tui_host.tap.words import OPTIONS
 
@@ -34,21 +35,65 @@ HTTP = """\
 Listen on this machine, pass everything on to an MCP server over streamable HTTP
 or SSE and back. Standard output has the URL for the host's configuration."""
 STDIO_FORM = "tui-host tap stdio NAME -- COMMAND ARGUMENTS…"
+_WITH_VALUE = ("--upstream", "--port", "--ca-file", "--allow-origin", "--allow-host")
+_UPSTREAMS: Mapping[str, str] = MappingProxyType(
+    {
+        "llm": "llm --upstream https://api.deepseek.com/v1",
+        "http": "http NAME --upstream https://docs.example/mcp",
+    }
+)
+_ANYWHERE = (
+    "a tap listens on this machine alone, since keys pass through it",
+    "let others of your machines come by way of ssh -L, and Docker with --allow-host",
+)
+_NOT_HERE: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "--no-record": (
+            "to record is what a tap is for",
+            "leave it out; --data-dir DIR keeps it elsewhere, and sessions delete removes it",
+        ),
+        "--host": _ANYWHERE,
+        "--listen": _ANYWHERE,
+        "--bind": _ANYWHERE,
+    }
+)
+"""What people ask of a tap, and what is told of it."""
 
 
-def check_stdio(words: Sequence[str]) -> None:
-    """Say of a `tap stdio` that is not whole what it lacks; what else may be wrong is left to the grammar.
+def check_tap(words: Sequence[str]) -> None:
+    """Say of a `tap` what is mistaken about it, where the grammar would say that in words of its own.
 
     Raises:
-        SettingsError: It has no name, no `--` or no command.
+        SettingsError: What it is asked for no tap does, or what it stands before is not named.
     """
     typed = words[: words.index("--")] if "--" in words else words
-    values = {at + 1 for at, word in enumerate(typed) if word in OPTIONS}
+    options = [word.partition("=")[0] for word in typed if word.startswith("-")]
+    values = {at + 1 for at, word in enumerate(typed) if word in (*OPTIONS, *_WITH_VALUE)}
     plain = [word for at, word in enumerate(typed) if at not in values and not word.startswith("-")]
-    if plain[:2] != ["tap", "stdio"] or {"-h", "--help", "--version"} & set(typed):
+    if plain[:1] != ["tap"] or {"-h", "--help", "--version"} & set(typed):
         return
+    kind = plain[1] if len(plain) > 1 else ""
+    where = f"tap {kind}".rstrip()
+    if not kind:
+        raise SettingsError("it is not said what is tapped", where, "tap llm, stdio or http; see tui-host tap --help")
+    if kind in {"install", "uninstall"}:
+        return
+    for option in options:
+        if option in _NOT_HERE:
+            raise SettingsError(f"{option}: {_NOT_HERE[option][0]}", where, _NOT_HERE[option][1])
+    if kind == "stdio":
+        _check_stdio(words, plain, options)
+    elif kind in _UPSTREAMS and "--upstream" not in options:
+        before = " before the URL" if any("://" in word for word in plain) else ""
+        raise SettingsError(f"no --upstream{before}", where, f"tui-host tap {_UPSTREAMS[kind]}")
+
+
+def _check_stdio(words: Sequence[str], plain: Sequence[str], options: Sequence[str]) -> None:
     if "--" not in words:
         raise SettingsError("no -- before the server's command", "tap stdio", STDIO_FORM)
+    unknown = next((option for option in options if option not in OPTIONS), "")
+    if unknown:
+        raise SettingsError(f"no such option: {unknown}", "tap stdio", "it has --log FILE and --data-dir DIR")
     if len(plain) == 2:
         raise SettingsError("no name before --", "tap stdio", STDIO_FORM)
     if words[-1] == "--":
@@ -88,7 +133,7 @@ def add_tap(add: AddParser) -> None:
         common(relay)
         _log(relay)
         relay.add_argument(
-            "--upstream", type=name_of, required=True, metavar="URL", help=f"what it stands before, such as {upstream}"
+            "--upstream", required=True, metavar="URL", help=f"what it stands before, such as {upstream}"
         )
         relay.add_argument(
             "--port", type=port_of, metavar="N", help=f"where it listens on this machine; 0 for any ({port})"
@@ -97,7 +142,11 @@ def add_tap(add: AddParser) -> None:
             "--ca-file", type=path_of, metavar="FILE", help="certificates to trust instead of the system's"
         )
         relay.add_argument(
-            "--allow-origin", action="append", metavar="ORIGIN", help="take requests with this Origin; repeatable"
+            "--allow-origin",
+            action="append",
+            type=origin_of,
+            metavar="ORIGIN",
+            help="take requests with this Origin; repeatable",
         )
         relay.add_argument(
             "--allow-host",
