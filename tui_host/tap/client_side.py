@@ -7,6 +7,7 @@ import time
 
 from typing_extensions import override
 
+from tui_host.tap import rounds
 from tui_host.tap.bodies import Body, BodyError, body_of, framed, last_chunk
 from tui_host.tap.breaking import break_off, end_writing
 from tui_host.tap.heads import (
@@ -58,6 +59,7 @@ class ClientSide(asyncio.BufferedProtocol):
         self._ignoring = False
         self._has_ended = False
         self._paused = False
+        self._rounds = 0
 
     # What asyncio says.
 
@@ -66,6 +68,7 @@ class ClientSide(asyncio.BufferedProtocol):
         if not isinstance(transport, asyncio.Transport):
             raise TypeError("a transport that cannot be read and written")
         self._transport = transport
+        self._rounds = rounds.rounds(transport.get_extra_info("peername"))
         self._relay.clients.add(self)
 
     @override
@@ -223,6 +226,7 @@ class ClientSide(asyncio.BufferedProtocol):
         framing = request_framing(head)
         try:
             relay.gate.check(head)
+            rounds.check(self._rounds)
         except HeadError as error:
             self._note_refusal(head, error)
             raise
@@ -237,7 +241,7 @@ class ClientSide(asyncio.BufferedProtocol):
         other = self._upstream
         if other is None:
             other = self._upstream = UpstreamSide(relay, self)
-            relay.group.start_soon(other.connect)
+            relay.group.start_soon(other.connect, rounds.source(self._rounds, len(relay.clients)))
         target = upstream.target_prefix + passed.target if upstream.target_prefix else None
         block = request_bytes(passed, target)
         if target and upstream.proxy_credential:

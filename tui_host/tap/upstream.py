@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -76,8 +77,12 @@ class Upstream:
         host, own = _address(self.url)
         return own == port and is_loopback(host)
 
-    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
+    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None = None) -> None:
         """Connect a protocol to it.
+
+        Args:
+            protocol: Makes it.
+            source: The address of this machine to connect from, if it is on this machine and can be reached from there.
 
         Raises:
             OSError: It cannot be reached, or is not whom it should be.
@@ -85,6 +90,10 @@ class Upstream:
         loop = asyncio.get_running_loop()
         host, port = _address(self.url)
         if self.proxy is None:
+            if source is not None and self.trust is None and is_loopback(host):
+                with contextlib.suppress(OSError):
+                    await loop.create_connection(protocol, host, port, local_addr=(source, 0))
+                    return
             name = host if self.trust is not None else None
             await loop.create_connection(
                 protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=0.25

@@ -55,11 +55,11 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._splice: Splice | None = None
         self._fault: OSError | None = None
 
-    async def connect(self) -> None:
-        """Connect; what goes wrong is told to the client's side."""
+    async def connect(self, source: str | None) -> None:
+        """Connect, from this address if it matters; what goes wrong is told to the client's side."""
         with self._connecting:
             try:
-                await self._relay.upstream.connect(lambda: self)
+                await self._relay.upstream.connect(lambda: self, source)
             except (OSError, UnicodeError) as error:
                 if not self._abandoned:
                     self._abandoned = True
