@@ -83,6 +83,7 @@ def test_a_host_is_named_by_what_it_asks_in_the_users_place(opening: str, named:
         ("opencode", "opencode"),
         ("inspector-cli", "MCP Inspector"),
         ("Jan Streamable Client", "Jan"),
+        ("fast-agent-mcp", "fast-agent"),
         ("5ire", "5ire"),
         ("DeepChat", "DeepChat"),
         ("Dify", "Dify"),

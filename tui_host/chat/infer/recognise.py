@@ -29,6 +29,7 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Open WebUI": (r"open[- ]?webui", r'(?m)^MCP server "[^"\n]+" instructions:$', r"open[- ]?webui"),
         "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
         "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
+        "fast-agent": (r"", r"", r"fast-agent(?:-mcp)?"),
         "Zed": (r"^Zed/", r"", r"zed"),
         "LM Studio": (r"^LM ?Studio", r"", r"lmstudio.*|lm-studio.*"),
         "LibreChat": (r"", r"", r"@librechat/api-client"),
