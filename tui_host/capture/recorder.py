@@ -119,7 +119,7 @@ class Recorder:
             self.keep_in(store)
 
     def keep_in(self, store: Store) -> None:
-        """Keep in this store what has come so far and all that will come; once, where there was none."""
+        """Keep in this store what is kept nowhere yet and all that will come; where there is none."""
         with self._lock:
             self._store = store
             self.fault = ""  # until the store says otherwise
@@ -127,6 +127,15 @@ class Recorder:
             store.begin_capture(self.capture, self._kind, self._began_ns)
             if self._slots:
                 self._is_announced = store.put(self)
+
+    def leave(self, fault: str) -> None:
+        """From now on there is no store, for the reason given; the one there was has been closed."""
+        with self._lock:
+            self._store = None
+            self._is_announced = False
+            self._taken = self._kept
+            self.without = fault
+            self.settled(self._seq, fault)
 
     # Recording.
 
@@ -200,9 +209,19 @@ class Recorder:
         return self._bytes
 
     @property
+    def last(self) -> int:
+        """The number of the last visible record."""
+        return self._visible
+
+    @property
+    def waiting(self) -> int:
+        """Records that wait in memory to be kept."""
+        return self._visible - self._kept
+
+    @property
     def unkept(self) -> int:
-        """Records that are visible but only in memory."""
-        return self._visible - self._kept + self._refused
+        """Records that are visible but only in memory: they wait, or can never be kept."""
+        return self.waiting + self._refused
 
     def since(self, seq: int, *, limit: int = 5000) -> Sequence[Record]:
         """The visible records with a greater number, in order.

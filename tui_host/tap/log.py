@@ -42,8 +42,13 @@ class JsonLines:
             if _ends_within_a_line(self._path):
                 line = b"\n" + line
         rest = memoryview(line)
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError as error:
+            os.close(self._file)  # the next line finds it again, and what is there of this one
+            self._file = None
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
 
 def _ends_within_a_line(path: Path) -> bool:

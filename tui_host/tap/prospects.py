@@ -6,6 +6,7 @@ Where it does not look so, a tap waits at its end for what is known once the dat
 from __future__ import annotations
 
 import os
+import resource
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,8 +38,10 @@ def _may_write_in(folder: Path) -> bool:
     """Whether there is a folder of this user's with some room, or one can be made."""
     nearest = next(each for each in (folder, *folder.parents) if each.exists())
     found, disk = nearest.stat(), os.statvfs(nearest)
+    may_grow, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     is_safe = nearest != folder or (found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX)
-    return is_safe and os.access(nearest, os.W_OK | os.X_OK) and disk.f_bavail * disk.f_frsize >= ROOM
+    has_room = disk.f_bavail * disk.f_frsize >= ROOM and not 0 <= may_grow < ROOM  # less than 0 is no limit
+    return is_safe and has_room and os.access(nearest, os.W_OK | os.X_OK)
 
 
 def _is_ours(path: Path) -> bool:

@@ -1,7 +1,8 @@
 """What a tap records: a capture with a session of its own on the one database, which need not be there.
 
 Nothing here holds up a relay: records wait in memory until the database is open, and where it cannot be opened or
-written that is told once, and tried again. Source: DESIGN, How a byte becomes a row; threats.md, PXY-09.
+written that is told once, and tried again. One that is removed, replaced or damaged while the tap runs is opened anew.
+Source: DESIGN, How a byte becomes a row; threats.md, PXY-09.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
-from tui_host.capture.record import Place, Record
+from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import BY_VALUE_FROM, Redactor
 from tui_host.capture.store.sessions import SessionInfo, SessionState, session_id
 from tui_host.capture.store.store import Store
-from tui_host.errors import TuiHostError
+from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
+from tui_host.tap.logged import Log, Logged
 
-LOOK_SECONDS, LOG_SECONDS = 0.5, 0.05
-"""How often it is looked for what is wrong, and for what is new where there is a log to write."""
+LOOK_SECONDS = 0.5
+"""How often it is looked for what is wrong."""
 REOPEN_SECONDS = 5.0
+GRACE_SECONDS = 5.0
+"""How long the database may take for each step of its end: so long it waits for others who write."""
 TOLD_LIMIT = 1000
 """Different sentences that are told."""
 TOUCH_SECONDS = 5.0
@@ -35,22 +39,6 @@ MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _NOT_OPEN = "the database is not open yet"
-
-
-class Log(Protocol):
-    """Takes records in order, besides the database."""
-
-    def begin(self, session: SessionInfo) -> None:
-        """The session that all of them belong to."""
-        ...
-
-    def write(self, record: Record) -> None:
-        """The next record.
-
-        Raises:
-            OSError: It cannot be written; nothing more is.
-        """
-        ...
 
 
 def secrets_in(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -93,14 +81,16 @@ class TapRecording:
         self._created_ns = now_ns
         self._tell = tell
         self._told: set[str] = set()
-        self._log = log
-        self._logged = 0
+        self._logged = None if log is None else Logged(log, self.recorder, self._info(), self.tell_once)
         self._store: Store | None = None
-        self._file: tuple[int, int] | None = None
-        self._fault = ""
+        self._open_at = 0.0
+        self._is_refused = self._is_anew = self._is_waiting_told = False
+        self._faults: set[str] = set()  # told since all was well
         self._dropped = 0
         self._notices: list[str] = []
+        self._ends_at: float | None = None
         self._is_ending = threading.Event()
+        self._is_kept = False
         self._thread: threading.Thread | None = None
 
     def start(self, typed: Path | None, environment: Mapping[str, str]) -> None:
@@ -110,128 +100,98 @@ class TapRecording:
             typed: `--data-dir DIR`.
             environment: The process's.
         """
+        if self._logged is not None:
+            self._logged.start()
         self._thread = threading.Thread(target=self._run, args=(typed, environment), name="recording", daemon=True)
         self._thread.start()
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Write what waits, and end; what cannot be written within the time is given up. Blocks.
+        """Write what waits, and end; what cannot be written within the time is given up, which is told. Blocks.
 
         Returns:
             Whether everything was kept.
         """
+        self._ends_at = time.monotonic() + timeout
         self._is_ending.set()
         if self._thread is not None:
-            self._thread.join(timeout)
-            if self._thread.is_alive():
-                return False
+            self._thread.join(timeout + 4 * GRACE_SECONDS)
+        return self._is_kept
+
+    def _run(self, typed: Path | None, environment: Mapping[str, str]) -> None:
+        touched_at, touched = -TOUCH_SECONDS, -1
+        while True:
+            ends_at, now = self._ends_at, time.monotonic()
+            if self._store is None and (now >= self._open_at or ends_at is not None):
+                self._open(typed, environment)
+            elif self._store is not None and self._store.loss:
+                self._leave(self._store)
+            self._follow()
+            if self._store is not None and now - touched_at >= TOUCH_SECONDS and self.recorder.revision != touched:
+                touched_at, touched = now, self.recorder.revision
+                self._save(self._store)
+            if ends_at is None:
+                self._is_ending.wait(LOOK_SECONDS)
+            elif self._is_at_end(ends_at):
+                break
+            else:
+                time.sleep(LOOK_SECONDS)
+        self._finish()
+
+    def _open(self, typed: Path | None, environment: Mapping[str, str]) -> None:
+        """Find the database and open it; where it cannot be, what was recorded waits."""
+        try:
+            store = Store.open(data_dir(typed, environment) / DATABASE, notices=self._notices)
+        except (TuiHostError, OSError) as error:
+            self._open_at = time.monotonic() + REOPEN_SECONDS
+            self._is_refused = True
+            self.recorder.leave(str(error))
+            return
+        self._is_refused = False
+        self.recorder.keep_in(store)
+        self._store = store
+        self._save(store)
+        if self._is_anew:  # what was carried over into it belongs to nobody
+            with suppress(StoreError):  # it cannot be written, which is told
+                store.sessions.claim(self._session)
+
+    def _leave(self, store: Store) -> None:
+        """Close a database in which nothing more can be kept, and open it again in a moment: who removes a folder has to be done with it."""
+        loss = f"{store.path}: {store.loss}"
+        self._store = None
+        store.close(GRACE_SECONDS)
+        self.recorder.leave(loss)
+        self._is_anew = True
+
+    def _is_at_end(self, ends_at: float) -> bool:
+        """Whether nothing waits any more, or nothing more can be done for it."""
+        recorder, timeout = self.recorder, ends_at - time.monotonic()
+        if self._store is None:
+            return self._is_refused
+        return timeout <= 0 or recorder.flush(timeout) or not (recorder.fault or recorder.waiting)
+
+    def _finish(self) -> None:
+        """End the session, the log and the database."""
         store = self._store
-        if store is None:
-            return False
-        self._save()
-        store.sessions.release(self._session)
-        is_kept = self.recorder.close(timeout)
+        is_kept = False
+        if store is not None:
+            self._save(store)
+            store.sessions.release(self._session)
+            is_kept = self.recorder.close(GRACE_SECONDS)
+        if self._logged is not None:
+            self._logged.close(GRACE_SECONDS)
+        if store is not None:
+            self._is_kept = store.close(GRACE_SECONDS) and is_kept
         self._follow()
-        if self._fault:
-            self._tell("what waited in memory is lost")
-        return store.close(timeout) and is_kept
+        lost = self.recorder.waiting
+        if lost and self._is_waiting_told:
+            self._tell(f"{lost:,} records that waited in memory are lost")
 
     @property
     def _session(self) -> str:
         return self.place.session or ""
 
-    def _run(self, typed: Path | None, environment: Mapping[str, str]) -> None:
-        self._begin_log()
-        reopened_at = touched_at = -REOPEN_SECONDS
-        touched = -1
-        while True:
-            is_last = self._is_ending.is_set()
-            now = time.monotonic()
-            if self._store is None and (now - reopened_at >= REOPEN_SECONDS):
-                reopened_at = now
-                self._open(typed, environment)
-            self._follow()
-            if self._store is not None and now - touched_at >= TOUCH_SECONDS and self.recorder.revision != touched:
-                touched_at, touched = now, self.recorder.revision
-                self._save()
-            if is_last:
-                return
-            self._is_ending.wait(LOOK_SECONDS if self._log is None else LOG_SECONDS)
-
-    def _open(self, typed: Path | None, environment: Mapping[str, str]) -> None:
-        """Find the database and open it; where it cannot be, that is told, and tried again later."""
-        try:
-            path = data_dir(typed, environment) / DATABASE
-            store = Store.open(path, notices=self._notices)
-            found = path.stat()
-        except (TuiHostError, OSError) as error:
-            self.recorder.without = str(error)
-            self.tell_once(f"nothing is recorded: {error}")
-            return
-        self._file = found.st_dev, found.st_ino
-        self.recorder.keep_in(store)
-        self._store = store
-        self._save()
-
-    def _save(self) -> None:
-        if self._store is not None:
-            self._store.sessions.save(
-                SessionState(
-                    id=self._session,
-                    title=self._title,
-                    created_ns=self._created_ns,
-                    updated_ns=time.time_ns(),
-                    source="tap",
-                    model="",
-                    protocol="",
-                )
-            )
-
-    def _follow(self) -> None:
-        """Write what is new to the log, and tell what is wrong."""
-        if self._log is not None:
-            try:
-                while new := self.recorder.since(self._logged):
-                    for record in new:
-                        self._log.write(record)
-                    self._logged = new[-1].seq
-            except OSError as error:
-                self._log = None
-                self.tell_once(f"the log cannot be written: {error.strerror or error}")
-            except TuiHostError as error:
-                self.tell_once(f"the log misses records: {error}")
-        for notice in self._notices:
-            self.tell_once(notice)
-        if self._store is not None:
-            self._follow_fault()
-            if not self._fault and self._is_gone(self._store.path):
-                self.tell_once(f"nothing is recorded any more: {self._store.path} is gone")
-
-    def _follow_fault(self) -> None:
-        """Tell when the database takes nothing, and when it takes again what has waited."""
-        fault, dropped = self.recorder.fault, self.recorder.dropped
-        if fault == self._fault:
-            return
-        self._fault = fault
-        if fault:
-            self._tell(f"nothing is recorded: {fault}; what passes waits in memory meanwhile")
-            return
-        lost = dropped - self._dropped
-        self._dropped = dropped
-        self._tell(
-            "recording goes on" + (f"; of {lost} records the bytes were dropped" if lost else "; nothing is missing")
-        )
-
-    def _is_gone(self, path: Path) -> bool:
-        try:
-            found = path.stat()
-        except OSError:
-            return True
-        return (found.st_dev, found.st_ino) != self._file
-
-    def _begin_log(self) -> None:
-        if self._log is None:
-            return
-        session = SessionInfo(
+    def _info(self) -> SessionInfo:
+        return SessionInfo(
             id=self._session,
             title=self._title,
             created_ns=self._created_ns,
@@ -242,11 +202,47 @@ class TapRecording:
             model="",
             protocol="",
         )
-        try:
-            self._log.begin(session)
-        except OSError as error:
-            self._log = None
-            self.tell_once(f"the log cannot be written: {error.strerror or error}")
+
+    def _save(self, store: Store) -> None:
+        store.sessions.save(
+            SessionState(
+                id=self._session,
+                title=self._title,
+                created_ns=self._created_ns,
+                updated_ns=time.time_ns(),
+                source="tap",
+                model="",
+                protocol="",
+            )
+        )
+
+    def _follow(self) -> None:
+        """Tell what the database has to say, when it takes nothing, and when it takes again what has waited."""
+        for notice in self._notices[:]:
+            self.tell_once(notice)
+        store, recorder = self._store, self.recorder
+        fault = recorder.fault
+        if store is not None and store.loss:
+            return  # it is left first
+        if fault and fault not in self._faults:
+            self._faults.add(fault)
+            words = fault if store is None else f"{store.path}: {fault}"
+            if self._ends_at is None:
+                self._is_waiting_told = True
+                words += "; what passes waits in memory meanwhile"
+            self._tell(f"nothing is recorded: {words}")
+        elif not fault and self._faults and not recorder.waiting:
+            self._tell(f"recording goes on; {self._missing()}")
+            self._faults.clear()
+            self._is_anew = False
+
+    def _missing(self) -> str:
+        """What is missing of what came while nothing was recorded."""
+        lost = self.recorder.dropped - self._dropped
+        self._dropped += lost
+        if lost:
+            return f"of {lost:,} records the bytes were dropped"
+        return "of what passed since, nothing is missing" if self._is_anew else "nothing is missing"
 
     def tell_once(self, words: str) -> None:
         """Tell a sentence that has not been told yet."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+DAMAGED = "the database is damaged"
+
 
 def is_storage(error: sqlite3.Error) -> bool:
     """Whether it is the place's fault (full, locked, read-only, broken), not that of what was to be written."""
@@ -26,7 +28,9 @@ def is_damage(error: sqlite3.Error) -> bool:
 def reason_of(error: sqlite3.Error) -> str:
     """What a person is told of it."""
     if is_damage(error):
-        return "the database is damaged; start again, and it is set aside"
+        return f"{DAMAGED}; start again, and it is set aside"
     if _code(error) == sqlite3.SQLITE_FULL:
         return "the disk is full"
+    if _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return "another program holds the database locked"
     return f"the database cannot be written: {error}"

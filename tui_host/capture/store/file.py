@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tui_host.capture.store.faults import is_damage
@@ -130,12 +131,48 @@ def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Loc
 
 def doubt(path: Path) -> None:
     """Have the database looked at before it is used again."""
-    doubted(path).touch(0o600)
+    with suppress(OSError):  # it cannot be used either way, and that is told
+        doubted(path).touch(0o600)
 
 
 def doubted(path: Path) -> Path:
     """The file whose presence says so, whatever the database's size."""
     return path.with_name(path.name + ".check")
+
+
+class Whereabouts:
+    """The file that was just opened, as whoever holds it open sees it from outside.
+
+    Args:
+        path: Where it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known = _identity(path)
+
+    def is_gone(self) -> bool:
+        """Whether it is no longer there, or another one is."""
+        try:
+            return _identity(self._path) != self._known
+        except OSError:
+            return False  # it cannot be seen at the moment
+
+    def doubt(self) -> None:
+        """Have it looked at before it is used again."""
+        doubt(self._path)
+
+    def is_doubted(self) -> bool:
+        """Whether this or another process came upon damage in it."""
+        return doubted(self._path).exists()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _set_aside(path: Path, fresh: Path) -> Path:

@@ -52,7 +52,8 @@ class Lock:
 
     def release(self) -> None:
         """Let go of it."""
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder has gone, or cannot be written: the next process removes what is left
+            self._path.unlink()
         os.close(self._file)
 
 

@@ -18,7 +18,7 @@ from tui_host.capture.record import Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.bodies import Bodies
 from tui_host.capture.store.faults import is_damage
-from tui_host.capture.store.file import connect_to_read, doubt, open_to_write
+from tui_host.capture.store.file import Whereabouts, connect_to_read, doubt, open_to_write
 from tui_host.capture.store.form import Connect, connect, despite_damage
 from tui_host.capture.store.lock import Lock, is_live
 from tui_host.capture.store.places import SQLValue, begin_capture
@@ -102,7 +102,7 @@ class Store:
         room = Room(path)
         connection, lock = open_to_write(path, room, connect, migrations, notices)
         writer = Writer(
-            connection, lock.token, room, notices.append, doubt=lambda: doubt(path), retry_seconds=retry_seconds
+            connection, lock.token, room, notices.append, file=Whereabouts(path), retry_seconds=retry_seconds
         )
         return cls(path, writer, lock, notices)
 
@@ -121,6 +121,11 @@ class Store:
     def fault(self) -> str:
         """Why nothing can be written at the moment, empty if all is well."""
         return self._writer.fault if self._writer is not None else "the database is open for reading alone"
+
+    @property
+    def loss(self) -> str:
+        """Why it must be opened anew to be written: its file is gone, or found to be damaged, or the writer broke down."""
+        return self._writer.loss if self._writer is not None else ""
 
     def close(self, timeout: float = 5.0) -> bool:
         """Write what waits, and end.

@@ -17,7 +17,8 @@ from queue import Empty, SimpleQueue
 from typing import TypeAlias, TypeVar
 
 from tui_host.capture.store.deletion import give_pages_back
-from tui_host.capture.store.faults import is_damage, is_storage, reason_of
+from tui_host.capture.store.faults import DAMAGED, is_damage, is_storage, reason_of
+from tui_host.capture.store.file import Whereabouts
 from tui_host.capture.store.room import SHORT_LOG_PAGES, Room
 from tui_host.capture.store.rows import RecordTable, Row
 from tui_host.capture.store.slots import Slot, Source, finish_all
@@ -29,7 +30,12 @@ TICK = 0.02
 LOOK_AFTER = 1 << 20
 """Bytes of records after which the room on the disk is looked at again."""
 RESTARTS = 1
+GONE = "the database was removed, or another file put in its place"
 T = TypeVar("T")
+
+
+class FileGoneError(Exception):
+    """The file that was written in is no longer where it was: nobody would find what stands in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +87,11 @@ class Writer:
         owner: The lock that this process holds.
         room: What is known of the disk.
         told: Where it says what a person should know.
-        doubt: Called where the file is found to be damaged.
+        file: What is written in; where it is gone the writer ends.
         retry_seconds: How long it waits before it tries again.
+
+    Attributes:
+        fault: Why nothing can be written at the moment, empty if all is well.
     """
 
     def __init__(
@@ -92,14 +101,14 @@ class Writer:
         room: Room,
         told: Callable[[str], None],
         *,
-        doubt: Callable[[], None],
+        file: Whereabouts,
         retry_seconds: float,
     ) -> None:
         self.fault = ""
         self._room = room
         self._log_pages = 0
         self._unlooked = 0
-        self._doubt = doubt
+        self._file = file
         self._connection = connection
         self._records = RecordTable(connection, owner)
         self._told = told
@@ -112,6 +121,15 @@ class Writer:
         self._ended = False
         self._thread = threading.Thread(target=self._supervise, name="store", daemon=True)
         self._thread.start()
+
+    @property
+    def loss(self) -> str:
+        """Why nothing more will be written until the database is opened anew, empty if it will be."""
+        if self._file.is_gone():
+            return GONE
+        if self._ended:
+            return self.fault
+        return DAMAGED if self._file.is_doubted() else ""
 
     def put(self, item: Source | Write) -> bool:
         """Hand something over, or say that there are new records to be taken; never blocks.
@@ -146,7 +164,7 @@ class Writer:
             raise StoreError("the database did not answer in time", "", "try again") from error
         except sqlite3.Error as error:
             if is_damage(error):
-                self._doubt()
+                self._file.doubt()
             raise StoreError(reason_of(error)) from error
         return results[0]
 
@@ -170,6 +188,9 @@ class Writer:
         for _ in range(1 + RESTARTS):
             try:
                 self._loop()
+            except FileGoneError:
+                self.fault = GONE
+                break
             except Exception as error:  # noqa: BLE001 - the thread's own supervisor, which tells it
                 self._told(f"the writer of the database broke down: {error}")
                 self.fault = "the writer of the database broke down"
@@ -291,6 +312,8 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        if self._file.is_gone():
+            raise FileGoneError
 
     def _commit_each(self, batch: Sequence[Statement]) -> None:
         """One by one, to find what can never be written and go on without it."""
@@ -322,8 +345,10 @@ class Writer:
         self._tell_sources(batch, "")
 
     def _fail(self, error: sqlite3.Error) -> None:
+        if self._file.is_gone():
+            raise FileGoneError from error
         if is_damage(error):
-            self._doubt()
+            self._file.doubt()
         self.fault = reason_of(error)
         self._retry_at = time.monotonic() + self._retry_seconds
         self._give_up_jobs()

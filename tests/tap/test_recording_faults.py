@@ -1,0 +1,197 @@
+"""What a tap says when it cannot record, and what is kept once it can again. Source: threats.md, PXY-09 and STO."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.capture.drafts import frame, wait_until
+from tests.tap.stdio_taps import ECHO, records, said, start, tap, told, write
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store.faults import reason_of
+from tui_host.capture.store.file import doubt
+from tui_host.capture.store.form import ELSEWHERE
+from tui_host.capture.store.store import Store
+from tui_host.tap.log import JsonLines
+from tui_host.tap.logged import Log
+from tui_host.tap.recording import TapRecording
+
+
+class Tap:
+    """What one records, and what it tells."""
+
+    def __init__(self, folder: Path, log: Log | None = None) -> None:
+        self.told: list[str] = []
+        self.folder = folder
+        self.recording = TapRecording("math", tell=self.told.append, log=log)
+        self.recording.start(folder, {})
+
+    def keep(self, *lines: bytes) -> None:
+        for line in lines:
+            self.recording.recorder.append(replace(frame(line), place=self.recording.place))
+
+    def has_told(self, words: str) -> Callable[[], bool]:
+        return lambda: any(words in each for each in self.told)
+
+    def kept(self) -> list[bytes]:
+        return [record.draft.data for record in records(self.folder)]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Iterator[Tap]:
+    """A tap that has recorded something."""
+    made = Tap(tmp_path / "data")
+    made.keep(b"before")
+    recorder = made.recording.recorder
+    wait_until(lambda: recorder.last == 1 and not (recorder.fault or recorder.waiting))
+    yield made
+    made.recording.close()
+
+
+def remove(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def remove_the_file_alone(folder: Path) -> None:
+    (folder / "tui-host.db").unlink()
+
+
+def move(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def begin_anew(folder: Path) -> None:
+    """As another process does that finds none."""
+    for file in folder.glob("tui-host.db*"):
+        file.unlink()
+    Store.open(folder / "tui-host.db").close()
+
+
+@pytest.mark.parametrize("change", [remove, remove_the_file_alone, move, begin_anew])
+def test_where_the_database_is_removed_or_replaced_that_is_told_and_recording_goes_on_in_the_new_one(
+    recorded: Tap, change: Callable[[Path], None]
+) -> None:
+    change(recorded.folder)
+    recorded.keep(b"after")
+    wait_until(recorded.has_told("recording goes on"))
+    recorded.keep(b"later")
+
+    assert recorded.recording.close()
+
+    assert recorded.kept() == [b"after", b"later"]
+    path = recorded.folder / "tui-host.db"
+    why = f"{path}: the database was removed, or another file put in its place"
+    assert recorded.told == [
+        f"nothing is recorded: {why}; what passes waits in memory meanwhile",
+        "recording goes on; of what passed since, nothing is missing",
+    ]
+
+
+def test_a_database_that_is_gone_when_the_tap_ends_is_made_anew_for_what_is_left(recorded: Tap) -> None:
+    remove(recorded.folder)
+    recorded.keep(b"after")
+
+    assert recorded.recording.close()
+
+    assert recorded.kept() == [b"after"]
+    assert recorded.has_told("the database was removed")()
+
+
+def test_a_database_that_is_found_to_be_damaged_is_set_aside_while_the_tap_runs(recorded: Tap) -> None:
+    path = recorded.folder / "tui-host.db"
+    for file in recorded.folder.glob("tui-host.db*"):
+        if file.name in {path.name, f"{path.name}-wal"}:
+            with file.open("r+b") as opened:
+                opened.write(os.urandom(file.stat().st_size))
+    doubt(path)  # as whoever comes upon it
+    wait_until(recorded.has_told("recording goes on"))
+    recorded.keep(b"after")
+
+    assert recorded.recording.close()
+
+    assert recorded.kept() == [b"after"]
+    assert recorded.has_told("it was set aside as tui-host.db.damaged-")()
+    assert recorded.has_told(f"nothing is recorded: {path}: the database is damaged")()
+
+
+def test_what_cannot_be_opened_is_tried_again_and_what_waited_is_counted_if_it_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file stands here")
+    lost = Tap(tmp_path / "data")
+    lost.keep(b"a", b"b")
+    wait_until(lambda: bool(lost.told))
+
+    assert not lost.recording.close()
+
+    why = f"{lost.folder}: not a folder ({ELSEWHERE})"
+    assert lost.told == [
+        f"nothing is recorded: {why}; what passes waits in memory meanwhile",
+        "2 records that waited in memory are lost",
+    ]
+
+
+def test_records_wait_until_the_last_of_them_is_kept() -> None:
+    recorder = Recorder(None, Redactor(), capture="c1")
+    for number in range(4):
+        recorder.append(frame(b"%d" % number))
+
+    recorder.settled(2, "")
+
+    assert (recorder.fault, recorder.waiting) == ("", 2)
+
+
+def test_a_database_that_another_program_holds_is_told_so(tmp_path: Path) -> None:
+    held, other = (sqlite3.connect(tmp_path / "x.db", timeout=0, isolation_level=None) for _ in range(2))
+    held.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        other.execute("BEGIN IMMEDIATE")
+    held.close()
+    other.close()
+
+    assert reason_of(caught.value) == "another program holds the database locked"
+
+
+def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "log.jsonl"
+    logging = Tap(tmp_path / "data", JsonLines(path))
+    logging.keep(b"a")
+    wait_until(lambda: bool(logging.told))
+    path.parent.mkdir()
+
+    assert logging.recording.close()
+
+    assert logging.told == [
+        f"the log {path} cannot be written: No such file or directory; that is tried again (name another with --log)",
+        "the log goes on; nothing is missing in it",
+    ]
+    assert len(path.read_bytes().splitlines()) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is Linux's alone")
+def test_a_log_on_a_full_disk_keeps_nothing_from_being_recorded_and_what_it_misses_is_told(tmp_path: Path) -> None:
+    full = Tap(tmp_path / "data", JsonLines(Path("/dev/full")))
+    full.keep(b"a", b"b")
+    wait_until(lambda: bool(full.told))
+
+    assert full.recording.close()
+
+    assert full.kept() == [b"a", b"b"]
+    assert full.told[0].startswith("the log /dev/full cannot be written: No space left on device;")
+    assert full.told[1:] == ["the log misses the last 2 records"]
+
+
+def test_where_files_may_not_grow_everything_passes_and_that_is_told_however_soon_the_tap_ends(tmp_path: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -f 1 && exec "$@"', "sh", *tap(tmp_path / "data", *ECHO)]
+    process = start(limited)
+    write(process, [b"{}\n"]).join()
+
+    assert said(process) == b"{}\n"
+
+    assert "nothing is recorded: " in told(process)
+    assert process.wait() == 0

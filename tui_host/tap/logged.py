@@ -1,0 +1,106 @@
+"""What a tap records, written to a log as it comes. In a thread of its own: a log may be a pipe that nobody reads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from tui_host.capture.record import Record
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.store.sessions import SessionInfo
+from tui_host.errors import TuiHostError
+
+LOOK_SECONDS = 0.05
+"""How often it is looked for what is new."""
+RETRY_SECONDS = 5.0
+
+
+class Log(Protocol):
+    """Takes records in order, besides the database."""
+
+    def begin(self, session: SessionInfo) -> None:
+        """The session that all of them belong to.
+
+        Raises:
+            OSError: It cannot be written; it may be tried again.
+        """
+        ...
+
+    def write(self, record: Record) -> None:
+        """The next record.
+
+        Raises:
+            OSError: It cannot be written; it may be tried again.
+        """
+        ...
+
+
+class Logged:
+    """Writes what one recorder takes to a log.
+
+    Args:
+        log: Gets every record once.
+        recorder: Has them.
+        session: What they belong to.
+        tell: Takes a sentence for a person.
+    """
+
+    def __init__(self, log: Log, recorder: Recorder, session: SessionInfo, tell: Callable[[str], None]) -> None:
+        self._log = log
+        self._recorder = recorder
+        self._session = session
+        self._tell = tell
+        self._is_begun = False
+        self._seq = 0
+        self._fault = ""
+        self._is_ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self, timeout: float) -> None:
+        """Write what is left, and end; what could not be written is told. Blocks."""
+        self._is_ending.set()
+        self._thread.join(timeout)
+        if missing := self._recorder.last - self._seq:
+            self._tell(f"the log misses the last {missing:,} records")
+
+    def _run(self) -> None:
+        while True:
+            is_last = self._is_ending.is_set()
+            self._follow()
+            if is_last:
+                return
+            self._is_ending.wait(RETRY_SECONDS if self._fault else LOOK_SECONDS)
+
+    def _follow(self) -> None:
+        """Write what is new, and tell where that cannot be done, and where it can be done again."""
+        try:
+            if not self._is_begun:
+                self._log.begin(self._session)
+                self._is_begun = True
+            while new := self._recorder.since(self._seq):
+                for record in new:
+                    self._log.write(record)
+                    self._seq = record.seq
+        except OSError as error:
+            self._failed(f"the log{_name(error)} cannot be written: {error.strerror or error}")
+        except TuiHostError as error:
+            self._failed(f"the log waits for records that have left memory: {error}")
+        else:
+            if self._fault:
+                self._fault = ""
+                self._tell("the log goes on; nothing is missing in it")
+
+    def _failed(self, fault: str) -> None:
+        if fault != self._fault:
+            self._fault = fault
+            self._tell(f"{fault}; that is tried again (name another with --log)")
+
+
+def _name(error: OSError) -> str:
+    return f" {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
