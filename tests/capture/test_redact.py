@@ -130,6 +130,33 @@ def test_known_credential_headers_are_redacted_whatever_they_hold() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("offered", "kept"),
+    [
+        (
+            "realtime, openai-insecure-api-key.ek_12345.6, openai-beta.realtime-v1",
+            "realtime, openai-insecure-api-key.⟨secret:openai-insecure-api-key⟩, openai-beta.realtime-v1",
+        ),
+        ("token,dg123456", "token,⟨secret:token⟩"),
+        (
+            "base64url.bearer.authorization.k8s.io.abc12345, v4.channel.k8s.io",
+            "base64url.bearer.⟨secret:base64url.bearer⟩, v4.channel.k8s.io",
+        ),
+        ("graphql-ws, v1.token", "graphql-ws, v1.token"),
+    ],
+)
+def test_credentials_among_a_websockets_protocols_are_taken_out_and_known_from_then_on(offered: str, kept: str) -> None:
+    redactor = Redactor()
+    head = Head(method="GET", url="http://a/", headers=(("Sec-WebSocket-Protocol", offered),))
+    redactor.learn(head)
+    for _ in range(2):
+        draft = redactor.draft(Draft(wire="llm", kind="request", head=head))
+        assert draft.head is not None
+        assert draft.head.headers == (("Sec-WebSocket-Protocol", kept),)
+        head = draft.head
+    assert redactor.bytes(offered.encode())[0].decode().count("⟨") == kept.count("⟨")
+
+
 def test_basic_credentials_are_named_after_the_secret_in_them() -> None:
     encoded = base64.b64encode(f"me:{KEY}".encode()).decode()
 

@@ -23,10 +23,12 @@ from tui_host.capture.redact_coded import without_in_coded
 from tui_host.capture.redact_values import Hit, Needle, Shift, forms_of, hits_in, mark, name_in_mark, without
 from tui_host.errors import JSON
 from tui_host.settings.credentials import (
+    PROTOCOLS,
     REDIRECT_KEYS,
     SCHEMES,
     URL_HEADERS,
     credential_in,
+    credentials_in_protocols,
     is_credential_header,
     is_credential_key,
     is_lasting,
@@ -83,6 +85,9 @@ class Redactor:
             key = name.lower()
             if is_credential_header(key) and is_lasting(key):
                 self._learn(key, credential_in(value).strip())
+            elif key == PROTOCOLS:
+                for place, credential in credentials_in_protocols(value):
+                    self._learn(place, credential)
         for _, key, value in _PARAMETER.findall(head.url or ""):
             if is_credential_key(unquote_plus(key)):
                 self._learn(key, unquote_plus(value))
@@ -234,6 +239,9 @@ class Redactor:
             return self._taken_out(name, value, found)
         if name in URL_HEADERS:
             return self._url(value, found, REDIRECT_KEYS if name == "location" else frozenset())
+        if name == PROTOCOLS:
+            for place, credential in credentials_in_protocols(value):
+                value = value.replace(credential, self._taken_out(place, credential, found))
         if EXACT_FROM <= len(value) < BY_VALUE_FROM and value in self._names:
             return self._taken_out(name, value, found)
         return self._by_value(value, found)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
 URL_HEADERS = frozenset(("location", "content-location", "referer"))
 REDIRECT_KEYS = frozenset(("code", "state"))
 """Query keys that are a login's in a redirect, and anything elsewhere."""
+PROTOCOLS = "sec-websocket-protocol"
+"""The one header that a web page can set of a WebSocket: credentials stand in it as names of protocols."""
 
 _WORD = re.compile(r"[a-z0-9]+")
+_DOT = re.compile(r"\.")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CREDENTIAL = re.compile(
     r"\w*(?:key|token|secret|passw(?:or)?d|passphrase|cookie2?|credentials?|authorization|jwt|csrf|xsrf)"
@@ -48,6 +52,19 @@ def credential_in(value: str) -> str:
     """A header's value without the scheme before it."""
     scheme, space, rest = value.partition(" ")
     return rest if space and scheme.lower() in SCHEMES else value
+
+
+def credentials_in_protocols(value: str) -> Iterator[tuple[str, str]]:
+    """Names and values of what stands among a WebSocket's protocols, as `api-key.VALUE`, or as `token, VALUE`."""
+    before = ""
+    for each in map(str.strip, value.split(",")):
+        named = (dot.start() for dot in _DOT.finditer(each) if is_credential_key(each[: dot.start()]))
+        at = next(named, None)
+        if at is not None and each[at + 1 :]:
+            yield each[:at], each[at + 1 :]
+        elif before.lower() in SCHEMES and each:
+            yield before, each
+        before = each
 
 
 def _is_credential(name: str) -> bool:
