@@ -168,7 +168,7 @@ async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in
         assert "following" in app.text
         headings = [line.split()[1] for line in app.lines if line.startswith("  ── ")]
         assert headings == ["connections", "turn"]
-        assert app.text.index("result #9") < app.text.index("POST chat/completions")
+        assert app.text.index("POST chat/completions") < app.text.index("listing") < app.text.index("result #9")
         response = wires.response(request, 1.4, *events_of({"content": "30"}))
         wires.end(response, 2.0)
         wires.notice(1, 2.1)
@@ -196,18 +196,22 @@ async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None
     app = Inspecting(wires)
     async with app.run_test(size=(100, 16)) as pilot:
         ladder = app.inspector.ladder
+        for number in range(9):
+            data = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/list"}}'
+            wires.frame(data.encode(), 9.0, direction="out", turn=0)
         await until(pilot, lambda: "following" in app.text and ladder.top > 3)
-        await pilot.press("k", "k")
+        await pilot.press("G", "k", "k")
+        await until(pilot, lambda: "tools/list #8" in app.text and ladder.top > 4)
         selected = ladder.selected_number
         before = [line[:-1] for line in app.lines[1 : ladder.region.bottom]]  # but the scroll bar
         for number in range(10, 15):
             data = f'{{"jsonrpc":"2.0","id":{number},"method":"ping"}}'
-            wires.frame(data.encode(), 4.0, direction="out", turn=0)
+            wires.frame(data.encode(), 4.0, direction="out")
         await until(pilot, lambda: "5 new" in app.text)
         assert ladder.selected_number == selected
         assert [line[:-1] for line in app.lines[1 : ladder.region.bottom]] == before
-        await pilot.press("g")
-        await until(pilot, lambda: "ping #10" in app.text)
+        await pilot.press("slash", *"ping", "enter")
+        await until(pilot, lambda: -1 < app.text.find("step 1") < app.text.find("ping #10"))
 
 
 async def test_headings_are_stepped_over_and_the_top_one_comes_into_view() -> None:

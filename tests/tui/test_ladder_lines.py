@@ -212,25 +212,34 @@ def test_what_a_server_says_by_itself_stays_where_it_happened() -> None:
     assert index.home_of(1) == 0
 
 
-def test_listings_while_a_turn_runs_join_the_connections_before_it_and_cut_no_step_in_two() -> None:
+def test_listings_while_a_turn_runs_stand_where_they_happened_and_cut_no_step_in_two() -> None:
     rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1), (0, 0), (1, 1))
     rows[1] = replace(REQUEST, number=1)
     rows[4] = replace(rows[4], outward=False, answer=True)  # of row 2
     index = LadderIndex()
     for count in range(1, len(rows) + 1):
         index.count(rows[:count], partner={4: 2, 2: 4}.get)
-        first = index.extend([count - 1])
-        assert first == {1: 0, 2: 2, 3: 2, 4: 5, 5: 3, 6: 7}[count]
-    assert lines_of(index) == ["#0", "0", "2", "4", "#1", "1", "3", "5"]
-    assert [index.line_of(number) for number in range(6)] == [1, 5, 2, 6, 3, 7]
+        index.extend([count - 1])
+    assert lines_of(index) == ["#0", "0", "#1", "1", "2", "3", "4", "5"]
     assert index.newest_of_turns == 5
 
 
-def test_what_is_listed_after_a_turn_stands_below_it() -> None:
+def test_what_comes_late_to_a_step_stands_in_it() -> None:
+    rows = rows_of((1, 1), (1, 2), (1, 1), (1, 2))
+    index = LadderIndex()
+    for count, first in enumerate((0, 2, 2, 5), 1):
+        index.count(rows[:count])
+        assert index.extend([count - 1]) == first
+    assert lines_of(index) == ["#0", "0", "2", "#1", "1", "3"]
+    assert [index.line_of(number) for number in range(4)] == [1, 4, 2, 5]
+
+
+@pytest.mark.parametrize("says", ["a listing", "standard error"])
+def test_what_goes_on_on_connections_after_a_turn_stands_below_it(says: str) -> None:
     rows = rows_of((1, 1), (1, 1), (0, 0), (0, 0), (2, 1))
     rows[0] = replace(REQUEST, number=0)
     rows[1] = replace(RESPONSE, number=1, words='"30"')
-    rows[2:4] = [replace(row, mono_ns=9_000_000_000) for row in rows[2:4]]
+    rows[2:4] = [replace(row, mono_ns=9_000_000_000, outward=says == "a listing") for row in rows[2:4]]
     assert lines_of(index_of(rows)) == ["#0", "0", "1", "#2", "2", "3", "#4", "4"]
 
 
