@@ -7,6 +7,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -248,9 +249,10 @@ def test_any_run_comes_back_as_it_was(run: list[Piece]) -> None:
 
 
 def test_a_body_that_is_too_large_to_be_packed_against_another_stands_by_itself() -> None:
-    packer = Packer(sqlite3.connect(":memory:"))
     data = bytes(GREAT + 1)
-    for key in (1, 2):
-        packed = packer.pack_request(key, SESSION, data)
-        assert (packed.base, packed.size) == (None, len(data))
-        assert len(packed.data) < len(data) // 100
+    with closing(sqlite3.connect(":memory:")) as connection:
+        packer = Packer(connection)
+        for key in (1, 2):
+            packed = packer.pack_request(key, SESSION, data)
+            assert (packed.base, packed.size) == (None, len(data))
+            assert len(packed.data) < len(data) // 100

@@ -384,7 +384,7 @@ def test_an_image_goes_along_and_an_error_is_called_one() -> None:
 @pytest.mark.parametrize(
     ("protocol", "asked", "reason"),
     [
-        ("native", ("math__add", '{"a": 6,}'), "column 9"),
+        ("native", ("math__add", '{"a": 6;}'), "column 8"),
         ("native", ("math__ad", "{}"), "there is no tool math__ad"),
         ("hub", ("invoke_tool", '{"name": "math__ad", "params": {}}'), "there is no tool"),
     ],

@@ -17,7 +17,7 @@ from tui_host.errors import SettingsError
 from tui_host.servers.catalog import READ, Content, Resource, Tool, ToolOutput
 
 CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
-BROKEN = CALL.replace('"b": 5}', '"b": 5,}')
+BROKEN = CALL.replace('"b": 5}', '"b": 5;}')
 
 
 def speaking(bench: Make, url: str, name: str = "cherry") -> Bench:
@@ -103,7 +103,7 @@ async def test_a_malformed_call_is_corrected_and_the_turn_goes_on(bench: Make) -
     assert (result.stop, result.answer, len(at.pool.sent)) == ("done", "It is 11.", 1)
     role, correction = texts(at, 1)[-1]
     assert role == "user"
-    assert "line 1, column 17" in correction
+    assert "line 1, column 16" in correction
     assert "Nothing of it was run" in correction
     assert [note.remedy for note in at.items(NoteItem)] == ["told the model so, 1 of 3"]
 
