@@ -130,22 +130,26 @@ class Host:
 
     def _calls(self, *, may_delegate: bool) -> list[Call]:
         chance = self.chance
-        count = chance.choice([1, 1, 1, 2, 3]) if self.form.several else 1
+        is_eager = self.habits.is_eager
+        count = chance.choice([2, 3, 4] if is_eager else [1, 1, 1, 2, 3]) if self.form.several else 1
         if self.is_cline and chance.random() < 0.1:
             self.counter += 1
             return [Call("", "access_mcp_resource", {"server_name": "docs", "uri": f"docs://{chance.randrange(50)}"})]
         if may_delegate and self.form.several and chance.random() < 0.04:
             return [self._call("", OWN, {"prompt": f"look into {chance.randrange(1 << 30)}"})]
-        wanted = [self._wanted() for _ in range(count)]
+        server = chance.choice(tuple(TOOLS)) if is_eager and chance.random() < 0.7 else ""
+        wanted = [self._wanted(server) for _ in range(count)]
         if count > 1 and chance.random() < 0.3:
             wanted = [wanted[0]] * count
         elif count > 1 and chance.random() < 0.1:  # the same of two servers
             wanted[:2] = [("web", "search", {"q": "same"}), ("docs", "search", {"q": "same"})]
         return [self._call(*each) for each in wanted]
 
-    def _wanted(self) -> tuple[str, str, dict[str, JSON]]:
+    def _wanted(self, of: str = "") -> tuple[str, str, dict[str, JSON]]:
+        """Some call, of one server if that is given."""
         chance = self.chance
-        server, tool = chance.choice([(server, tool) for server, tools in TOOLS.items() for tool in tools])
+        known = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
+        server, tool = chance.choice([each for each in known if not of or each[0] == of])
         arguments: dict[str, JSON] = {}
         match tool:
             case "add" | "multiply":
@@ -209,7 +213,7 @@ class Host:
             asked_ns=self.world.now,
             names_id=habits.names_calls,
             by_id=self.by_id,
-            by_person=habits.runs == "as approved",
+            is_in_order=habits.runs != "as approved" and habits.order == "as asked",
         )
         return asked
 
@@ -218,8 +222,10 @@ class Host:
         yield self.wait(1, 2000 if self.chance.random() < 0.3 else 20)
         running = [Running(place) for place in range(len(calls))]
         order = list(running)
-        if self.habits.runs == "as approved":
+        if self.habits.runs == "as approved" or self.habits.order == "any":
             self.chance.shuffle(order)
+        elif self.habits.order == "reversed":
+            order.reverse()
         came = 0
         waiting: list[tuple[Running, Generator[int, None, str]]] = []
         for each in order:
@@ -239,7 +245,8 @@ class Host:
             each.told, came = (yield from work), came + 1
             each.came = came
         yield self.wait(2, 30)
-        told = sorted(running, key=lambda each: each.came) if self.habits.tells == "as they came" else running
+        ways = {"as asked": running, "as run": order, "as they came": sorted(running, key=lambda each: each.came)}
+        told = ways[self.habits.tells]
         for place, each in enumerate(told):
             made = self.world.made[asked[each.place]]
             made.came, made.place = each.came, place

@@ -1,59 +1,77 @@
 """Which links of a world nobody can prove who reads both wires, by what the world knows and the wires do not say.
 
 Two calls are *alike* if one host asked for both under one name with the same arguments, and their frames do not say by an id whose
-they are. Of two alike calls nobody can tell which frame is whose if
+they are. A host *shows its order* if it always sends the calls of one answer in their order by itself, and has sent so many that can be
+told apart by what they ask for, on one wire each time, that no chance would have put them all in order. Of two alike calls nobody can
+tell which frame is whose if
 
-- both were sent, the model is told the same words of both, and either they are of one answer and a person let them go one by one,
-  in whatever order, or they are of two answers and each was sent while the other was waited for; or
-- they are of one answer, results have no ids, the model is told different words of them, and neither order tells: not that of the
-  frames, since a person let them go or one of them was not sent at all; nor that of the results, since all that are alike are told
-  in the order in which they came, as some hosts do whatever the order of the calls.
+- both were sent, the model is told the same words of both, and either they are of one answer and their host does not show its order,
+  or they are of two answers and each was sent while the other was waited for; or
+- they are of one answer, results have no ids, the model is told different words of them, and no order tells: not that of the frames,
+  since their host does not show its order or one of them was not sent at all; nor that of the results, since all that are alike are
+  told in the order in which they came, or were sent, as some hosts do whatever the order of the calls.
 
 In the second case nobody can tell either which words are told of which; nor where results have no ids, two calls of one answer and
-name are told different words, and neither was sent. All else is decided: by what came back, by the order in which a host sends by
-itself, by time.
+name are told different words, and neither was sent. All else is decided: by what came back, by the order that a host has shown, by time.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
+from math import factorial, prod
 
 from tests.chat.infer.world import Asked, Made, Pair, World
+
+NO_CHANCE = 1000
+"""Of so many ways to order calls a host that does not care takes that of the answer once."""
 
 
 def undecidable(world: World) -> set[Pair]:
     """The links of the truth that nobody can prove."""
+    showing = {host for host in {made.host for made in world.made.values()} if _shows_its_order(world, host)}
     open_ones = {
         (kind, call)
         for one, other in combinations(world.made, 2)
-        for kind in _kinds(world, one, other)
+        for kind in _kinds(world, one, other, showing)
         for call in (one, other)
     }
     return {pair for pair in world.truth if (pair[0], pair[1]) in open_ones}
 
 
-def _kinds(world: World, one: Asked, other: Asked) -> Iterator[str]:
+def _shows_its_order(world: World, host: str) -> bool:
+    own = {asked: made for asked, made in world.made.items() if made.host == host}
+    said = Counter((asked[:2], made.said) for asked, made in own.items())
+    sent = Counter(
+        (asked[:2], made.frames[0][0]) for asked, made in own.items() if made.frames and said[asked[:2], made.said] == 1
+    )
+    return all(made.is_in_order for made in own.values()) and prod(map(factorial, sent.values())) >= NO_CHANCE
+
+
+def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterator[str]:
     a, b = world.made[one], world.made[other]
     is_one_answer, are_sent = one[:2] == other[:2], bool(a.frames and b.frames)
     if a.host != b.host or a.said[0] != b.said[0]:
         return
-    is_alike = a.said == b.said and not (a.names_id or b.names_id)
-    if is_alike and are_sent and a.words == b.words and (a.by_person if is_one_answer else _overlap(a, b)):
+    is_alike, is_shown = a.said == b.said and not (a.names_id or b.names_id), a.host in showing
+    if is_alike and are_sent and a.words == b.words and (not is_shown if is_one_answer else _overlap(a, b)):
         yield "sent"
     if not is_one_answer or a.by_id or a.words == b.words:
         return
-    if is_alike and (bool(a.frames) != bool(b.frames) or (are_sent and a.by_person and _as_they_came(world, one))):
+    if is_alike and (bool(a.frames) != bool(b.frames) or (are_sent and not is_shown and _in_no_order(world, one))):
         yield from ("sent", "told")
     elif not a.frames and not b.frames:
         yield "told"
 
 
-def _as_they_came(world: World, call: Asked) -> bool:
-    """Whether all calls of an answer that are alike are told in the order in which their results came."""
+def _in_no_order(world: World, call: Asked) -> bool:
+    """Whether all calls of an answer that are alike are told in the order in which their results came, or in which they were sent."""
     alike = [made for asked, made in world.made.items() if asked[:2] == call[:2] and made.said == world.made[call].said]
     told = [made.words for made in sorted(alike, key=lambda made: made.place)]
-    return told == [made.words for made in sorted(alike, key=lambda made: made.came)]
+    came = [made.words for made in sorted(alike, key=lambda made: made.came)]
+    sent = [made.words for made in sorted(alike, key=lambda made: made.sent_ns)]
+    return told in (came, sent)
 
 
 def _overlap(a: Made, b: Made) -> bool:

@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tui_host.errors import JSON
 
@@ -185,6 +185,9 @@ DENIALS = (
 )
 
 
+Order: TypeAlias = Literal["as asked", "reversed", "any"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Habits:
     """What one host always does.
@@ -193,8 +196,10 @@ class Habits:
         name: A tool's name for the model.
         send: What it sends of the arguments that the model wrote.
         tell: What it tells of a text.
-        runs: One call after the other; all at once; or as a person approves each.
-        tells: Results in the order of the calls, or as they come.
+        runs: One call after the other; all at once; or as a person approves each, in whatever order.
+        order: The order in which it runs the calls of an answer by itself.
+        tells: Results in the order of the calls, as they come, or in the order in which the calls were run.
+        is_eager: It asks for many at a time, mostly of one server.
         names_calls: It sends the model's id of the call along.
         forgets: How likely it is to drop old messages from a request.
         thinks: The model thinks.
@@ -204,8 +209,10 @@ class Habits:
     name: Callable[[str, str], str]
     send: Callable[[Mapping[str, JSON], Mapping[str, JSON]], dict[str, JSON]]
     tell: Callable[[str], str]
-    runs: Literal["in order", "at once", "as approved"]
-    tells: Literal["as asked", "as they came"]
+    runs: Literal["one by one", "at once", "as approved"]
+    order: Order
+    tells: Literal["as asked", "as they came", "as run"]
+    is_eager: bool
     names_calls: bool
     forgets: float
     thinks: bool
@@ -218,10 +225,10 @@ def habits(chance: random.Random, *, is_native: bool, with_ids: bool) -> Habits:
         name=chance.choice(NAMINGS) if is_native else PLAIN,
         send=chance.choice(SENDINGS),
         tell=chance.choice(TELLINGS),
-        runs=chance.choice(
-            ("in order", "in order", "in order", "at once", "at once", "at once", "at once", "as approved")
-        ),
-        tells="as they came" if chance.random() < 0.25 else "as asked",
+        runs=chance.choices(("one by one", "at once", "as approved"), (3, 4, 1))[0],
+        order=chance.choices(("as asked", "reversed", "any"), (4, 1, 1))[0],
+        tells=chance.choices(("as asked", "as they came", "as run"), (5, 2, 1))[0],
+        is_eager=chance.random() < 0.4,
         names_calls=with_ids and chance.random() < 0.1,
         forgets=chance.choice((0.0, 0.0, 0.0, 0.1)),
         thinks=chance.random() < 0.3,

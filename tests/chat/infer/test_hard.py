@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 import pytest
 
-from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User, form
 from tests.chat.infer.world import MS, Asked, ServerTap, World, found_in
 from tui_host.chat.infer.frames import MOST
 from tui_host.errors import JSON
@@ -115,17 +115,106 @@ def test_a_name_without_a_server_that_two_servers_have_is_doubtful_until_the_res
     assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
 
 
-def test_twins_that_are_told_in_another_order_than_asked_with_the_same_words_are_doubtful() -> None:
+def steps(scene: Scene, server: str, tap: ServerTap, *orders: str, at_once: bool = True) -> list[list[Asked]]:
+    """A conversation whose answers ask for several calls; gives these.
+
+    Each answer is written as the places of its calls in the order in which they are sent: `210`. `==` are two that are alike.
+    """
+    entries: list[User | Answer | Results] = [User(f"with {server}")]
+    asked: list[list[Asked]] = []
+    for step, order in enumerate(orders):
+        are_alike = "=" in order
+        sending = range(len(order)) if are_alike else map(int, order)
+        arguments = [SUM if are_alike else {"step": step, "number": number} for number in range(len(order))]
+        calls = [Call(f"{server}{step}.{number}", f"{server}__add", each) for number, each in enumerate(arguments)]
+        asked.append(scene.again(entries, *calls))
+        waiting: list[int] = []
+        for number in sending:
+            scene.world.now += MS
+            waiting.append(tap.call("add", arguments[number])[0])
+            if not at_once:
+                scene.world.now += 50 * MS
+                tap.result(waiting.pop(), "done")
+        for identity in waiting:
+            scene.world.now += MS
+            tap.result(identity, "done")
+        entries += [Answer("", calls), Results([(each, "done") for each in calls])]
+    scene.again(entries)
+    return asked
+
+
+IN_ORDER = ("012",) * 4
+"""What a host that does not care for the order sends once in more than a thousand times."""
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_joined"),
+    [
+        ((), False),
+        (IN_ORDER[1:], False),
+        (IN_ORDER, True),
+        ((*IN_ORDER, "102"), False),
+        (("210",) * 4, False),
+    ],
+)
+def test_of_alike_calls_the_order_tells_which_is_which_only_where_a_host_has_shown_that_it_keeps_it(
+    shown: Sequence[str], *, is_joined: bool
+) -> None:
+    scene = Scene()
+    *_, twins = steps(scene, "math", scene.server("math", "add"), *shown, "==")
+    assert [call in scene.sent() for call in twins] == [is_joined] * 2
+
+
+@pytest.mark.parametrize(("at_once", "is_joined"), [(True, False), (False, True)])
+def test_who_sends_one_call_after_the_other_has_not_shown_in_which_order_it_sends_them_at_once(
+    *, at_once: bool, is_joined: bool
+) -> None:
     scene = Scene()
     math = scene.server("math", "add")
+    steps(scene, "math", math, *IN_ORDER, at_once=False)
+    ((first, second),) = steps(scene, "math", math, "==", at_once=at_once)
+    assert [first in scene.sent(), second in scene.sent()] == [is_joined] * 2
+
+
+def test_what_one_host_has_shown_tells_nothing_of_another_whose_connection_is_its_own() -> None:
+    scene = Scene()
+    steps(scene, "math", scene.server("math", "add"), *IN_ORDER)
+    (twins,) = steps(scene, "jobs", scene.server("jobs", "add"), "==")
+    assert not scene.sent().keys() & {*twins}
+
+
+def test_an_order_that_is_shown_tells_nothing_where_results_are_told_in_another() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    steps(scene, "math", math, *IN_ORDER)
     calls = [call("math__add", "c1"), call("math__add", "c2")]
-    first, second = scene.asks("twice", *calls)
-    frames = [scene.runs(math, "add", "3"), scene.runs(math, "add", "3")]
+    twins = scene.asks("twice", *calls)
+    scene.runs(math, "add", "3")
+    scene.runs(math, "add", "3")
     scene.goes_on("twice", calls, [(calls[1], "3"), (calls[0], "3")])
-    assert scene.sent() == {}
+    assert not scene.sent().keys() & {*twins}
     scene.goes_on("twice", calls, [(calls[0], "3"), (calls[1], "3")])
-    assert scene.sent() == {}, "the first request that tells them counts"
-    del first, second, frames
+    assert not scene.sent().keys() & {*twins}, "the first request that tells them counts"
+
+
+def test_a_request_that_was_made_before_and_fits_two_answers_without_ids_tells_of_neither() -> None:
+    scene = Scene()
+    json, user = form("json", ["math__add"]), User("what is it?")
+    asks = Answer("", [call("math__add", "")])
+    denied = [user, asks, Results([(asks.calls[0], "The user denied this operation.")])]
+
+    def exchange(entries: Sequence[User | Answer | Results], answer: Answer) -> str:
+        scene.world.now += 100 * MS
+        identity = scene.model.ask(json, entries)
+        list(scene.model.answer(json, identity, answer))
+        return identity
+
+    first = exchange([user], asks)
+    told = exchange(denied, Answer("It is none."))
+    exchange([*denied, Answer("It is none."), User("once more")], asks)
+    exchange(denied, Answer("Again none."))  # as of a host that has forgotten what was between
+    joined = {each.asked.exchange: [place.exchange for place in each.told] for each in scene.world.story().joined()}
+    assert joined == {first: [told], "3": []}
 
 
 def test_an_answer_that_the_host_dropped_gets_no_frame() -> None:

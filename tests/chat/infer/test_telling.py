@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
@@ -46,33 +44,33 @@ def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(ends
 
 
 @pytest.mark.parametrize(
-    ("order", "words"),
+    ("says_which", "words"),
     [
-        ((0, 1), {"decided in its own host"}),
-        ((1, 0), {"doubtful which of 2 frames carried it: not joined"}),
+        (True, {"decided in its own host"}),
+        (False, {"doubtful which of math #1, math #2 carried it: not joined"}),
     ],
 )
 def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
-    order: Sequence[int], words: set[str]
+    words: set[str], *, says_which: bool
 ) -> None:
     world, asked = World(), [User("one and two, twice")]
     model, math = world.model(), world.server("math")
     math.start(["add"])
     calls = [Call(name, "math__add", {"a": 1, "b": 2}) for name in ("c1", "c2")]
     list(model.answer(OPENAI, model.ask(OPENAI, asked), Answer("", calls)))
-    for _ in calls:
+    for call in calls:
         world.now += 50 * MS
-        identity, _ = math.call("add", {"a": 1, "b": 2})
+        identity, _ = math.call("add", {"a": 1, "b": 2}, meta={"claudecode/toolUseId": call.id} if says_which else {})
         world.now += 50 * MS
         math.result(identity, "3")
-    model.ask(OPENAI, [*asked, Answer("", calls), Results([(calls[number], "3") for number in order])])
+    model.ask(OPENAI, [*asked, Answer("", calls), Results([(call, "3") for call in calls])])
     story, chat = told(world)
     assert {item.words for item in chat if isinstance(item, CallItem)} == words
     ladder = Ladder("story")
     ladder.feed(story.on_clock(record) for _, record in world.records)
     ladder.doubt(story.doubtful)
     sent = [row for row in ladder.rows if row.method == "tools/call" and row.outward]
-    assert [row.doubtful for row in sent] == [order == (1, 0)] * 2
+    assert [row.doubtful for row in sent] == [not says_which] * 2
     assert list(ladder.filter("kind:doubtful")) == [row.number for row in sent if row.doubtful]
     ladder.doubt(frozenset())
     assert not any(row.doubtful for row in ladder.rows)

@@ -117,4 +117,4 @@ def test_a_list_says_of_a_story_and_of_each_of_its_taps_whose_it_is_and_how_much
     assert [each.info.model for each in story.taps] == ["example/deepseek-chat", ""]
     assert [each.length for each in story.taps] == ["2 requests", "6 frames"]
     assert {each.story for each in (story, *story.taps)} == {story.info.id}
-    assert sorted(each.info.id for each in sessions_of([story])) == [each.info.id for each in story.taps]
+    assert {each.info.id for each in sessions_of([story])} == {each.info.id for each in story.taps}

@@ -165,7 +165,7 @@ class Made:
         asked_ns: When it had been asked for.
         names_id: Its frames say which call it is.
         by_id: What is told says which call it is of.
-        by_person: A person let the calls of its answer go one by one, in any order.
+        is_in_order: Its host sends the calls of an answer in their order, always and by itself; else in another, or as a person decides.
         frames: What carried it.
         sent_ns: When the first of these was sent.
         came: Its place in the order in which the calls of its answer came to their ends.
@@ -179,7 +179,7 @@ class Made:
     asked_ns: int
     names_id: bool
     by_id: bool
-    by_person: bool
+    is_in_order: bool
     frames: list[Frame] = field(default_factory=list[Frame])
     sent_ns: int = 0
     came: int = 0

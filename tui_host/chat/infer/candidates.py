@@ -21,6 +21,7 @@ class Candidate:
         asked: The call.
         arguments: Its arguments in the one form that equal arguments have; None if they are no JSON.
         tools: Server and own name of the tools that its name may stand for.
+        talk: The first exchange of its conversation.
         until_ns: When the conversation went on; None while it has not.
         told: Where the model was told of it first, None if nothing yet.
         beside: What it was told of other calls of the same answer, where nothing but the order says what belongs to which.
@@ -30,6 +31,7 @@ class Candidate:
     asked: Asked
     arguments: str | None
     tools: frozenset[tuple[str, str]]
+    talk: tuple[str, str]
     until_ns: int | None = None
     told: Told | None = None
     beside: tuple[str, ...] = ()
@@ -42,21 +44,26 @@ class Candidate:
 
     def tells_itself(self, frame: Sent) -> int | None:
         """Whether what stands in the call's place among the results is what a frame brought; None if that cannot be said."""
-        answer = frame.answer
-        if self.told is None or frame.is_dropped:
-            return None
-        if answer is None or answer.at_ns > self.told.at_ns + _LATE_NS:
-            return OTHER if refuses(self.told.text) else None
-        return tells(self.told.text, answer)
+        return None if self.told is None else self._grade(self.told.text, self.told.at_ns, frame)
 
     def tells(self, frame: Sent) -> int | None:
         """The same, where what stands in another's place may be its own: then it cannot be said."""
         own = self.tells_itself(frame)
         if self.is_twin and own:
             return None
-        if own != OTHER or frame.answer is None:
+        if own != OTHER or self.told is None:
             return own
-        return None if any(tells(text, frame.answer) != OTHER for text in self.beside) else own
+        return None if any(self._grade(text, self.told.at_ns, frame) != OTHER for text in self.beside) else own
+
+    @staticmethod
+    def _grade(text: str, at_ns: int, frame: Sent) -> int | None:
+        """Whether what is told then is what a frame brought."""
+        answer = frame.answer
+        if frame.dropped:
+            return None
+        if answer is None or answer.at_ns > at_ns + _LATE_NS:
+            return OTHER if refuses(text) else None
+        return tells(text, answer)
 
 
 def with_twins(candidates: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -46,6 +46,7 @@ class Told:
     Attributes:
         title: What it is called.
         live: More may come.
+        running: The captures to which it may come.
         hosts: Whose it is, as far as they say who they are.
         model: Provider and model asked last, None before one was.
         protocol: The tool protocol used most.
@@ -59,6 +60,7 @@ class Told:
 
     title: str = ""
     live: bool = True
+    running: frozenset[str] = frozenset()
     hosts: Sequence[str] = ()
     model: tuple[str, str] | None = None
     protocol: str = ""
@@ -215,6 +217,7 @@ class Following:
         now = replace(
             self._told,
             live=told.live,
+            running=frozenset(tap.capture for tap in taps.values() if tap.info.live),
             title=told.title if told.taps else "",
             is_stale=self._told.is_stale or self._is_mixed,
         )

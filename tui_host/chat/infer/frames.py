@@ -87,7 +87,7 @@ class Frames:
             case "notifications/cancelled":
                 call = self._calls.get((*key[:2], canonical(params.get("requestId"))))
                 if call is not None:
-                    self.sent[call] = replace(self.sent[call], is_dropped=True)
+                    self.sent[call] = replace(self.sent[call], dropped=(at_ns, record.seq))
                     self.revision += 1
             case _:
                 pass
@@ -104,6 +104,7 @@ class Frames:
             tool=tool,
             arguments=canonical(arguments),
             at_ns=at_ns,
+            rpc_id=key[2].strip('"'),
             ids=frozenset(value for value in meta.values() if isinstance(value, str)),
             defaults=self._defaults.get((record.draft.peer, tool), ()),
             since_ns=self._since[key[:2]],

@@ -4,47 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.telltale import BEGINNING, END, OTHER, SAME
-from tui_host.chat.infer.values import Sent
+from tui_host.chat.infer.values import Carried, Sent
 
 _GRADES = (SAME, BEGINNING, END)
-_AT_ONCE_NS = 250_000_000
-"""Within this no person decides on the next call: what follows sooner follows by itself, in the order that was asked."""
-
 _MOST_FITTED = 100
 """Frames that compete up to which a way is looked for in which each has its own call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """A frame, with those before it that carried the same because no answer came."""
-
-    frames: tuple[Sent, ...]
-
-    @property
-    def last(self) -> Sent:
-        """The one that counts."""
-        return self.frames[-1]
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """Names it."""
-        return self.last.key
-
-    @property
-    def line(self) -> tuple[str, str]:
-        """The connection."""
-        return self.last.capture, self.last.connection
-
-    @property
-    def lines(self) -> set[tuple[str, str]]:
-        """All its connections."""
-        return {(each.capture, each.connection) for each in self.frames}
 
 
 Possible: TypeAlias = dict[tuple[str, int], list[Candidate]]
@@ -81,9 +51,15 @@ class Group:
         self._possible = {each.key: [call.asked.key for call in possible[each.key]] for each in carried}
         self._joined: dict[str, tuple[Sent, ...]] = {}
 
-    def joined(self) -> dict[str, tuple[Sent, ...]]:
-        """What is certain."""
-        while any(map(self._by_text, _GRADES)) or self._alone() or self._in_order() or self._whole() or self._twins():
+    def joined(self, orders: Orders | None = None) -> dict[str, tuple[Sent, ...]]:
+        """What is certain; with what hosts have shown of their orders, what that makes certain."""
+        while (
+            any(map(self._by_text, _GRADES))
+            or self._alone()
+            or self._in_order()
+            or self._whole()
+            or self._twins(orders)
+        ):
             pass
         return self._joined
 
@@ -151,7 +127,7 @@ class Group:
                 return self._take(name, keys[0])
         return False
 
-    def _twins(self) -> bool:
+    def _twins(self, orders: Orders | None) -> bool:
         """As many frames on one connection as calls of one answer, all alike."""
         alike = defaultdict[frozenset[str], list[tuple[str, int]]](list)
         for key, calls in self._possible.items():
@@ -165,7 +141,8 @@ class Group:
                 and all(self._frames_of(name) == keys for name in names)
                 and all(before.lines & after.lines for before, after in pairwise(carried))
             )
-            pairs = _told_apart(calls, carried) if is_settled else ()
+            is_ordered = is_settled and orders is not None and orders.are_shown(calls[0], carried)
+            pairs = (_ordered if is_ordered else _placed)(calls, carried) if is_settled else ()
             for call, each in pairs:
                 self._take(call.asked.key, each.key)
             if pairs:
@@ -195,15 +172,28 @@ def _fits(left: Mapping[tuple[str, int], Sequence[str]]) -> bool:
     return len(left) <= _MOST_FITTED and all(place(key, set()) for key in left)
 
 
-def _told_apart(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:
-    """Which of alike calls, in the order of the answer, has which frame: by the order in which they were sent, else by their places."""
-    if _follow_at_once(carried):
-        return list(zip(calls, carried, strict=True)) if _are_told_in_order(calls, carried) else ()
-    if not all(call.is_twin for call in calls):
+def _ordered(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:
+    """Which of alike calls, in the order of the answer, has which frame, if a host sends in that order.
+
+    None where results are told neither as they were asked for nor, by ids, as the answers came: then it may be another.
+    """
+    told = [call.told for call in calls]
+    places = [each.start for each in told if each is not None]
+    if len(places) < len(calls):
         return ()
-    came = sorted(carried, key=lambda each: each.last.answer.at_ns if each.last.answer is not None else 0)
-    if all(call.tells_itself(each.last) != OTHER for call, each in zip(calls, came, strict=True)):
-        return ()  # they may be told as they came
+    is_by_id = all(each is not None and each.by_id for each in told)
+    as_they_came = [place for _, place in sorted(zip(map(_came, carried), places, strict=True))]
+    is_usual = places == sorted(places) or (is_by_id and as_they_came == sorted(places))
+    return list(zip(calls, carried, strict=True)) if is_usual else ()
+
+
+def _placed(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:
+    """The same by the places of what came back, if results can only be told as they were asked for: not as they were sent, or came."""
+    if not all(call.is_twin for call in calls) or any(each.last.over is None for each in carried):
+        return ()  # nobody knows when a host gave up what never came
+    for other in (carried, sorted(carried, key=_came)):
+        if all(call.tells_itself(each.last) != OTHER for call, each in zip(calls, other, strict=True)):
+            return ()
     telling = {call.asked.key: [each for each in carried if call.tells_itself(each.last)] for call in calls}
     often = Counter(found[0].key for found in telling.values() if len(found) == 1)
     return [
@@ -211,24 +201,5 @@ def _told_apart(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Seque
     ]
 
 
-def _follow_at_once(carried: Sequence[Carried]) -> bool:
-    """Whether each came right behind the one before it, or behind its answer: else a person may have chosen the order."""
-    for before, after in pairwise(carried):
-        at = after.frames[0].at_ns
-        answer = None if before.last.is_dropped else before.last.answer  # which came when nobody waited any more
-        passed = [each.at_ns for each in (*before.frames, answer) if each is not None]
-        if min(abs(at - each) for each in passed) > _AT_ONCE_NS:
-            return False
-    return True
-
-
-def _are_told_in_order(calls: Sequence[Candidate], carried: Sequence[Carried]) -> bool:
-    """Whether results are told as they were asked for, or by ids as the answers came."""
-    told = [call.told for call in calls]
-    places = [each.start for each in told if each is not None]
-    if len(places) < len(calls):
-        return False
-    came = [each.last.answer.at_ns if each.last.answer is not None else 0 for each in carried]
-    is_by_id = all(each is not None and each.by_id for each in told)
-    as_they_came = [place for _, place in sorted(zip(came, places, strict=True))]
-    return places == sorted(places) or (is_by_id and as_they_came == sorted(places))
+def _came(carried: Carried) -> tuple[int, int]:
+    return carried.last.over or (0, 0)

@@ -3,7 +3,7 @@
 A frame may carry a call if its name may stand for the frame's tool, the arguments may be sent for each other, it was sent after the
 call was asked for and before the conversation went on, and what the model was told of the call may be what the server answered.
 Where several are possible on either side, only what leaves no other reading is taken. A host that sends the model's id of the call
-along leaves none.
+along leaves none. The order in which calls were sent tells only of a host that has shown that it sends them as the answer has them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import TypeAlias
 
 from tui_host.chat.infer.candidates import Candidate, with_twins
 from tui_host.chat.infer.clocks import LEAST, SURE_NS, Shift, shift_of
-from tui_host.chat.infer.groups import Carried, Group, Possible, groups
+from tui_host.chat.infer.groups import Group, Possible, groups
 from tui_host.chat.infer.names import names_server
+from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.places import placed
 from tui_host.chat.infer.telltale import SAME
-from tui_host.chat.infer.values import Sent, lean
+from tui_host.chat.infer.values import Carried, Sent, lean
 
 _FEW = 32
 """Calls of one kind among which all are looked at to find out how far clocks are off."""
@@ -60,8 +61,14 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     shifts = field.shifts()
     field = _Field(waiting, [_on_clock(frame, shifts[frame.capture].ns) for frame in left])
     possible = field.possible({capture: shift.within_ns for capture, shift in shifts.items()})
-    for members, calls in groups(list(_carried(possible, field.frames)), possible):
-        joined.update(Group(members, calls, possible).joined())
+    competing = [
+        Group(members, calls, possible) for members, calls in groups(list(_carried(possible, field.frames)), possible)
+    ]
+    for group in competing:
+        joined.update(group.joined())
+    orders = Orders(candidates, joined)
+    for group in competing:
+        joined.update(group.joined(orders))
     told, refuted = placed(candidates, joined)
     as_sent = {frame.key: frame for frame in frames}
     found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}
@@ -76,7 +83,9 @@ def _on_clock(frame: Sent, shift_ns: int) -> Sent:
     if not shift_ns:
         return frame
     answer = frame.answer and replace(frame.answer, at_ns=frame.answer.at_ns + shift_ns)
-    return replace(frame, at_ns=frame.at_ns + shift_ns, since_ns=frame.since_ns + shift_ns, answer=answer)
+    dropped = frame.dropped and (frame.dropped[0] + shift_ns, frame.dropped[1])
+    at_ns, since_ns = frame.at_ns + shift_ns, frame.since_ns + shift_ns
+    return replace(frame, at_ns=at_ns, since_ns=since_ns, dropped=dropped, answer=answer)
 
 
 def _by_id(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> dict[str, tuple[Sent, ...]]:
@@ -126,7 +135,11 @@ class _Field:
             found = telling[frame.key]
             if len(found) == 1 and wanted[found[0].asked.key] == 1:
                 call, last = found[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
-                high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.is_dropped else last)
+                high = (
+                    None
+                    if call.until_ns is None
+                    else call.until_ns - (frame.at_ns if frame.dropped else last)
+                )
                 is_sure = call.told is not None and len(call.told.text) >= _TELLING and call.tells(frame) == SAME
                 bounds[frame.capture] += [(call.asked.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
         usual = shift_of([bound for found in bounds.values() for bound in found])

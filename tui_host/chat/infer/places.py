@@ -43,7 +43,7 @@ def placed(
             unsure |= places.left.keys()
     if any(place not in {key, None} for key, place in told.items()) or any(map(_are_crossed, answers.values())):
         told |= dict.fromkeys(unsure)
-    told |= dict.fromkeys(each.asked.key for each in candidates if each.is_twin and each.asked.key not in joined)
+    told |= dict.fromkeys(each.asked.key for each in candidates if each.is_twin and each.asked.key in unsure)
     return {key: place for key, place in told.items() if place != key}, refuted
 
 

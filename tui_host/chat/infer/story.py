@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Place, Record
@@ -37,7 +37,7 @@ class Joined:
         tool: The tool's own name, else the name as the model wrote it.
         sent: The frames that carried it.
         told: Where the model is told its result.
-        rivals: How many frames may have carried it, where nothing tells which one did, or whose they are.
+        rivals: The frames that may have carried it, where nothing tells which one did, or whose they are.
     """
 
     asked: Asked
@@ -45,7 +45,7 @@ class Joined:
     tool: str
     sent: tuple[Sent, ...] = ()
     told: tuple[Told, ...] = ()
-    rivals: int = 0
+    rivals: tuple[Sent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,10 @@ class Story:
                 candidates += self._candidates(key, calls, told)
         matched = match(candidates, list(self.frames.sent.values()))
         self.doubtful = frozenset(matched.doubtful)
-        rivals = Counter(chain.from_iterable(matched.doubtful.values()))
+        rivals: dict[str, list[Sent]] = {}
+        for frame, calls in matched.doubtful.items():
+            for call in calls:
+                rivals.setdefault(call, []).append(self.frames.sent[frame])
         tools = {each.asked.key: each.tools for each in candidates}
         for call in asked:
             sent = matched.frames.get(call.key, ())
@@ -213,7 +216,8 @@ class Story:
             named = sorted(tools.get(call.key, ()))
             server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
             places = tuple(told.get(place or "", ()))
-            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rivals[call.key])
+            rival = tuple(rivals.get(call.key, ()))
+            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rival)
 
     def _candidates(self, key: Key, calls: Sequence[Asked], told: Mapping[str, Sequence[Told]]) -> Iterator[Candidate]:
         until = self.talks.until(key)
@@ -225,6 +229,7 @@ class Story:
                 asked=call,
                 arguments=arguments,
                 tools=self.tools_named(name),
+                talk=self.talks.said[key].talk,
                 until_ns=until,
                 told=first,
                 beside=tuple(text for text in unnamed if first is not None and text != first.text),

@@ -28,6 +28,7 @@ class Said:
         mark: The same for exchanges that send the same messages.
         turn: The turn in the story, from 1.
         step: The step in it, from 1.
+        talk: The first exchange of its conversation.
         text: What the person said with it, empty where it goes on with results.
         parent: The exchange whose answer it goes on from.
         after: The place of that answer among its messages, -1 if it is not there.
@@ -39,6 +40,7 @@ class Said:
     mark: bytes
     turn: int
     step: int
+    talk: Key
     text: str = ""
     parent: Key | None = None
     after: int = -1
@@ -69,14 +71,16 @@ class Talks:
         new = (said_by_person(each) for each in reversed(asking.messages[after + 1 :]) if each.role == "user")
         text = next(filter(None, new), "")  # hosts that drop calls from the history repeat more
         if earlier is not None and self._is_again(earlier, asking, parent):
-            said = Said(asking, marks[-1], earlier.turn, earlier.step, "", parent, after, again=True)
+            said = Said(asking, marks[-1], earlier.turn, earlier.step, earlier.talk, "", parent, after, again=True)
         elif parent is not None and not text:
-            said = Said(asking, marks[-1], self.said[parent].turn, self.said[parent].step + 1, "", parent, after)
+            before = self.said[parent]
+            said = Said(asking, marks[-1], before.turn, before.step + 1, before.talk, "", parent, after)
         else:
             self.turns += 1
             last = [message for message in asking.messages if message.role == "user"][-1:]
             text = text if parent is not None else "".join(said_by_person(message) for message in last)
-            said = Said(asking, marks[-1], self.turns, 1, text, parent, after)
+            talk = asking.key if parent is None else self.said[parent].talk
+            said = Said(asking, marks[-1], self.turns, 1, talk, text, parent, after)
         self.said[asking.key] = said
         self._by_messages.setdefault(marks[-1], []).append(asking.key)
         if parent is not None:
@@ -102,7 +106,7 @@ class Talks:
             if messages[place].role == "model":
                 alike = reversed(self._by_messages.get(marks[place], ()))
                 told = next((key for key in alike if self.said[key].asking.is_told_in(messages[place])), None)
-                if told is not None and self._went_on_otherwise(told, messages[place : place + 2]):
+                if told is not None and self._went_on(told, messages[place : place + 2], marks[-1]):
                     return self._forgetting(messages, marks[-1])
                 if told is not None:
                     return told, place
@@ -112,13 +116,18 @@ class Talks:
                 return owners.pop(), place - 1
         return self._forgetting(messages, marks[-1])
 
-    def _went_on_otherwise(self, key: Key, repeated: Sequence[Heard]) -> bool:
-        """Whether an answer's calls, which have no ids, were told other results before: then it may be another answer just like it."""
+    def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
+        """Whether an answer just like this one may be meant, as its calls have no ids.
+
+        They were told other results before; or the very same request was made, and the conversation has gone on from it.
+        """
         children = [self.said[child] for child in self.said[key].children]
         if not children or not self.said[key].asking.fold.calls or len(repeated) < 2:
             return False
         if any(piece.wire_id for piece in repeated[0].of("call")):
             return False
+        if any(child.mark == mark and child.children for child in children):
+            return True
         return all(child.asking.messages[child.after + 1].mark != repeated[1].mark for child in children)
 
     def _forgetting(self, messages: Sequence[Heard], mark: bytes) -> tuple[Key | None, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from tui_host.capture.visible import line
 from tui_host.chat.conversation import (
     AnswerItem,
     AnswerState,
@@ -19,6 +20,8 @@ from tui_host.chat.infer.story import Joined, Story
 from tui_host.chat.infer.talks import Said
 
 _BY_HOST = "decided in its own host"
+_NAMED = 4
+"""Frames that are named where nothing tells which of them it was."""
 
 
 class Chat(Protocol):
@@ -104,10 +107,11 @@ def _words(joined: Joined) -> str:
     """Whose call it was; or why nothing of its server's side is joined to it."""
     if joined.sent:
         return _BY_HOST
-    if joined.rivals > 1:
-        return f"doubtful which of {joined.rivals} frames carried it: not joined"
     if joined.rivals:
-        return "doubtful whether a frame carried it or another call: not joined"
+        which = "which of" if len(joined.rivals) > 1 else "whether"
+        more = len(joined.rivals) - _NAMED
+        named = ", ".join(line(f"{each.server} #{each.rpc_id}", 60) for each in joined.rivals[:_NAMED])
+        return f"doubtful {which} {named}{f' +{more} more' if more > 0 else ''} carried it: not joined"
     return "its frame is not known" if joined.told else ""
 
 

@@ -70,7 +70,7 @@ def _grade(told: str, answer: Answer) -> int | None:
     )
     if within or refused:
         return within
-    is_shorter = any(len(text) >= _LONG and len(told) < len(text) for text in wanted)
+    is_shorter = len(told) < min(map(len, wanted)) >= _LONG
     return None if answer.is_error or is_shorter or not answer.is_whole else OTHER
 
 

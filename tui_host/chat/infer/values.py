@@ -77,9 +77,10 @@ class Sent:
         arguments: The arguments in the one form that equal arguments have.
         at_ns: When it was sent.
         answer: What came back, None if nothing has.
+        rpc_id: Its JSON-RPC id.
         ids: What stands in its `_meta`: some hosts put the model's id of the call there.
         defaults: The tool's arguments that have a default, which hosts may add or leave out.
-        is_dropped: The host has cancelled it.
+        dropped: When the host cancelled it, and in which record; None if it has not.
         since_ns: When its connection began.
     """
 
@@ -91,15 +92,54 @@ class Sent:
     arguments: str
     at_ns: int
     answer: Answer | None = None
+    rpc_id: str = ""
     ids: frozenset[str] = frozenset()
     defaults: tuple[tuple[str, str], ...] = ()
-    is_dropped: bool = False
+    dropped: tuple[int, int] | None = None
     since_ns: int = 0
+
+    @property
+    def over(self) -> tuple[int, int] | None:
+        """When the host no longer waited for it, and by which record; None while it does. An answer may still come later."""
+        answered = None if self.answer is None else (self.answer.at_ns, self.answer.seq)
+        return self.dropped or answered
 
     @property
     def key(self) -> tuple[str, int]:
         """Names it."""
         return self.capture, self.seq
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A frame, with those before it that carried the same because no answer came."""
+
+    frames: tuple[Sent, ...]
+
+    @property
+    def last(self) -> Sent:
+        """The one that counts."""
+        return self.frames[-1]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Names it."""
+        return self.last.key
+
+    @property
+    def first_line(self) -> tuple[str, str]:
+        """The connection that it was sent on at first."""
+        return self.frames[0].capture, self.frames[0].connection
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """The connection."""
+        return self.last.capture, self.last.connection
+
+    @property
+    def lines(self) -> set[tuple[str, str]]:
+        """All its connections."""
+        return {(each.capture, each.connection) for each in self.frames}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
