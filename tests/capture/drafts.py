@@ -48,6 +48,12 @@ def frame(
     )
 
 
+def known_ns(time: int | None) -> int:
+    """A time that has to be known."""
+    assert time is not None
+    return time
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     """Return once the condition holds; fails after five seconds."""
     end = time.monotonic() + WAIT

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
-from tui_host.capture.imports.exchanges import NOT_KNOWN
+from tui_host.capture.imports.exchanges import NOT_KNOWN, address_of
 from tui_host.capture.imports.seen import Seen
 from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request
 from tui_host.errors import JSON, TuiHostError
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects import DIALECTS, dialect_at
 
 WIRES = Wires({name: dialect.paths for name, dialect in DIALECTS.items()})
 NOW_NS = 1_795_268_701_000_000_000
@@ -82,7 +82,7 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None
         ("mcp", "frame", "in"),
         ("mcp", "end", "in"),
     ]
-    assert [each.at_ns - found[0].at_ns for each in found[:6]] == [
+    assert [each.at.ns - found[0].at.ns for each in found[:6]] == [
         0,
         5_000_000,
         5_000_000,
@@ -177,8 +177,8 @@ def test_a_request_and_its_answer_in_two_files_are_one_exchange() -> None:
     assert found[2].draft.data == stream  # as it stands
     head = found[0].draft.head
     assert head is not None
-    assert head.url == "/chat/completions"
-    assert head.headers[0][0] == NOT_KNOWN
+    assert (head.method, head.url, head.headers[0][0]) == (None, "openai:", NOT_KNOWN)
+    assert not any(each.at.is_told for each in found)
 
 
 LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
@@ -236,7 +236,7 @@ def test_two_logs_are_joined_by_their_times_whatever_their_zones() -> None:
     model = f"2025-12-01T10:00:01Z {json.dumps(CHAT)}\n2025-12-01 10:00:02Z data: {json.dumps(PIECE)}\n"
     found = seen(server, model)
     assert [each.draft.wire for each in found] == ["llm", "mcp", "mcp", "llm", "llm", "llm"]
-    assert [each.at_ns - found[0].at_ns for each in found[:3]] == [0, 500_000_000, 700_000_000]
+    assert [each.at.ns - found[0].at.ns for each in found[:3]] == [0, 500_000_000, 700_000_000]
     assert found[1].draft.peer == "math"
 
 
@@ -256,7 +256,7 @@ BODIES: list[tuple[JSON, JSON, str]] = [
 @pytest.mark.parametrize(("asked", "said", "dialect"), BODIES)
 def test_a_body_alone_tells_its_dialect(asked: JSON, said: JSON, dialect: str) -> None:
     assert (dialect_of_request(asked), dialect_of_answer(said)) == (dialect, dialect)
-    assert WIRES.dialect_at(WIRES.url_of(dialect)) == dialect
+    assert dialect_at(address_of(dialect)) is DIALECTS[dialect]
     assert not dialect_of_answer(asked)
     assert not dialect_of_request(said)
 
@@ -310,7 +310,7 @@ words = st.sampled_from([*MARKS.split(), b"\n", b"\r", b" ", b"\xff", b"\xef\xbb
 def test_no_bytes_break_what_recognises_them(data: bytes) -> None:
     with suppress(TuiHostError):
         for each in seen(data):
-            assert each.at_ns >= 0
+            assert each.at.ns >= 0
 
 
 values = st.recursive(

@@ -81,7 +81,7 @@ class Wires:
         records = self.records_of(row)
         return b"".join(record.draft.data for record in records if kinds is None or record.draft.kind in kinds)
 
-    def started_mono_ns(self, row: Row) -> int:
+    def started_mono_ns(self, row: Row) -> int | None:
         return next(other.mono_ns for other in self.ladder.rows if other.turn == row.turn)
 
     def dialect(self, row: Row) -> Dialect | None:

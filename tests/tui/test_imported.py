@@ -36,7 +36,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.until(lambda: "two.log" not in app.text)
         await app.press("enter")
         await app.until_shown(
-            "POST chat/completions", "hello", "from a file: read only   one/m", "From a file, read only."
+            "request  63", "answer", "hello", "from a file: read only   one/m", "From a file, read only."
         )
         await app.send("and?")
         await app.until_shown("This was captured elsewhere")

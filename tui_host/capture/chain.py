@@ -34,7 +34,7 @@ class ChainStep:
             request that told the call's result.
         capture: The capture of the record that tells it.
         seq: That record's number.
-        mono_ns: When, on the capture's monotonic clock.
+        mono_ns: When, on the capture's monotonic clock; None where that is not known.
         span: The bytes it is about: of an exchange's body, or of the record itself.
         known: How it is known to belong to the call.
         words: A short form of it.
@@ -43,7 +43,7 @@ class ChainStep:
     happened: Happened
     capture: str
     seq: int
-    mono_ns: int
+    mono_ns: int | None
     span: Span
     known: Known = "id"
     words: str = ""

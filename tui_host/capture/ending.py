@@ -2,7 +2,8 @@
 
 A JSON object: `{"reason", "bytes", "kept", "error"}`. `reason` is one of `Reason`; `bytes` counts the response's body as it was
 transferred, `kept` how many of these are in the capture (the limit stands in `http`); `error` says in words what failed. An
-exchange that is complete, or that the host itself closed, ends with an `end` record; any other with an `error` record.
+exchange that is complete, or that the host itself closed, ends with an `end` record, as one does that was captured elsewhere
+without the answer's body; any other with an `error` record.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from tui_host.capture.record import Kind
+from tui_host.capture.record import MISSING, Kind
 from tui_host.errors import JSON
 
-Reason: TypeAlias = Literal["complete", "closed by host", "cut by peer", "timed out", "not connected", "failed"]
+Reason: TypeAlias = Literal[
+    "complete", "closed by host", "cut by peer", "timed out", "not connected", "failed", "not in the file"
+]
 
 _REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
 
@@ -39,7 +42,7 @@ class Ending:
     @property
     def kind(self) -> Kind:
         """The kind of the record that says so."""
-        return "end" if self.reason in {"complete", "closed by host"} else "error"
+        return "end" if self.reason in {"complete", "closed by host", MISSING} else "error"
 
     def to_bytes(self) -> bytes:
         """The record's data."""

@@ -30,10 +30,10 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedEvent:
-    """An event of a stream with the time of the chunk that completed it, on the capture's monotonic clock."""
+    """An event of a stream with the time of the chunk that completed it, as that has it."""
 
     event: SseEvent
-    mono_ns: int
+    mono_ns: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,10 +175,10 @@ def _ends(pieces: Sequence[bytes]) -> tuple[int, ...]:
     return tuple(ends)
 
 
-def _time_at(place: int, ends: Sequence[int], times: Sequence[int]) -> int:
+def _time_at(place: int, ends: Sequence[int], times: Sequence[int | None]) -> int | None:
     """When the bytes up to a place had come."""
     if not times:
-        return 0
+        return None
     return times[min(bisect_left(ends, place), len(times) - 1)]
 
 

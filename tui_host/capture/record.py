@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Wire: TypeAlias = Literal["llm", "mcp", "stderr", "host"]
 Direction: TypeAlias = Literal["out", "in"]
+MISSING: Final = "not in the file"
+"""Why a body is not what it should be: what others captured does not have it. Of an answer, its ending says so."""
 Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame", "line", "decision", "link"]
 
 
@@ -96,17 +98,23 @@ class Record:
         capture: The capture's id.
         seq: Its number in the capture, from 1, without gaps.
         time_ns: Wall clock, nanoseconds since 1970 (UTC); only ever shown.
-        mono_ns: Monotonic clock of the capture's process; what durations are made of.
+        mono_ns: Monotonic clock of the capture's process; what durations are made of. None where nothing tells when it was,
+            as in a log without times: then `time_ns` is no more than its place in the order.
         draft: What was captured, after redaction.
     """
 
     capture: str
     seq: int
     time_ns: int
-    mono_ns: int
+    mono_ns: int | None
     draft: Draft = field()
 
     @property
     def key(self) -> tuple[str, int]:
         """Capture and number: names this record among all."""
         return self.capture, self.seq
+
+
+def lasted(start_ns: int | None, end_ns: int | None) -> int | None:
+    """From one time to another, in nanoseconds; None where one of them is not known."""
+    return None if start_ns is None or end_ns is None else end_ns - start_ns

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from tui_host.capture.chain import read_link
 from tui_host.capture.exchange import Exchange, fold_exchanges
+from tui_host.capture.record import lasted
 from tui_host.chat.arguments import canonical
 from tui_host.errors import JSON
 from tui_host.llm.dialects import dialect_at
@@ -150,7 +151,7 @@ def figures_of(records: Iterable[Record], session: str) -> Figures:
         tools=sum(map(_tools, exchanges.values())),
         injected=injected,
         cut=cut,
-        seconds=(mine[-1].mono_ns - began[0]) / 1e9 if began else None,
+        seconds=(lasted(began[0], mine[-1].mono_ns) or 0) / 1e9 if began else None,
         model_seconds=sum(map(_lasted, exchanges.values())) / 1e9 if began else None,
     )
 
@@ -170,7 +171,7 @@ def _tools(exchange: Exchange) -> int:
 
 def _lasted(exchange: Exchange) -> int:
     request, end = exchange.request, exchange.end
-    return end.mono_ns - request.mono_ns if request is not None and end is not None else 0
+    return lasted(request.mono_ns, end.mono_ns) or 0 if request is not None and end is not None else 0
 
 
 def _linked(records: Iterable[Record]) -> tuple[Mapping[str, int], int]:

@@ -158,10 +158,11 @@ def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redac
 
 
 def _records(capture: str, reading: Reading) -> Iterator[Record]:
-    at_ns = 0
+    time_ns = 0
     for seq, seen in enumerate(reading.seen, 1):
-        at_ns = max(at_ns, seen.at_ns)
-        yield Record(capture=capture, seq=seq, time_ns=at_ns, mono_ns=at_ns, draft=seen.draft)
+        time_ns = max(time_ns, seen.at.ns)
+        mono_ns = time_ns if seen.at.is_told else None
+        yield Record(capture=capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns, draft=seen.draft)
 
 
 def _apart(record: Record) -> Record:

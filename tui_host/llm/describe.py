@@ -59,7 +59,7 @@ class ResponseWords:
 
         Args:
             dialect: The dialect's name; of one that is not known nothing is said.
-            status: The response's status.
+            status: The response's status; 0 where it is not known.
             headers: Its headers.
             names: Server and tool for each name that the model sees.
             hide: Takes out what must not be shown, before anything is cut.
@@ -73,7 +73,7 @@ class ResponseWords:
         self._refusal = bytearray()
         kind = next((value for name, value in headers if name.lower() == "content-type"), "")
         self._decoder: Decoder | None = None
-        if self._dialect is not None and 200 <= status < 300:
+        if self._dialect is not None and (not status or 200 <= status < 300):
             self._decoder = self._dialect.decoder(kind)
 
     def feed(self, data: bytes) -> None:

@@ -74,6 +74,15 @@ class SessionSource:
         return ""
 
     @property
+    def origin(self) -> str:
+        """Where its servers are from, if they are not one's own."""
+        return ""
+
+    def runs(self, capture: str) -> bool:  # noqa: ARG002 - a tap may end before the others of its story do
+        """Whether more may come to a capture."""
+        return self.live
+
+    @property
     def news(self) -> object:
         """Changes whenever a look may find something; costs next to nothing."""
         recorder = self._host.recorder
@@ -108,7 +117,8 @@ class SessionSource:
     def _feed(self, records: Sequence[Record]) -> None:
         for record in records:
             key = (record.capture, record.draft.place.turn or 0)
-            self._begun.setdefault(key, record.mono_ns)
+            if record.mono_ns is not None:
+                self._begun.setdefault(key, record.mono_ns)
         self.ladder.feed(records)
 
     def record(self, key: tuple[str, int]) -> Record | None:
@@ -136,6 +146,11 @@ class SessionSource:
             seq = records[-1].seq
             yield [record for record in records if _is_of(record, row)]
 
+    def tail(self, row: Row, most: int) -> Sequence[Record]:
+        """The last records of a row, about so many at most."""
+        after = max(row.seq - 1, row.last_seq - most)
+        return [record for record in self._read(row.capture, after, row.last_seq) if _is_of(record, row)]
+
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
         recorder, store = self._host.recorder, self._host.store
         if recorder is not None and recorder.capture == capture:
@@ -153,7 +168,7 @@ class SessionSource:
             records = [found] if found is not None else []
         return b"".join(record.draft.data for record in records if record.draft.kind in kinds)
 
-    def started_mono_ns(self, row: Row) -> int:
+    def started_mono_ns(self, row: Row) -> int | None:
         """When the row's turn began."""
         return self._begun.get((row.capture, row.turn), row.mono_ns)
 

@@ -104,7 +104,7 @@ class TapSource(SessionSource):
         for record in piece.records:
             if record.draft.kind == "link":
                 self._links[record.key] = record
-            else:
+            elif record.mono_ns is not None:
                 self._turns.setdefault(record.draft.place.turn or 0, record.mono_ns)
         self.ladder.feed(piece.records)
         for number, item in piece.items:
@@ -135,9 +135,22 @@ class TapSource(SessionSource):
     @override
     def foreign(self) -> str:
         """Whose session it is, and whether it goes on."""
-        of = whose(self._told.hosts) or "another host"
+        of = self._whose
         how = "" if self._is_behind else ", followed" if self.live else ", tapped"
         return f"{of}{how}: read only"
+
+    @property
+    @override
+    def origin(self) -> str:
+        return f"tapped from {self._whose}"
+
+    @override
+    def runs(self, capture: str) -> bool:
+        return capture in self._told.running
+
+    @property
+    def _whose(self) -> str:
+        return whose(self._told.hosts) or "another host"
 
     # Bytes.
 
@@ -154,7 +167,7 @@ class TapSource(SessionSource):
         return found if self._following is None else [self._following.on_clock(record) for record in found]
 
     @override
-    def started_mono_ns(self, row: Row) -> int:
+    def started_mono_ns(self, row: Row) -> int | None:
         return self._turns.get(row.turn, row.mono_ns)
 
     @override

@@ -169,7 +169,7 @@ def _record(value: Mapping[str, JSON], session: str | None) -> Record:
         capture=_required_text(value, "capture"),
         seq=_number_or_none(value, "seq") or 0,
         time_ns=_time_ns(_required_text(value, "time")),
-        mono_ns=_number_or_none(value, "mono") or 0,
+        mono_ns=_number_or_none(value, "mono"),
         draft=draft,
     )
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.ending import read_ending
 from tui_host.capture.frames import frame_head
-from tui_host.capture.record import Draft, Record
+from tui_host.capture.record import MISSING, Draft, Record
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.errors import JSON
 
@@ -190,17 +190,20 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
     head = draft.head
     match draft.kind:
         case "request":
-            line = f"{(head.method if head else None) or ''} {(head.url if head else None) or ''}"
-            yield f"{_way(draft)} request {code(line)}{_malformed(draft)}"
+            line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
+            yield f"{_way(draft)} request {code(line)}".rstrip() + _malformed(draft)
             if exchange not in wires.framed:
                 yield from _body(draft.data, draft.encoding)
         case "response":
-            yield f"{_way(draft)} response {code(str(head.status if head else ''))}{_malformed(draft)}"
+            status = str(head.status) if head is not None and head.status else ""
+            yield f"{_way(draft)} response {code(status)}".rstrip() + _malformed(draft)
             if exchange not in wires.framed:
                 encodings = [
                     value for name, value in (head.headers if head else ()) if name.lower() == "content-encoding"
                 ]
                 yield from _body(b"".join(wires.bodies.get(exchange, ())), encodings[0] if encodings else None)
+        case "end" if read_ending(draft.data).reason == MISSING:
+            yield f"{_way(draft)} the answer is {MISSING}"
         case "error":
             ending = read_ending(draft.data)
             yield f"{_way(draft)} failed: {code(f'{ending.reason} {ending.error}')}"

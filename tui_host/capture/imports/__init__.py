@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 
 from tui_host.capture.imports import body, har, jsonl, lines
@@ -54,7 +54,8 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
         TuiHostError: One is none of the formats; says where it ceases to be one.
     """
     notes = Notes(progress or Progress())
-    files = [plain(file, notes) for file in files]
+    untold_ns = min((file.time_ns for file in files), default=0)  # of files that tell no times, none is before another
+    files = [replace(plain(file, notes), time_ns=untold_ns) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
     notes.told += [f"{file.name} ends within a line: it is read up to there." for file in own if jsonl.is_cut(file)]
     notes.told += [
@@ -83,8 +84,8 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
         else:
             raise _unknown(file)
     if bodies:
-        sources.append(body.read(bodies, wires, notes, peer_of(bodies[0])))
-    return Reading(None, notes, formats, merge(*sources, key=lambda seen: seen.at_ns))
+        sources.append(body.read(bodies, notes, peer_of(bodies[0])))
+    return Reading(None, notes, formats, merge(*sources, key=lambda seen: seen.at.ns))
 
 
 def peer_of(file: File) -> str:

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from tui_host.capture.imports.exchanges import Exchanges
-from tui_host.capture.imports.seen import MOST, File, Notes, Seen, read_value
-from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_history, dialect_of_request
+from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Seen, read_value
+from tui_host.capture.imports.wires import dialect_of_answer, dialect_of_history, dialect_of_request
 
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
 _LINE = re.compile(rb"[^\r\n]+")
@@ -63,19 +63,19 @@ def _lines(data: bytes) -> Iterator[bytes]:
     return (found[0] for found in _LINE.finditer(data) if found[0].strip())
 
 
-def read(files: Sequence[File], wires: Wires, notes: Notes, peer: str) -> Iterator[Seen]:
+def read(files: Sequence[File], notes: Notes, peer: str) -> Iterator[Seen]:
     """The exchange of a request, an answer, or one of each, in whatever order they are named."""
     found = [(body, file) for file in files if (body := recognise(file)) is not None]
     found.sort(key=lambda each: not each[0].is_request)
-    lane = Exchanges(wires, notes, peer)
-    at_ns = min(file.time_ns for _, file in found)
+    lane = Exchanges(notes, peer)
+    at = Moment(min(file.time_ns for _, file in found), is_told=False)
     for body, file in found:
         data = file.data[:]
         if body.is_request:
             if body.form == "messages":
                 data = b'{"messages":%s}' % data
-            yield from lane.request(data, at_ns, dialect=body.dialect)
+            yield from lane.request(data, at, dialect=body.dialect, are_messages=body.form == "messages")
         else:
-            yield from lane.answer(data, at_ns, dialect=body.dialect, form=body.form)
-            yield from lane.finish(at_ns)
-    yield from lane.finish(at_ns)
+            yield from lane.answer(data, at, dialect=body.dialect, form=body.form)
+            yield from lane.finish()
+    yield from lane.finish()

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from tui_host.capture.imports.seen import File
+from tui_host.capture.imports.seen import File, Moment
 
 TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
@@ -19,16 +19,23 @@ class Clock:
     """The time of what a log has, which never goes back."""
 
     now_ns: int
+    _is_told: bool = False
 
-    def at(self, words: str) -> int:
-        """The time that is told in words, else that of what came before."""
+    def at(self, words: str) -> Moment:
+        """The time of what stands behind words: what they tell, else what lines of words just before it told."""
+        self.hear(words)
+        is_told, self._is_told = self._is_told, False
+        return Moment(self.now_ns, is_told)
+
+    def hear(self, words: str) -> None:
+        """Words that stand alone: the time that they tell is that of what comes next."""
         found = TIME.search(words)
         if found is not None:
             try:
                 self.now_ns = max(self.now_ns, _time_ns(found))
             except (ValueError, OverflowError, OSError):
-                return self.now_ns
-        return self.now_ns
+                return
+            self._is_told = True
 
 
 def _time_ns(found: re.Match[str]) -> int:

@@ -16,13 +16,13 @@ from heapq import heappop, heappush
 from urllib.parse import urlsplit
 
 from tui_host.capture.correlator import Correlator
-from tui_host.capture.ending import Ending
+from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.http_frames import HttpFrames, is_rpc
 from tui_host.capture.imports.elements import BrokenError, after_space, elements, members
-from tui_host.capture.imports.seen import MOST, File, Gathered, Notes, Seen, line_of, read_value, unreadable
+from tui_host.capture.imports.seen import MOST, File, Gathered, Moment, Notes, Seen, line_of, read_value, unreadable
 from tui_host.capture.imports.wires import Wires
-from tui_host.capture.record import Draft, Head
+from tui_host.capture.record import MISSING, Draft, Head
 from tui_host.capture.words import items, mapping, short
 from tui_host.errors import JSON
 from tui_host.settings.presets import service_at
@@ -30,12 +30,12 @@ from tui_host.settings.presets import service_at
 _STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = 60
+_BODILESS = frozenset({204, 304})
 _YEAR_NS = 366 * 86_400 * 1_000_000_000
 
 OTHERS = "exchanges with neither a model nor an MCP server"
 UNREAD = "entries that cannot be read"
 SOCKETS = "WebSocket conversations"
-NO_BODY = "the archive does not have the body"
 
 
 def recognise(file: File) -> bool:
@@ -66,25 +66,25 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
     peers = _Peers(wires, notes)
     waiting: list[tuple[int, int, Seen]] = []  # what an exchange still has to come while the next one begins
     number = 0
-    for start_ns, start, end in entries:
-        while waiting and waiting[0][0] < start_ns:
+    for started, start, end in entries:
+        while waiting and waiting[0][0] < started.ns:
             yield heappop(waiting)[2]
         notes.progress.advance(end - start)
         value = read_value(file.data[start:end]) if end - start <= 2 * MOST else None
         if not isinstance(value, Mapping):
             notes.leave_out(UNREAD, lambda start=start: f"line {line_of(file.data, start)}, byte {start}")
             continue
-        for seen in peers.exchange(value, start_ns):
+        for seen in peers.exchange(value, started):
             number += 1
-            heappush(waiting, (seen.at_ns, number, seen))
+            heappush(waiting, (seen.at.ns, number, seen))
     while waiting:
         yield heappop(waiting)[2]
 
 
-def _entries(file: File, notes: Notes) -> Iterator[tuple[int, int, int]]:
+def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
     """When each entry began, and where it stands."""
     data = file.data
-    time_ns = file.time_ns
+    at = Moment(file.time_ns, is_told=False)
     found = False
     count = 0
     try:
@@ -98,10 +98,9 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[int, int, int]]:
                         notes.progress.advance(end - start)
                         count += 1
                         started = _STARTED.search(data, start, end)
-                        time_ns = (
-                            time_ns if started is None else _time_ns(started[1].decode("ascii", "replace"), time_ns)
-                        )
-                        yield time_ns, start, end
+                        told_ns = None if started is None else _time_ns(started[1].decode("ascii", "replace"))
+                        at = Moment(at.ns, is_told=False) if told_ns is None else Moment(told_ns)
+                        yield at, start, end
     except BrokenError as error:
         where = f"line {line_of(data, error.at)}, byte {error.at}"
         if not count:
@@ -120,7 +119,7 @@ class _Peers:
         self._gathered = Gathered(notes)
         self._connections: dict[str, tuple[str, Correlator]] = {}
 
-    def exchange(self, entry: Mapping[str, JSON], start_ns: int) -> list[Seen]:
+    def exchange(self, entry: Mapping[str, JSON], started: Moment) -> list[Seen]:
         """The records of an entry; none if it is neither a model's nor an MCP server's."""
         if entry.get("_webSocketMessages"):
             self._notes.leave_out(SOCKETS)
@@ -140,17 +139,17 @@ class _Peers:
             return []
         head = Head(method=method, url=url, headers=_headers(request))
         draft = replace(draft, direction="out", exchange=self._notes.new_exchange())
-        missing = NO_BODY if _size(request.get("bodySize")) > 0 and not sent else None
+        missing = MISSING if method == "POST" and _is_left_out(request, "postData", request.get("bodySize")) else None
         whole = replace(draft, head=head, data=sent[:BODY_LIMIT], malformed=missing)
-        return self._records(entry, whole, came, start_ns, frames)
+        return self._records(entry, whole, came, started, frames)
 
     def _records(
-        self, entry: Mapping[str, JSON], request: Draft, came: bytes, start_ns: int, correlator: Correlator | None
+        self, entry: Mapping[str, JSON], request: Draft, came: bytes, started: Moment, correlator: Correlator | None
     ) -> list[Seen]:
         gathered = self._gathered
         response = mapping(entry.get("response"))
-        sent_ns, head_ns, end_ns = _times(entry, start_ns)
-        gathered.at_ns = sent_ns
+        sent_at, head_at, end_at = _times(entry, started)
+        gathered.at = sent_at
         gathered.append(request)
         bare = replace(request, head=None, data=b"", malformed=None)
         frames = None if correlator is None else HttpFrames(gathered, correlator, bare)
@@ -158,13 +157,13 @@ class _Peers:
             frames.sent(request.data)
         answer = replace(bare, direction="in")
         status = _size(response.get("status"))
-        gathered.at_ns = head_ns
+        gathered.at = head_at
         if status:
             head = Head(status=status, headers=_headers(response))
             gathered.append(replace(answer, kind="response", head=head))
             if frames is not None:
                 frames.answered(status, _type(response), None)
-        gathered.at_ns = end_ns
+        gathered.at = end_at
         if came:
             gathered.append(replace(answer, kind="chunk", data=came[:BODY_LIMIT]))
             if frames is not None:
@@ -221,16 +220,29 @@ def _type(response: Mapping[str, JSON]) -> str:
 def _ending(response: Mapping[str, JSON], came: bytes, status: int) -> Ending:
     if not status:
         return Ending(reason="failed", error=_text(response.get("_error")) or "no response came")
-    size = max(len(came), _size(mapping(response.get("content")).get("size")))
-    return Ending(size=size, kept=min(len(came), BODY_LIMIT))
+    told = mapping(response.get("content")).get("size")
+    size = max(len(came), _size(told))
+    reason: Reason = MISSING if status not in _BODILESS and _is_left_out(response, "content", told) else "complete"
+    return Ending(reason=reason, size=size, kept=min(len(came), BODY_LIMIT))
 
 
-def _times(entry: Mapping[str, JSON], start_ns: int) -> tuple[int, int, int]:
-    """When the request was sent, when the head of the answer came, when its end."""
+def _is_left_out(message: Mapping[str, JSON], part: str, size: JSON) -> bool:
+    """Whether the archive does not have the body of a message that may have had one: no exporter has to keep it."""
+    return "text" not in mapping(message.get(part)) and size != 0
+
+
+def _times(entry: Mapping[str, JSON], started: Moment) -> tuple[Moment, Moment, Moment]:
+    """When the request was sent, when the head of the answer came, when its end.
+
+    An archive that has none of these, or -1, or nothing but 0, as what other logs were made into has, does not tell how long it took.
+    """
     timings = mapping(entry.get("timings"))
-    sent_ns = start_ns + sum(_ns(timings.get(name)) for name in ("blocked", "dns", "connect"))
-    head_ns = sent_ns + _ns(timings.get("send")) + _ns(timings.get("wait"))
-    return sent_ns, head_ns, max(head_ns + _ns(timings.get("receive")), start_ns + _ns(entry.get("time")))
+    sent_ns = started.ns + sum(_ns(timings.get(name)) for name in ("blocked", "dns", "connect"))
+    waited, came = _ns(timings.get("wait")), _ns(timings.get("receive"))
+    head_ns = sent_ns + _ns(timings.get("send")) + waited
+    end_ns = max(head_ns + came, started.ns + _ns(entry.get("time")))
+    is_head_told, is_end_told = started.is_told and waited > 0, started.is_told and end_ns > sent_ns
+    return Moment(sent_ns, started.is_told), Moment(head_ns, is_head_told), Moment(end_ns, is_end_told)
 
 
 def _ns(milliseconds: JSON) -> int:
@@ -243,11 +255,11 @@ def _size(value: JSON) -> int:
     return value if isinstance(value, int) and 0 < value < 1 << 62 else 0
 
 
-def _time_ns(text: str, otherwise: int) -> int:
+def _time_ns(text: str) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        return otherwise
+        return None
     moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return max((moment - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
 

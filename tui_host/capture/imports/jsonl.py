@@ -16,7 +16,7 @@ from heapq import merge
 
 from tui_host.capture.exports.jsonl import FORMAT, parse
 from tui_host.capture.imports.elements import Data
-from tui_host.capture.imports.seen import MOST, File, Notes, Progress, Seen, unreadable
+from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Progress, Seen, unreadable
 from tui_host.capture.record import Record
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.words import mapping
@@ -109,13 +109,15 @@ def _seen(file: File, notes: Notes) -> Iterator[Seen]:
         if connection is not None:
             key = capture, f"connection {connection}"
             connection = ids.get(key) or ids.setdefault(key, notes.new_connection(draft.peer))
-        at_ns = record.mono_ns + clocks.setdefault(capture, record.time_ns - record.mono_ns)
-        seen = Seen(at_ns=max(at_ns, 0), draft=replace(draft, exchange=exchange, connection=connection))
+        at = Moment(record.time_ns, is_told=False)
+        if record.mono_ns is not None:
+            at = Moment(record.mono_ns + clocks.setdefault(capture, record.time_ns - record.mono_ns))
+        seen = Seen(at, replace(draft, exchange=exchange, connection=connection))
         if len(file.data) > MOST:  # that much is not held in memory, nor joined
             yield seen
         else:
             by_capture.setdefault(capture, []).append(seen)
-    yield from merge(*by_capture.values(), key=lambda seen: seen.at_ns)
+    yield from merge(*by_capture.values(), key=lambda seen: seen.at.ns)
 
 
 def captures_of(file: File, progress: Progress) -> Sequence[str]:
@@ -209,7 +211,7 @@ def _is_half(data: Data, begin: int, end: int) -> bool:
 def _check(record: Record) -> None:
     """What the database could not keep, or could not tell apart."""
     place = record.draft.place
-    numbers = (record.time_ns, record.mono_ns, place.turn or 0, place.step or 0)
+    numbers = (record.time_ns, record.mono_ns or 0, place.turn or 0, place.step or 0)
     if not _NAME.fullmatch(record.capture):
         raise ValueError("the capture's id is none")
     if not 0 < record.seq < _SEQ_MOST:

@@ -14,7 +14,7 @@ from tui_host.capture.imports.clock import Clock, first_time
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import is_known, quoted
-from tui_host.capture.imports.seen import File, Notes, Seen, line_of
+from tui_host.capture.imports.seen import File, Moment, Notes, Seen, line_of
 from tui_host.capture.imports.servers import Servers
 from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request, is_frame
 from tui_host.capture.words import mapping
@@ -55,8 +55,8 @@ class _Log:
         self._notes = notes
         self._wires = wires
         self._clock = Clock(first_time(file))
-        self._lane = Exchanges(wires, notes, peer)
-        self._servers = Servers(notes, peer)
+        self._lane = Exchanges(notes, peer)
+        self._servers = Servers(notes, peer, file.name)
         self._url = ""
         self._label = ""
 
@@ -84,42 +84,43 @@ class _Log:
 
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
-        yield from self._lane.finish(self._clock.now_ns)
+        yield from self._lane.finish()
+        self._servers.tell_guesses()
 
     def _known(self, line: Line, *, is_whole: bool = False) -> Iterator[Seen]:
         """What was on a wire itself; `is_whole` where no more of the same stream can follow in lines."""
-        at_ns = self._clock.at(line.before)
+        at = self._clock.at(line.before)
         value = line.value
         if is_frame(value):
-            yield Seen(at_ns=at_ns, draft=self._servers.frame(line.data, line.before, value))
+            yield Seen(at, self._servers.frame(line.data, line.before, value))
         elif dialect := dialect_of_answer(value):
             if _FIELD.search(line.before) or (is_whole and _is_piece(line)):
-                yield from self._lane.answer(_event(line), at_ns, dialect=dialect, form="sse")
+                yield from self._lane.answer(_event(line), at, dialect=dialect, form="sse")
                 return
             form = "ndjson" if dialect == "ollama" else "json"
-            yield from self._lane.answer(line.data + b"\n", at_ns, dialect=dialect, form=form)
+            yield from self._lane.answer(line.data + b"\n", at, dialect=dialect, form=form)
             if form == "json" or mapping(value).get("done") is True:
-                yield from self._lane.finish(at_ns)
+                yield from self._lane.finish()
         else:
             url, self._url = self._url, ""
-            yield from self._lane.request(line.data, at_ns, dialect=dialect_of_request(value), url=url)
+            yield from self._lane.request(line.data, at, dialect=dialect_of_request(value), url=url)
 
-    def _whole(self, data: bytes, at_ns: int, dialect: str, form: str) -> Iterator[Seen]:
-        yield from self._lane.answer(data, at_ns, dialect=dialect, form=form)
-        yield from self._lane.finish(at_ns)
+    def _whole(self, data: bytes, at: Moment, dialect: str, form: str) -> Iterator[Seen]:
+        yield from self._lane.answer(data, at, dialect=dialect, form=form)
+        yield from self._lane.finish()
 
     def _words(self, line: Line) -> Iterator[Seen]:
         """A line without JSON."""
         text = line.text
         words = text[:PREFIX_MOST].decode("utf-8", "replace")
-        at_ns = self._clock.at(words)
+        self._clock.hear(words)
         self._label = words if words.rstrip().endswith((":", "：")) else ""
         if self._lane.is_open and _DONE.search(text):
-            yield from self._whole(b"data: [DONE]\n\n", at_ns, "openai", "sse")
+            yield from self._whole(b"data: [DONE]\n\n", self._clock.at(""), "openai", "sse")
         elif self._lane.is_open and (event := re.search(rb"event:[ \t]?[\w.]{1,80}\s*$", text)):
-            yield from self._lane.answer(event[0].strip() + b"\n", at_ns, dialect="anthropic", form="sse")
+            yield from self._lane.answer(event[0].strip() + b"\n", self._clock.at(""), dialect="anthropic", form="sse")
         elif _STDERR.search(words[:80]):
-            yield Seen(at_ns=at_ns, draft=self._servers.line(text))
+            yield Seen(self._clock.at(""), self._servers.line(text))
         elif found := _REQUEST_LINE.search(words):
             self._url = found[1] if self._wires.dialect_at(found[1]) else ""
         elif text.strip(_BRACKETS):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
 from tui_host.capture.depth import is_deeper
 from tui_host.capture.frames import LEVELS
@@ -38,11 +39,23 @@ class File:
     time_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A draft, and when it was captured (nanoseconds since 1970)."""
+class Moment(NamedTuple):
+    """When something was captured.
 
-    at_ns: int
+    Attributes:
+        ns: Nanoseconds since 1970.
+        is_told: It is told when; else it was after all that stands before it, and that is its place in the order.
+    """
+
+    ns: int
+    is_told: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A draft, and when it was captured."""
+
+    at: Moment
     draft: Draft
 
 
@@ -108,19 +121,19 @@ class Gathered:
     """Takes drafts as a recorder would, for those who fold frames out of bodies, and gives each the present time.
 
     Attributes:
-        at_ns: That time.
+        at: That time.
         seen: What was taken, in order.
     """
 
     def __init__(self, notes: Notes) -> None:
-        self.at_ns = 0
+        self.at = Moment(0)
         self.seen: list[Seen] = []
         self.redactor = Redactor()
         self.new_exchange: Callable[[], str] = notes.new_exchange
 
     def append(self, draft: Draft) -> int:
         """Take a draft."""
-        self.seen.append(Seen(at_ns=self.at_ns, draft=draft))
+        self.seen.append(Seen(self.at, draft))
         return len(self.seen)
 
     def take(self) -> list[Seen]:

@@ -48,11 +48,14 @@ class Servers:
     Args:
         notes: Gives the ids.
         peer: What a server is called that the log does not name.
+        name: The log's name.
     """
 
-    def __init__(self, notes: Notes, peer: str) -> None:
+    def __init__(self, notes: Notes, peer: str, name: str) -> None:
         self._notes = notes
         self._peer = peer
+        self._name = name
+        self._guessed = 0
         self._known: dict[str, _Server] = {}
 
     def line(self, text: bytes) -> Draft:
@@ -78,7 +81,11 @@ class Servers:
         server = self._server(before)
         has_no_number = b"NaN" in data or b"Infinity" in data  # which no value tells from one that is a number
         head = (read_frame(data) if has_no_number else made_frame(value)).head
-        direction = _direction(before, head.method, server.asked.get(head.id))
+        direction = _direction(before, head.method)
+        if direction is None:
+            asked = server.asked.get(head.id) if head.answers else None
+            self._guessed += asked is None
+            direction = "out" if head.method or asked == "in" else "in"
         if head.method and head.id:
             server.asked[head.id] = direction
         seen = server.correlator.see(direction, head)
@@ -92,6 +99,13 @@ class Servers:
             malformed=head.reason or seen.odd or None,
         )
 
+    def tell_guesses(self) -> None:
+        """Of frames that neither their line, nor their method, nor what they answer says it of, a person is told so."""
+        if self._guessed:
+            count = f"{self._guessed:,} message{'s' * (self._guessed != 1)}"
+            what = "requests are shown as the host's, answers as a server's"
+            self._notes.told.append(f"{self._name} does not tell which way {count} went: {what}.")
+
     def _server(self, before: str) -> _Server:
         found = _OF_CLAUDE.search(before)
         name = self._peer if found is None else found[1]
@@ -101,13 +115,13 @@ class Servers:
         return server
 
 
-def _direction(before: str, method: str, asked: Direction | None) -> Direction:
-    """Which way a frame went: as its method tells, else as what stands before it, else against what it answers."""
+def _direction(before: str, method: str) -> Direction | None:
+    """Which way a frame went: as its method tells, else as what stands before it; None where neither does."""
     if _OF_SERVERS.match(method):
         return "in"
     if _OF_CLIENTS.match(method):
         return "out"
-    return _told(TIME.sub("", before)) or ("out" if method or asked == "in" else "in")
+    return _told(TIME.sub("", before))
 
 
 @lru_cache(maxsize=1 << 8)

@@ -34,11 +34,6 @@ class Wires:
             return ""
         return next((name for name, ends in self.paths.items() if path.endswith(ends)), "")
 
-    def url_of(self, dialect: str) -> str:
-        """What stands for the address of a body whose own is not known: the dialect's path, and no host."""
-        path = self.paths[dialect][0]
-        return path if path.startswith("/") else f"/models/unknown{path}"
-
 
 def is_frame(value: JSON) -> bool:
     """Whether it is a JSON-RPC message, or a batch of them."""

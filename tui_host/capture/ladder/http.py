@@ -8,7 +8,7 @@ from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.http_frames import is_rpc
 from tui_host.capture.ladder.row import Row, RowState
 from tui_host.capture.ladder.rows import LadderRows
-from tui_host.capture.record import Record
+from tui_host.capture.record import MISSING, Record
 
 _SAID = 800
 """Bytes of a refusal's body that are looked at for words."""
@@ -78,6 +78,8 @@ class LadderHttp:
             exchange.method, exchange.url = draft.head.method or "", draft.head.url or ""
         if draft.wire == "llm":
             row = self._rows.row_for(record, "llm", "request")
+            if row.malformed == MISSING:
+                row = replace(row, malformed="", missing=True)
             exchange.request = self._rows.add(replace(row, method=exchange.method, url=exchange.url))
         elif exchange.method != "POST" or not is_rpc(draft.data):
             row = self._rows.row_for(record, "mcp", "request")
@@ -112,6 +114,9 @@ class LadderHttp:
     def _end(self, record: Record, exchange: _Open, ending: Ending) -> None:
         refused = exchange.status >= 400
         words = ending.error or (_first_words(exchange.said) if refused else "")
+        is_missing = ending.reason == MISSING
+        if is_missing and exchange.response < 0:
+            self._answer_row(record, exchange)
         if exchange.response >= 0:
             row = self._rows.table[exchange.response]
             state = "done" if row.lane == "mcp" and ending.reason == "closed by host" else _state(ending)
@@ -125,6 +130,7 @@ class LadderHttp:
                     error=refused or state == "failed",
                     words=words or row.words or ("" if state != "cut" else ending.reason),
                     malformed=row.malformed or _missing(ending),
+                    missing=is_missing,
                 )
             )
         elif record.draft.wire == "llm" or refused or ending.kind == "error":
@@ -150,13 +156,14 @@ class LadderHttp:
 
 
 def _state(ending: Ending) -> RowState:
-    if ending.reason == "complete":
+    if ending.reason in {"complete", MISSING}:
         return "done"
     return "failed" if ending.reason in {"not connected", "failed"} else "cut"
 
 
 def _missing(ending: Ending) -> str:
-    return f"{ending.kept} of {ending.size} bytes are kept" if ending.kept < ending.size else ""
+    is_less = ending.kept < ending.size and ending.reason != MISSING
+    return f"{ending.kept} of {ending.size} bytes are kept" if is_less else ""
 
 
 def _first_words(said: bytes) -> str:

@@ -26,7 +26,7 @@ class Row:
         seq: Its first record.
         last_seq: Its last record so far.
         time_ns: Wall clock of the first byte.
-        mono_ns: The first byte's time, on that clock.
+        mono_ns: The first byte's time, on that clock; None where it is not known.
         end_mono_ns: Of the last byte so far.
         turn: The turn, 0 for what belongs to none (a server's start).
         step: The step in the turn, 0 if none.
@@ -49,6 +49,7 @@ class Row:
         malformed: Why its bytes are not what they should be, empty if they are.
         redacted: Whether a secret was taken out.
         doubtful: One of several calls is what it carries, and nothing tells which.
+        missing: Its bytes are not in the file that others captured it in.
         inferred: A call that it has to do with was found by what it says alone: in another host nobody tells.
     """
 
@@ -60,8 +61,8 @@ class Row:
     seq: int
     last_seq: int
     time_ns: int
-    mono_ns: int
-    end_mono_ns: int
+    mono_ns: int | None
+    end_mono_ns: int | None
     clock: str = ""
     turn: int = 0
     step: int = 0
@@ -83,4 +84,5 @@ class Row:
     malformed: str = ""
     redacted: bool = False
     doubtful: bool = False
+    missing: bool = False
     inferred: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import overload
 
@@ -15,14 +16,19 @@ LANES: tuple[Lane, ...] = ("llm", "host", "mcp")
 KINDS: tuple[RowKind, ...] = ("request", "response", "frame", "decision", "line", "fault")
 STATES: tuple[RowState, ...] = ("open", "done", "failed", "cut")
 
-OUTWARD, ANSWER, ERROR, REDACTED, INFERRED, DOUBTFUL = 1, 2, 4, 8, 16, 32
+OUTWARD, ANSWER, ERROR, REDACTED, INFERRED, DOUBTFUL, MISSING = 1, 2, 4, 8, 16, 32, 64
 
-NUMBERS = ("seq", "last_seq", "time_ns", "mono_ns", "end_mono_ns", "size")
+NUMBERS = ("seq", "last_seq", "time_ns", "size")
+TIMES = ("mono_ns", "end_mono_ns")
+"""Those that may not be known."""
+UNTOLD = -1
+"""Stands for one that is not."""
 SMALL = ("turn", "step", "status", "events")
 TEXTS = ("capture", "peer", "connection", "method", "url", "tool", "malformed", "clock")
 """Values that many rows have in common: kept once, numbered."""
 
 _numbers: Callable[[Row], tuple[int, ...]] = attrgetter(*NUMBERS, *SMALL)
+_times: Callable[[Row], tuple[int | None, ...]] = attrgetter(*TIMES)
 _texts: Callable[[Row], tuple[str, ...]] = attrgetter(*TEXTS)
 
 
@@ -50,6 +56,7 @@ class RowTable(Sequence[Row]):
 
     def __init__(self) -> None:
         self.numbers = {name: array("q") for name in NUMBERS}
+        self.times = {name: array("q") for name in TIMES}
         self.small = {name: array("i") for name in SMALL}
         self.named = {name: array("i") for name in TEXTS}
         self.texts = Texts()
@@ -58,7 +65,8 @@ class RowTable(Sequence[Row]):
         self.states = array("b")
         self.flags = array("b")
         marks = self.lanes, self.kinds, self.states, self.flags
-        self._columns = (*self.numbers.values(), *self.small.values(), *self.named.values(), *marks)
+        columns = self.numbers, self.small, self.times, self.named
+        self._columns = (*chain.from_iterable(each.values() for each in columns), *marks)
         self.ids: list[str] = []
         self.exchanges: list[str] = []
         self.words: list[bytes] = []
@@ -107,14 +115,15 @@ class RowTable(Sequence[Row]):
 
     def _values(self, row: Row) -> tuple[int, ...]:
         flags = OUTWARD * row.outward | ANSWER * row.answer | ERROR * row.error | REDACTED * row.redacted
-        flags |= INFERRED * row.inferred | DOUBTFUL * row.doubtful
+        flags |= INFERRED * row.inferred | DOUBTFUL * row.doubtful | MISSING * row.missing
         marks = LANES.index(row.lane), KINDS.index(row.kind), STATES.index(row.state), flags
-        return (*_numbers(row), *map(self.texts.number, _texts(row)), *marks)
+        times = [UNTOLD if time is None else time for time in _times(row)]
+        return (*_numbers(row), *times, *map(self.texts.number, _texts(row)), *marks)
 
-    def grow(self, number: int, *, seq: int, mono_ns: int, size: int, redacted: bool) -> None:
+    def grow(self, number: int, *, seq: int, mono_ns: int | None, size: int, redacted: bool) -> None:
         """Add a piece to a row that is still open."""
         self.numbers["last_seq"][number] = seq
-        self.numbers["end_mono_ns"][number] = mono_ns
+        self.times["end_mono_ns"][number] = UNTOLD if mono_ns is None else mono_ns
         self.numbers["size"][number] += size
         self.small["events"][number] += 1
         if redacted:
@@ -127,8 +136,9 @@ class RowTable(Sequence[Row]):
 
     def _row(self, number: int) -> Row:
         values = [column[number] for column in self._columns]
-        seq, last_seq, time_ns, mono_ns, end_mono_ns, size, turn, step, status, events, *named = values[:18]
-        capture, peer, connection, method, url, tool, malformed, clock = map(self.texts.texts.__getitem__, named)
+        seq, last_seq, time_ns, size, turn, step, status, events, *later = values[:18]
+        mono_ns, end_mono_ns = (None if time == UNTOLD else time for time in later[:2])
+        capture, peer, connection, method, url, tool, malformed, clock = map(self.texts.texts.__getitem__, later[2:])
         lane, kind, state, flags = values[18:]
         return Row(
             number=number,
@@ -162,6 +172,7 @@ class RowTable(Sequence[Row]):
             malformed=malformed,
             redacted=bool(flags & REDACTED),
             doubtful=bool(flags & DOUBTFUL),
+            missing=bool(flags & MISSING),
             inferred=bool(flags & INFERRED),
         )
 

@@ -59,7 +59,7 @@ class Stamped(Protocol):
         ...
 
     @property
-    def mono_ns(self) -> int:
+    def mono_ns(self) -> int | None:
         """Monotonic clock."""
         ...
 

@@ -58,6 +58,8 @@ _PLAIN = "key, place, time, mono, kind, direction, data"
 _WHOLE = f"{_PLAIN}, encoding, malformed, head, redacted, base, size"
 _PLAIN_KINDS: frozenset[Kind] = frozenset(("response", "chunk", "end", "error", "frame", "line"))
 _STREAM_KINDS: frozenset[Kind] = frozenset(("chunk", "end", "error"))
+_UNTOLD = -1
+"""Stands in a row for a time that is not known; none that is known is negative."""
 _VALUES_AT_ONCE = 994
 """SQLite's older limit is 999; few enough, too, that a statement is soon over."""
 _INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
@@ -111,7 +113,8 @@ class RecordTable:
             kind, data = draft.kind, draft.data
             is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
             if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
-                plain += (start + record.seq, place, record.time_ns, record.mono_ns, kind, draft.direction, data)
+                mono_ns = _UNTOLD if record.mono_ns is None else record.mono_ns
+                plain += (start + record.seq, place, record.time_ns, mono_ns, kind, draft.direction, data)
                 if len(plain) >= _VALUES_AT_ONCE:
                     self._insert_plain()
             else:
@@ -154,7 +157,7 @@ class RecordTable:
             key,
             place,
             record.time_ns,
-            record.mono_ns,
+            _UNTOLD if record.mono_ns is None else record.mono_ns,
             draft.kind,
             draft.direction,
             packed.data,
@@ -244,7 +247,8 @@ def _record(piece: Piece, like: Draft, capture: str) -> Record:
         redacted=like.redacted,
     )
     seq = piece.key & ((1 << SEQ_BITS) - 1)
-    return Record(capture=capture, seq=seq, time_ns=piece.time_ns, mono_ns=piece.mono_ns, draft=draft)
+    mono_ns = None if piece.mono_ns == _UNTOLD else piece.mono_ns
+    return Record(capture=capture, seq=seq, time_ns=piece.time_ns, mono_ns=mono_ns, draft=draft)
 
 
 def _decision_row(key: int, draft: Draft) -> Row:

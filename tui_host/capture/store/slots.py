@@ -49,7 +49,7 @@ class Slot:
         capture: str,
         seq: int,
         time_ns: int,
-        mono_ns: int,
+        mono_ns: int | None,
         draft: Draft,
         source: Source,
         redactor: Redactor | None = None,

@@ -9,7 +9,7 @@ from itertools import chain
 
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.ending import read_ending
-from tui_host.capture.record import Head, Record
+from tui_host.capture.record import MISSING, Head, Record
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.history import Heard
 from tui_host.chat.infer.names import HUB, meant, tools_named
@@ -43,7 +43,9 @@ class Asking:
         protocol: The tool protocol that it speaks.
         host: Who asks, as far as that can be told.
         model: Who is asked.
-        status: The response's, 0 before it came.
+        status: The response's, 0 before it came, and where it is not known.
+        has_answer: Its head came.
+        is_missing: What was captured does not have the answer.
         fold: The answer so far.
         end_ns: When the last of it came.
         is_over: No more comes.
@@ -55,6 +57,8 @@ class Asking:
         self.body = body
         self.peer = record.draft.peer
         self.status = 0
+        self.has_answer = False
+        self.is_missing = False
         self.is_over = False
         request = hearing.read(dialect, body)
         self.offered, self.system_pieces, self.messages = request.offered, request.system, request.messages
@@ -86,7 +90,7 @@ class Asking:
         match draft.kind:
             case "response":
                 head = draft.head or Head()
-                self.status = head.status or 0
+                self.status, self.has_answer = head.status or 0, True
                 kind = next((value for name, value in head.headers if name.lower() == "content-type"), "")
                 self._decoder = self._dialect.decoder(kind)
                 if self.status >= 300:
@@ -96,6 +100,7 @@ class Asking:
             case "end" | "error":
                 self.is_over = True
                 ending = read_ending(draft.data)
+                self.is_missing = ending.reason == MISSING
                 self._broken = "" if ending.kind == "end" else ending.error or ending.reason
                 self._take(self._decoder.finish())
                 for event in self._reader.finish():
@@ -140,11 +145,11 @@ class Asking:
     @property
     def is_answered(self) -> bool:
         """Whether a whole answer came."""
-        return 200 <= self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
+        return self.has_answer and self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
 
     def is_at_work(self, at_ns: int) -> bool:
         """Whether at some time it was being answered, or what the answer asks for was being done."""
-        if not self.status or at_ns < self.at_ns:
+        if not self.has_answer or at_ns < self.at_ns:
             return False
         return not self.is_over or (bool(self.calls()) and at_ns - self.end_ns <= AT_WORK_NS)
 
@@ -225,7 +230,7 @@ class Asking:
 def asking_of(record: Record, at_ns: int, hearing: Hearing) -> Asking | None:
     """A request for an answer, as a hearing of its kind reads it; None if a record is none that can be read."""
     head = record.draft.head
-    if head is None or head.method != "POST":
+    if head is None or head.method not in {"POST", None}:
         return None
     dialect = dialect_at(head.url or "")
     if dialect is None or len(record.draft.data) > MOST:

@@ -108,6 +108,7 @@ class Frames:
             ids=frozenset(value for value in meta.values() if isinstance(value, str)),
             defaults=self._defaults.get((record.draft.peer, tool), ()),
             since_ns=self._since[key[:2]],
+            mono_ns=record.mono_ns,
         )
         self.sent[sent.key] = sent
         self._calls[key] = sent.key
@@ -132,7 +133,8 @@ class Frames:
         error = mapping(message.get("error"))
         texts = result_texts(held) if held is not None else _said(error.get("message"))
         is_error = held is None or mapping(held).get("isError") is True
-        self._answered(call, Answer(seq=record.seq, at_ns=at_ns, texts=texts, is_error=is_error))
+        answer = Answer(seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, is_error=is_error)
+        self._answered(call, answer)
 
     def _listed(self, server: str, tools: Sequence[JSON]) -> None:
         for tool in map(mapping, tools):
@@ -160,7 +162,9 @@ class Frames:
         found = _BEGINNING.search(record.draft.data[:_SEARCHED])
         text = _text(found[1]) if found is not None else ""
         texts = (text[:BEGINNING],) if len(text) >= BEGINNING else ()
-        answer = Answer(seq=record.seq, at_ns=at_ns, texts=texts, is_error=head.is_error, is_whole=False)
+        answer = Answer(
+            seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, is_error=head.is_error, is_whole=False
+        )
         self._answered(call, answer)
         return call
 

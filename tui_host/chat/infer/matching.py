@@ -135,11 +135,7 @@ class _Field:
             found = telling[frame.key]
             if len(found) == 1 and wanted[found[0].asked.key] == 1:
                 call, last = found[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
-                high = (
-                    None
-                    if call.until_ns is None
-                    else call.until_ns - (frame.at_ns if frame.dropped else last)
-                )
+                high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
                 is_sure = call.told is not None and len(call.told.text) >= _TELLING and call.tells(frame) == SAME
                 bounds[frame.capture] += [(call.asked.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
         usual = shift_of([bound for found in bounds.values() for bound in found])

@@ -88,12 +88,13 @@ class Story:
 
     def at_ns(self, record: Record) -> int:
         """When a record came to be, on the clock that all captures share: the wall clock as it stood when each began."""
-        offset = self._offsets.setdefault(record.capture, record.time_ns - record.mono_ns)
-        return record.mono_ns + offset
+        if record.mono_ns is None:
+            return record.time_ns
+        return record.mono_ns + self._offsets.setdefault(record.capture, record.time_ns - record.mono_ns)
 
     def on_clock(self, record: Record) -> Record:
         """The record with its time on the shared clock."""
-        return replace(record, mono_ns=self.at_ns(record))
+        return replace(record, mono_ns=None if record.mono_ns is None else self.at_ns(record))
 
     def feed(self, record: Record) -> Record:
         """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
@@ -108,7 +109,8 @@ class Story:
             self.revision += self.frames.revision - before
             place = place if call is None else self._place_of_call(call)
         draft = draft if draft.place == place else replace(draft, place=place)
-        return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=at_ns, draft=draft)
+        mono_ns = None if record.mono_ns is None else at_ns
+        return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=mono_ns, draft=draft)
 
     def _exchange(self, record: Record, at_ns: int) -> Place | None:
         key = (record.capture, record.draft.exchange or "")
@@ -145,12 +147,20 @@ class Story:
 
     def _step_of(self, sent: Sent) -> Place:
         client = host_named(self.frames.clients.get(sent.capture, ""))
-        for asking in self._recent(client):
+        recent = self._recent(client)
+        if sent.mono_ns is None:  # all that was said may stand before it in the file: calls are taken in their order
+            recent = reversed(list(recent))
+        for asking in recent:
             if self._may_still_send(asking.key, sent) and self._carries(asking, sent):
                 return self._place(asking.key)
         # What was asked may not be recorded to its end yet, or the host may have changed it: while it is at that.
         last = next(self._recent(client), None)
-        if last is not None and last.is_at_work(sent.at_ns) and self._may_still_send(last.key, sent):
+        if (
+            last is not None
+            and sent.mono_ns is not None
+            and last.is_at_work(sent.at_ns)
+            and self._may_still_send(last.key, sent)
+        ):
             is_its_host = is_host(client) and last.host == client
             if is_its_host or last.may_ask_for(sent.server, sent.tool):
                 return self._place(last.key)

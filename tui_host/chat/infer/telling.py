@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import (
     AnswerItem,
@@ -98,7 +99,9 @@ def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], I
 
 
 def _trouble(asking: Asking) -> str:
-    what = "the answer broke off" if asking.status else "no answer came"
+    if asking.is_missing:
+        return f"the answer is {MISSING}"
+    what = "the answer broke off" if asking.has_answer else "no answer came"
     what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what
     return f"{what}: {asking.trouble}" if asking.trouble else what
 
@@ -120,6 +123,7 @@ def _call(said: Said, joined: Joined) -> CallItem:
     answer = last.answer if last is not None else None
     told = joined.told[0].text if joined.told else None
     result = told if told is not None else next(iter(answer.texts), "") if answer is not None else ""
+    took = lasted(last.mono_ns, answer.mono_ns) if last is not None and answer is not None else None
     state: CallState = "asked"
     if answer is not None:
         state = "failed" if answer.is_error else "done"
@@ -138,5 +142,5 @@ def _call(said: Said, joined: Joined) -> CallItem:
         state=state,
         words=_words(joined),
         result=result,
-        milliseconds=(answer.at_ns - last.at_ns) / 1e6 if last is not None and answer is not None else 0.0,
+        milliseconds=(took or 0) / 1e6,
     )

@@ -52,6 +52,7 @@ class Answer:
     Attributes:
         seq: The frame's record.
         at_ns: When it came.
+        mono_ns: The same on its own clock, None where that is not known.
         texts: The ways in which a host may tell it to a model word for word; none where it holds more than text.
         is_error: It is an error, or a result that has `isError`.
         is_whole: The texts are that; else they are beginnings, as what came was very long.
@@ -62,6 +63,7 @@ class Answer:
     texts: tuple[str, ...]
     is_error: bool = False
     is_whole: bool = True
+    mono_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class Sent:
         tool: The tool's own name; `READING` for a resource.
         arguments: The arguments in the one form that equal arguments have.
         at_ns: When it was sent.
+        mono_ns: The same on its own clock, None where that is not known.
         answer: What came back, None if nothing has.
         rpc_id: Its JSON-RPC id.
         ids: What stands in its `_meta`: some hosts put the model's id of the call there.
@@ -97,6 +100,7 @@ class Sent:
     defaults: tuple[tuple[str, str], ...] = ()
     dropped: tuple[int, int] | None = None
     since_ns: int = 0
+    mono_ns: int | None = None
 
     @property
     def over(self) -> tuple[int, int] | None:

@@ -106,10 +106,11 @@ class Whole:
         for record in self._store.records(capture=capture.id, until_seq=until):
             if until is None:
                 capture.last = record
-            if capture.offset is None:  # in microseconds, as in the lines: it comes out the same where it is brought in
+            if capture.offset is None and record.mono_ns is not None:
+                # in microseconds, as in the lines: it comes out the same where it is brought in
                 capture.offset = record.time_ns // 1000 * 1000 - record.mono_ns
             if record.draft.kind != "link":
-                yield record.mono_ns + capture.offset, record
+                yield record.time_ns if record.mono_ns is None else record.mono_ns + (capture.offset or 0), record
 
     def _recorded_links(self, capture: str) -> Iterator[Record]:
         return (record for record in self._store.records(capture=capture) if record.draft.kind == "link")

@@ -38,9 +38,15 @@ def dialect(name: str) -> Dialect:
 
 
 def dialect_at(url: str) -> Dialect | None:
-    """The dialect in which a request to an address is written, as its path tells; None if it is none that is known."""
+    """The dialect in which a request to an address is written, as its path tells; None if it is none that is known.
+
+    Of an address that is itself not known, the scheme is the dialect's name, and nothing follows it.
+    """
     try:
-        path = urlsplit(url).path.rstrip("/")
+        parts = urlsplit(url)
     except ValueError:
         return None
+    path = parts.path.rstrip("/")
+    if not path and not parts.netloc:
+        return DIALECTS.get(parts.scheme)
     return next((spoken for spoken in DIALECTS.values() if path.endswith(spoken.paths)), None)

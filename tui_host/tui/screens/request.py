@@ -79,7 +79,7 @@ class ComingSource:
         """The row's bytes."""
         return b"".join(record.draft.data for record in self.records_of(row))
 
-    def started_mono_ns(self, row: Row) -> int:
+    def started_mono_ns(self, row: Row) -> int | None:
         """It has not begun."""
         return row.mono_ns
 

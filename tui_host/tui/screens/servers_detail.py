@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.figures import short_size
 from tui_host.capture.frames import FrameHead, frame_head
+from tui_host.capture.record import lasted
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.tui.masks import Mask, masked
@@ -108,8 +109,8 @@ class Parts:
         self._listing: tuple[Tool, ...] | None = None
         self._tools = Entry(key="tools", label="tools")
 
-    def of(self, status: ServerStatus, frames: Flow) -> list[Entry]:
-        """All that is known of it."""
+    def of(self, status: ServerStatus, frames: Flow, lists: Sequence[Entry] = ()) -> list[Entry]:
+        """All that is known of it; `lists` are what it lists beside tools, where that is known one by one."""
         if status.tools is not self._listing:
             self._listing, self._tools = status.tools, self._of_tools(status)
         errors = [_stderr(status, self._mask)] if status.stderr else []
@@ -117,11 +118,12 @@ class Parts:
             *(errors if status.state == "failed" else ()),
             *_facts(status, self._mask),
             self._tools,
+            *lists,
             _frames(status, frames),
             *(errors if status.state != "failed" else ()),
         ]
         if not status.stderr and status.transport == "stdio":
-            parts.append(_fact("stderr", "nothing"))
+            parts.append(fact("stderr", "nothing"))
         return parts
 
     def _of_tools(self, status: ServerStatus) -> Entry:
@@ -139,7 +141,8 @@ class Parts:
         return _tools(shown, mask)
 
 
-def _fact(name: str, words: str, *, text: str = "") -> Entry:
+def fact(name: str, words: str, *, text: str = "") -> Entry:
+    """A line that names something and says what it is; it opens where there is more to it."""
     text = text or (words if len(words) > _SHORT else "")
     return Entry(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
 
@@ -147,23 +150,23 @@ def _fact(name: str, words: str, *, text: str = "") -> Entry:
 def _facts(status: ServerStatus, mask: Mask) -> list[Entry]:
     resources, templates, prompts = status.resources
     command = mask(status.command)
-    facts = [_fact("command" if status.transport == "stdio" else "url", command, text=command)]
+    facts = [fact("command" if status.transport == "stdio" else "url", command, text=command)] if command else []
     if status.server_info:
-        facts.append(_fact("calls itself", mask(status.server_info)))
+        facts.append(fact("calls itself", mask(status.server_info)))
     if status.protocol_version:
-        facts.append(_fact("protocol", f"{status.protocol_version} ({status.era}), {status.transport}"))
+        facts.append(fact("protocol", f"{status.protocol_version} ({status.era}), {status.transport}"))
     if status.capabilities is not None:
         names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
-        facts.append(_fact("capabilities", mask(names) or "none", text=mask(_json(status.capabilities))))
-    if status.state == "ready":
+        facts.append(fact("capabilities", mask(names) or "none", text=mask(spelled(status.capabilities))))
+    if status.state == "ready" and command:  # else what it lists is told one by one
         counts = {"resource": resources, "template": templates, "prompt": prompts}
         others = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
-        facts.append(_fact("also lists", ", ".join(others) or "nothing"))
+        facts.append(fact("also lists", ", ".join(others) or "nothing"))
     if status.instructions:
         instructions = mask(status.instructions)
-        facts.append(replace(_fact("instructions", instructions, text=instructions), form="plain"))
+        facts.append(replace(fact("instructions", instructions, text=instructions), form="plain"))
     if status.exit_code is not None:
-        facts.append(_fact("exit code", str(status.exit_code)))
+        facts.append(fact("exit code", str(status.exit_code)))
     return facts
 
 
@@ -213,9 +216,9 @@ def _tool(tool: Tool, mask: Mask) -> Entry:
             key="description", label=tool.description or "(no description)", text=lambda: tool.description, form="plain"
         )
     ]
-    parts.append(Entry(key="schema", label="input schema", text=lambda: mask(_json(tool.schema)), opened=True))
+    parts.append(Entry(key="schema", label="input schema", text=lambda: mask(spelled(tool.schema)), opened=True))
     if tool.output_schema is not None:
-        parts.append(Entry(key="output", label="output schema", text=lambda: mask(_json(tool.output_schema))))
+        parts.append(Entry(key="output", label="output schema", text=lambda: mask(spelled(tool.output_schema))))
     if tool.annotations:
         hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
         parts.append(Entry(key="annotations", label=f"the server says: {hints}", text=lambda: hints))
@@ -241,17 +244,18 @@ def _frames(status: ServerStatus, flow: Flow) -> Entry:
     )
 
 
-def _frame(record: Record, start_ns: int) -> Entry:
+def _frame(record: Record, start_ns: int | None) -> Entry:
     draft = record.draft
     arrow = "-->" if draft.direction == "out" else "<--"
     head = _head(draft.data)
     name = head.method or (head.kind if head.answers else "frame")
     number = f" #{head.id}" if head.id else ""
     words = f"malformed: {draft.malformed}" if draft.malformed else head.words
+    since = lasted(start_ns, record.mono_ns)
     return Entry(
         key=f"{record.seq}",
         label=f"{arrow} {name}{number}  {masked(words, draft.redacted)}",
-        figures=(f"+{(record.mono_ns - start_ns) / 1e9:.2f} s", short_size(len(draft.data))),
+        figures=("" if since is None else f"+{since / 1e9:.2f} s", short_size(len(draft.data))),
         text=lambda: masked(decode(draft.data), draft.redacted),
         style="failed" if draft.malformed else "",
     )
@@ -262,5 +266,6 @@ def _head(data: bytes) -> FrameHead:
     return frame_head(data)
 
 
-def _json(value: JSON) -> str:
+def spelled(value: JSON) -> str:
+    """JSON for people who read any language."""
     return json.dumps(value, ensure_ascii=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
@@ -10,12 +10,12 @@ from itertools import chain, islice
 from tui_host.capture.ending import read_ending
 from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.record import Head, Record, Redaction
+from tui_host.capture.record import Head, Record, Redaction, lasted
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.capture.visible import decode, line
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.lines.jsonlines import looks_like_json
-from tui_host.tui.widgets.pages.body import Body, reading
+from tui_host.tui.widgets.pages.body import Body, missing_words, reading
 from tui_host.tui.widgets.pages.making import Steps
 from tui_host.tui.widgets.pages.page import Page
 from tui_host.tui.widgets.pages.source import InspectorSource
@@ -24,6 +24,7 @@ from tui_host.tui.widgets.pages.tree import Entry, TreePage
 
 _BAR = 24
 _PREVIEW = 300
+NOT_KNOWN = "not known: what was captured does not tell it"
 
 
 def what_of(row: Row) -> str:
@@ -43,6 +44,8 @@ def what_of(row: Row) -> str:
 
 def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
     """The bytes as they are."""
+    if row.missing:
+        return TextPage(what_of(row), missing_words(row), form="plain")
     body = yield from reading(source, row)
     form: Form = "plain" if row.kind == "fault" and row.exchange else "raw"  # how an exchange ended, in our words
     return TextPage(what_of(row), body.text, form=form, notes=(" · ".join(body.notes[:1]), *body.notes[1:]))
@@ -79,8 +82,8 @@ def headers_page(source: InspectorSource, row: Row) -> Page:
 
 
 def _head_lines(head: Head, record: Record) -> Sequence[str]:
-    first = f"{head.method} {head.url}" if head.method else f"{head.status}"
-    lines = [first, *(f"{name}: {value}" for name, value in head.headers)]
+    first = f"{head.method} {head.url}" if head.method else str(head.status or "")
+    lines = [*filter(None, [first]), *(f"{name}: {value}" for name, value in head.headers)]
     return [masked(text.replace("\n", "␊"), record.draft.redacted) for text in lines]
 
 
@@ -88,7 +91,7 @@ def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
     """All that happened in an exchange, each thing with its time and size; each opens to what it says."""
     pages = source.pages_of(row)
     first = next(pages, ())
-    is_answered = any(record.draft.head is not None and record.draft.head.status for record in first)
+    is_answered = any(record.draft.kind == "response" for record in first)
     is_plain = is_answered and not any(_is_event_stream(record) for record in first)
     notes = ["no stream of events: the chunks as they came"] if is_plain and len(first) > 2 else []
     entries = _entries(chain([first], pages))
@@ -101,7 +104,7 @@ def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
     for record in (record for page in pages for record in page):
         draft = record.draft
         start = record.mono_ns if start is None else start
-        after = (record.mono_ns - start) / 1e6
+        after = _milliseconds(lasted(start, record.mono_ns))
         if draft.kind == "response":
             decoder = SseDecoder() if _is_event_stream(record) and not draft.encoding else None
         if decoder is None or draft.kind not in {"chunk", "end", "error"} or draft.encoding:
@@ -115,21 +118,25 @@ def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
 
 def _is_event_stream(record: Record) -> bool:
     head = record.draft.head
-    if head is None or head.status is None:
+    if head is None or record.draft.kind != "response":
         return False
     return any(name.lower() == "content-type" and "event-stream" in value.lower() for name, value in head.headers)
 
 
-def _figures(after: float, size: int) -> tuple[str, str]:
-    return f"+{short_time(after)}", short_size(size) if size else ""
+def _milliseconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e6
 
 
-def _record_entry(record: Record, after: float) -> Entry:
+def _figures(after: float | None, size: int) -> tuple[str, str]:
+    return "" if after is None else f"+{short_time(after)}", short_size(size) if size else ""
+
+
+def _record_entry(record: Record, after: float | None) -> Entry:
     draft = record.draft
     match draft.kind:
         case "request" | "response":
             head = draft.head or Head()
-            label = f"{head.method} {head.url}" if head.method else f"response {head.status}"
+            label = f"{head.method} {head.url}" if head.method else f"{draft.kind} {head.status or ''}".rstrip()
             label = masked(label, draft.redacted)
         case "end" | "error":
             ending = read_ending(draft.data)
@@ -143,7 +150,7 @@ def _record_entry(record: Record, after: float) -> Entry:
     return Entry(key=f"{record.seq}", label=label, figures=_figures(after, size), text=text, style=style)
 
 
-def _event_entry(event: SseEvent, record: Record, after: float) -> Entry:
+def _event_entry(event: SseEvent, record: Record, after: float | None) -> Entry:
     redacted = record.draft.redacted
     names = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}
     name = names[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
@@ -165,20 +172,18 @@ def timing_page(source: InspectorSource, row: Row) -> Page:
     number = source.ladder.partner(row.number)
     partner = source.ladder.rows[number] if number is not None else None
     asked, answered = (partner, row) if partner is not None and partner.number < row.number else (row, partner)
-    lines = [
-        f"first byte: {_wall(row.time_ns)}",
-        f"in the turn: {_since(source, row, row.mono_ns)}",
-        f"last byte: {_since(source, row, row.end_mono_ns)}",
-        f"took: {short_time((row.end_mono_ns - row.mono_ns) / 1e6)}",
-    ]
+    began_ns = source.started_mono_ns(row)
+    lines = [f"first byte: {NOT_KNOWN if row.mono_ns is None else _wall(row.time_ns)}"]
+    lines += _took("in the turn", lasted(began_ns, row.mono_ns), _seconds)
+    lines += _took("last byte", lasted(began_ns, row.end_mono_ns), _seconds)
+    lines += _took("took", lasted(row.mono_ns, row.end_mono_ns))
     if answered is not None:
-        waited = answered.mono_ns - asked.end_mono_ns
-        came = answered.end_mono_ns - answered.mono_ns
-        lines += [
-            f"waited: {short_time(waited / 1e6)} for the first byte of the answer",
-            f"came in: {short_time(came / 1e6)}",
-            f"together: {_bar(waited, came)} {short_time((answered.end_mono_ns - asked.mono_ns) / 1e6)}",
-        ]
+        waited = lasted(asked.end_mono_ns, answered.mono_ns)
+        came = lasted(answered.mono_ns, answered.end_mono_ns)
+        bar = "" if waited is None or came is None else f"{_bar(waited, came)} "
+        lines += _took("waited", waited, lambda time: f"{_short(time)} for the first byte of the answer")
+        lines += _took("came in", came)
+        lines += _took("together", lasted(asked.mono_ns, answered.end_mono_ns), lambda time: f"{bar}{_short(time)}")
     elif row.state == "open" or (row.kind in {"request", "frame"} and row.rpc_id and not row.answer):
         lines.append("answer: none yet")
     if row.events > 1:
@@ -197,5 +202,14 @@ def _wall(time_ns: int) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}.{time_ns % 1_000_000_000 // 1000:06d} UTC"
 
 
-def _since(source: InspectorSource, row: Row, mono_ns: int) -> str:
-    return f"{(mono_ns - source.started_mono_ns(row)) / 1e9:.6f} s"
+def _short(nanoseconds: int) -> str:
+    return short_time(nanoseconds / 1e6)
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e9:.6f} s"
+
+
+def _took(what: str, nanoseconds: int | None, words: Callable[[int], str] = _short) -> Sequence[str]:
+    """The line that tells a time; none where it is not known."""
+    return [] if nanoseconds is None else [f"{what}: {words(nanoseconds)}"]

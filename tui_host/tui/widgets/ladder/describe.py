@@ -16,7 +16,7 @@ def describe(source: InspectorSource, row: Row) -> Steps[str]:
     from tui_host.tui.widgets.pages.body import head_of, reading
     from tui_host.tui.widgets.pages.parts import request_before
 
-    if row.size > MOST:
+    if row.size > MOST or row.missing:
         return ""
     body = yield from reading(source, row)
     if row.kind == "request":

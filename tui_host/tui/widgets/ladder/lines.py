@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.widgets.lines.jsonlines import Piece
@@ -45,18 +46,20 @@ class Told:
     """What a row says beside its own values.
 
     Attributes:
-        started_ns: When its turn began.
+        started_ns: When its turn began, None where that is not known.
         described: What its body is made of («3 tools · 2 messages»), empty where that is not known yet.
-        milliseconds: From its other half, None if it has none before it.
+        milliseconds: From its other half, None if it has none before it, or no time of one is known.
     """
 
-    started_ns: int
+    started_ns: int | None
     described: str = ""
     milliseconds: float | None = None
 
 
-def clock(seconds: float) -> str:
-    """A time since the turn began, in six cells; the first is blank, so that the marker before it stands alone."""
+def clock(seconds: float | None) -> str:
+    """A time since the turn began, in six cells; the first is blank, so that the marker before it stands alone. None: not known."""
+    if seconds is None:
+        return " " * 6
     if seconds < 0:
         return "  ·   "
     if seconds < 99.995:
@@ -90,7 +93,8 @@ def heading(row: Row, columns: Columns) -> list[Piece]:
 
 def row_line(row: Row, told: Told, columns: Columns) -> list[Piece]:
     """A row; its first cell is left for the marker."""
-    pieces: list[Piece] = [(clock((row.mono_ns - told.started_ns) / 1e9), "time"), *_lanes(row, columns)]
+    since = lasted(told.started_ns, row.mono_ns)
+    pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, columns)]
     left = columns.width - sum(cell_len(text) for text, _ in pieces)
     words = _words(row, told, columns.glyphs)
     if row.redacted:
@@ -158,19 +162,21 @@ def _words(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
 
 
 def _request(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
-    what = line(f"{row.method} {short_path(row.url)}", WORDS)
+    what = line(f"{row.method} {short_path(row.url)}", WORDS) if row.method else "request"
     described = told.described or row.words
     if row.lane == "mcp":
         status = f"  {row.status}" if row.status else ""
         return [(what, "what"), (f"{status}  {line(row.words, WORDS)}".rstrip(), "words")]
     more = f" {glyphs.dot} {line(described, WORDS).replace('·', glyphs.dot)}" if described else ""
-    return [(what, "what"), (f"  {short_size(row.size)}{more}", "words")]
+    return [(what, "what"), (f"  {MISSING}" if row.missing else f"  {short_size(row.size)}{more}", "words")]
 
 
 def _response(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
-    status = str(row.status) if row.status else "no status"
+    status = str(row.status) if row.status else "answer"
     pieces: list[Piece] = [(status, "failed" if row.status >= 400 else "what")]
-    if row.events > 1:
+    if row.missing:
+        pieces.append((f" {glyphs.dot} {MISSING}", "words"))
+    elif row.events > 1:
         pieces.append((f" {glyphs.dot} {row.events:,} events", "words"))
     elif row.size:
         pieces.append((f" {glyphs.dot} {short_size(row.size)}", "words"))

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Sequence
 
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import lasted
 
 
 class Sections:
@@ -51,4 +52,5 @@ class Sections:
         latest = None if self._of_turn is None else rows[self._of_turn]
         if latest is None or latest.lane != "llm" or latest.kind == "request":
             return True  # the turn's first rows are not the model's, and its last ones are
-        return bool(latest.calls) or latest.state == "open" or latest.end_mono_ns >= row.mono_ns
+        since = lasted(row.mono_ns, latest.end_mono_ns)
+        return bool(latest.calls) or latest.state == "open" or (since is not None and since >= 0)

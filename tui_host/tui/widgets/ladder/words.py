@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import lasted
 from tui_host.errors import TuiHostError
 from tui_host.tui.widgets.ladder.lines import Told
 from tui_host.tui.widgets.pages.making import Making, Steps
@@ -111,13 +112,14 @@ class LadderWords:
 
     @staticmethod
     def _since_partner(source: InspectorSource, row: Row) -> float | None:
-        """Milliseconds from the other half's first byte to this one's last; None where there is none before it."""
+        """Milliseconds from the other half's first byte to this one's last; None where there is none before it, or no time of one is known."""
         if row.kind not in {"response", "frame"} or (row.kind == "frame" and not row.answer):
             return None
         number = source.ladder.partner(row.number)
         if number is None or number >= row.number:
             return None
-        return (row.end_mono_ns - source.ladder.rows[number].mono_ns) / 1e6
+        took = lasted(source.ladder.rows[number].mono_ns, row.end_mono_ns)
+        return None if took is None else took / 1e6
 
 
 def _state_of(row: Row) -> tuple[int, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.record import Head, Record, Redaction
+from tui_host.capture.record import MISSING, Head, Record, Redaction
 from tui_host.capture.visible import decode, hidden, line
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.pages.making import PIECE, Steps, made
@@ -44,6 +44,12 @@ class Body:
     def text(self) -> str:
         """As text, or as hex where it is none; what was taken out is masked."""
         return masked(decode(self.data), self.redacted) if self.is_text else hex_text(self.data)
+
+
+def missing_words(row: Row) -> str:
+    """What stands in the place of a body that was not captured."""
+    other = "answer" if row.kind == "request" else "request"
+    return f"The body of this {row.kind} is {MISSING}: whoever captured the {other} did not keep it."
 
 
 def head_of(source: InspectorSource, row: Row) -> Head | None:

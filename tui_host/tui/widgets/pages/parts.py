@@ -15,7 +15,7 @@ from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import USER, Comparison, Outline, Part, compare
 from tui_host.tui.masks import masked
-from tui_host.tui.widgets.pages.body import Body, head_of, reading
+from tui_host.tui.widgets.pages.body import Body, head_of, missing_words, reading
 from tui_host.tui.widgets.pages.making import PIECE, Steps
 from tui_host.tui.widgets.pages.marks import marks_of, origin_of, put_in, read_out, within
 from tui_host.tui.widgets.pages.page import Page
@@ -34,6 +34,8 @@ def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Pa
     dialect = source.dialect(row)
     if dialect is None:
         return TextPage("parts", "The dialect of this exchange is not known: see Raw.", form="plain")
+    if row.missing:
+        return TextPage("parts", missing_words(row), form="plain")
     body = yield from reading(source, row)
     if len(body.data) > MOST:
         return TextPage("parts", f"{len(body.data):,} bytes are too many to take apart: see Raw.", form="plain")
@@ -47,7 +49,8 @@ def request_before(source: InspectorSource, row: Row) -> Row | None:
     rows = source.ladder.rows
     for number in range(row.number - 1, max(-1, row.number - _LOOK_BACK), -1):
         other = rows[number]
-        if other.kind == "request" and other.lane == "llm" and other.method == row.method and other.peer == row.peer:
+        is_request = other.kind == "request" and other.lane == "llm" and not other.missing
+        if is_request and other.method == row.method and other.peer == row.peer:
             return other
     return None
 

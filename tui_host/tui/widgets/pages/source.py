@@ -47,8 +47,11 @@ class InspectorSource(Protocol):
         """A row's bytes as they were on the wire: the request's or the response's body, the frame, the lines of standard error."""
         ...
 
-    def started_mono_ns(self, row: Row) -> int:
-        """When the row's turn began, on the monotonic clock of the row's capture; for turn 0 when the capture did."""
+    def started_mono_ns(self, row: Row) -> int | None:
+        """When the row's turn began, on the monotonic clock of the row's capture; for turn 0 when the capture did.
+
+        None where no time of it is known.
+        """
         ...
 
     def dialect(self, row: Row) -> Dialect | None:
