@@ -25,6 +25,18 @@ def padded(text: str, width: int) -> str:
     return text + " " * (width - cells(text))
 
 
+def clipped(text: str, width: int) -> str:
+    """The beginning of a text in at most so many cells; what was cut off leaves `…`."""
+    if cells(text) <= width:
+        return text
+    used = 0
+    for place, character in enumerate(text):
+        used += _cells_of(character)
+        if used >= width:
+            return f"{text[:place]}…"
+    return text
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """The lines of a text, none wider than `width` (4 at least): broken at spaces, within a word where it must be.
 

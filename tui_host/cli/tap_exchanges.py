@@ -1,0 +1,252 @@
+"""HTTP exchanges that pass a tap, a line for each request and for each answer once it is whole: what a model is asked, and says.
+
+Of an MCP server's exchanges the frames in them have lines of their own; one has a line itself where it holds none, or failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.ending import Ending, read_ending
+from tui_host.capture.figures import short_size, short_time
+from tui_host.capture.http_frames import is_rpc
+from tui_host.capture.record import Head, Record
+from tui_host.chat.infer.exchanges import Asking, asking_of
+from tui_host.chat.infer.hearing import Hearing
+from tui_host.chat.infer.prompted import envelopes, said_by_person
+from tui_host.cli.tap_line import ERROR, SAID, Line, begun, short
+from tui_host.llm.describe import call_words, request_words, said_words
+from tui_host.llm.dialects import dialect_at
+from tui_host.llm.messages import Usage
+
+_LOOKED_AT = 16 << 10
+"""Characters of what was said that are looked through for secrets before the beginning of it is shown."""
+_CALLS = 8
+"""Calls of one answer that are shown."""
+_TAPS_OWN = "x-tui-host-tap"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Open:
+    """An exchange that has not ended.
+
+    Attributes:
+        request: Its request.
+        method: The request's method.
+        path: Path and query of its URL.
+        asking: What a model is asked and says; None for what is none of these, or cannot be read.
+        ref: What its lines have as theirs.
+        has_line: Its request has a line.
+        status: The response's status, 0 before it came.
+        is_the_taps: The answer is the tap's own.
+        kind: The response's content type.
+        coding: The response's content coding, if it cannot be undone here.
+        first_ns: When the first byte of the response's body came, 0 before.
+        said: The beginning of a refusal's body.
+    """
+
+    request: Record
+    method: str
+    path: str
+    asking: Asking | None
+    ref: str
+    has_line: bool
+    status: int = 0
+    is_the_taps: bool = False
+    kind: str = ""
+    coding: str = ""
+    first_ns: int = 0
+    said: bytearray = field(default_factory=bytearray)
+
+
+class Exchanges:
+    """All exchanges of a tap.
+
+    Args:
+        hide: Takes secrets out of what stands compressed in records, or in pieces.
+    """
+
+    def __init__(self, hide: Callable[[str], str]) -> None:
+        self._hide = hide
+        self._hearing = Hearing()
+        self._open: dict[str, _Open] = {}
+        self._hosts: set[str] = set()
+
+    def lines(self, record: Record) -> Iterator[Line]:
+        """The lines of the next record of an exchange."""
+        draft = record.draft
+        name = draft.exchange or ""
+        if draft.kind == "request":
+            self._open[name] = exchange = self._begun(record)
+            yield from self._new_host(record, exchange)
+            if exchange.has_line:
+                yield replace(begun(record), ref=exchange.ref, words=self._asked(exchange))
+            return
+        found = self._open.get(name)
+        if found is None:
+            return
+        if found.asking is not None:
+            found.asking.feed(record, record.mono_ns)
+        if draft.kind == "response":
+            _answered(found, draft.head or Head())
+        elif draft.kind == "chunk":
+            found.first_ns = found.first_ns or record.mono_ns
+            if found.status >= 400 and draft.encoding is None:
+                found.said += draft.data[: _LOOKED_AT - len(found.said)]
+            found.coding = found.coding or _unread(draft.encoding)
+        else:
+            del self._open[name]
+            yield from self._ended(record, found, read_ending(draft.data))
+
+    def carries(self, frame: Record, ref: str) -> None:
+        """A frame was found in an exchange's request, and has a line: if that fails, it leads there."""
+        exchange = self._open.get(frame.draft.exchange or "")
+        if exchange is not None and ref and frame.draft.direction == "out":
+            exchange.ref = ref
+
+    def _begun(self, record: Record) -> _Open:
+        draft = record.draft
+        head = draft.head or Head()
+        url = urlsplit(head.url or "")
+        method = head.method or ""
+        is_model = draft.wire == "llm"
+        return _Open(
+            request=record,
+            method=method,
+            path=f"{url.path or '/'}{'?' if url.query else ''}{url.query}",
+            asking=asking_of(record, record.mono_ns, self._hearing) if is_model else None,
+            ref=f"#{(draft.exchange or '').removeprefix('x')}",
+            has_line=is_model or method != "POST" or not is_rpc(draft.data),
+        )
+
+    def _new_host(self, record: Record, exchange: _Open) -> Iterator[Line]:
+        host = exchange.asking.host if exchange.asking is not None else ""
+        if host and host not in self._hosts:
+            self._hosts.add(host)
+            yield replace(begun(record), direction=None, size=None, words=f"host: {short(host)}")
+
+    # A request.
+
+    def _asked(self, exchange: _Open) -> str:
+        asking, draft = exchange.asking, exchange.request.draft
+        words = [f"{exchange.method} {short(exchange.path)}"]
+        if asking is not None:
+            dialect = dialect_at((draft.head or Head()).url or "")
+            spoken = [dialect.name if dialect is not None else "", asking.protocol.replace("native", "")]
+            words += [
+                f"{short(asking.model) or 'no model'} ({', '.join(filter(None, spoken))})",
+                request_words(asking.body),
+                self._last_message(asking),
+            ]
+        if draft.malformed:
+            words.append(draft.malformed)
+        return _joined(words)
+
+    def _last_message(self, asking: Asking) -> str:
+        """Who said the last message, and its beginning; of results what they are."""
+        if not asking.messages:
+            return ""
+        last = asking.messages[-1]
+        if last.role == "model":
+            return self._quoted("model", last.text)
+        said = said_by_person(last)
+        if said:
+            return self._quoted("user", said)
+        names = {piece.wire_id: piece.name for message in asking.messages for piece in message.of("call")}
+        results = [(piece.name or names.get(piece.wire_id, ""), piece.text) for piece in last.of("result")]
+        results += [(told.name, told.text) for told in envelopes(asking.body, last)]
+        if not results:
+            return self._quoted("user", last.text)
+        name, text = results[-1]
+        many = f"{len(results)} results, the last" if len(results) > 1 else "result"
+        return self._quoted(f"{many} of {short(name)}" if name else many, text)
+
+    def _quoted(self, role: str, text: str) -> str:
+        return f"{role}: {short(self._hide(text[:_LOOKED_AT]))}"
+
+    # An answer.
+
+    def _ended(self, record: Record, exchange: _Open, ending: Ending) -> Iterator[Line]:
+        is_broken = ending.kind == "error"
+        if not exchange.has_line and exchange.status < 400 and not is_broken:
+            return
+        took_ns = record.mono_ns - exchange.request.mono_ns
+        words = [self._outcome(exchange, ending), *self._said(exchange, is_broken=is_broken)]
+        if exchange.first_ns and exchange.asking is not None and exchange.status < 400:
+            first_ns = exchange.first_ns - exchange.request.mono_ns
+            words.append(f"first byte {short_time(first_ns / 1_000_000)}")
+        if ending.kept < ending.size:
+            words.append(f"{short_size(ending.kept)} of it kept")
+        line = replace(begun(record), direction="in", ref=exchange.ref, size=ending.size)
+        yield replace(line, took_ns=took_ns, words=_joined(words))
+
+    def _outcome(self, exchange: _Open, ending: Ending) -> str:
+        """Status and end, and what went wrong with either."""
+        words = [str(exchange.status or "")]
+        if exchange.is_the_taps:
+            words = [ERROR, *words, "of the tap itself"]
+        elif exchange.status >= 400:
+            words = [ERROR, *words, f"for {exchange.method} {short(exchange.path)}"]
+        if ending.kind == "error":
+            why = f": {short(self._hide(ending.error), 2 * SAID)}" if ending.error else ""
+            words.append(f"{ERROR} {ending.reason}{why}")
+        elif ending.reason != "complete":
+            words.append(ending.reason)
+        elif exchange.status < 400 and exchange.asking is None:
+            words.append(short(exchange.kind))
+        elif exchange.status < 400 and exchange.asking is not None:
+            words.append(short(exchange.asking.fold.vendor_stop) or exchange.asking.fold.stop or "")
+        return " ".join(filter(None, words))
+
+    def _said(self, exchange: _Open, *, is_broken: bool) -> Iterator[str]:
+        """What the answer says, asks for and cost; of a refusal its words."""
+        asking = exchange.asking
+        if exchange.status >= 400 or asking is None:
+            told = asking.trouble if asking is not None and not is_broken else ""
+            yield short(self._hide(told or exchange.said.decode("utf-8", "backslashreplace")))
+            return
+        if exchange.coding:
+            yield f"its body is in {short(exchange.coding)}, which is not read here"
+            return
+        fold = asking.fold
+        if fold.failure:
+            yield f"{ERROR} in the answer: {short(self._hide(fold.failure))}"
+        calls = [each.call for each in fold.calls]
+        if not calls or fold.text.strip():
+            yield said_words(fold, self._hide, SAID)
+        for call in calls[:_CALLS]:
+            yield call_words(call.name, call.arguments, self._hide, SAID)
+        if len(calls) > _CALLS:
+            yield f"and {len(calls) - _CALLS} calls more"
+        for broken in fold.malformed:
+            yield f"a call that cannot be read: {short(broken.reason)}"
+        yield _tokens(fold.usage)
+
+
+def _answered(exchange: _Open, head: Head) -> None:
+    fields = {name.lower(): value for name, value in head.headers}
+    exchange.status = head.status or 0
+    exchange.is_the_taps = _TAPS_OWN in fields
+    exchange.kind = fields.get("content-type", "").partition(";")[0]
+
+
+def _unread(encoding: str | None) -> str:
+    try:
+        decoder(encoding)
+    except CodingError:
+        return encoding or ""
+    return ""
+
+
+def _tokens(usage: Usage) -> str:
+    if usage.input_total is None and usage.output_total is None:
+        return ""
+    told = ("?" if count is None else f"{count:,}" for count in (usage.input_total, usage.output_total))
+    return f"{'→'.join(told)} tok"
+
+
+def _joined(words: list[str]) -> str:
+    return " · ".join(filter(None, words))

@@ -1,0 +1,125 @@
+"""`--log -`: a plain line for each thing that passes a tap, for a person who looks on, or `grep`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from signal import Signals
+from typing import TypeAlias
+
+from tui_host.capture.frames import FrameHead, frame_head
+from tui_host.capture.record import Direction, Record
+from tui_host.capture.store.sessions import SessionInfo
+from tui_host.cli.tap_exchanges import Exchanges
+from tui_host.cli.tap_line import ERROR, Line, begun, short
+
+_REMEMBERED = 10_000
+"""Requests whose answer is still waited for."""
+_ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))
+"""So hosts end servers."""
+
+_Key: TypeAlias = tuple[str, Direction, str]
+
+
+class PlainLines:
+    """A line for each message, and for what begins and ends; none for what stands on standard error anyway.
+
+    Args:
+        write: Takes a line without its end.
+    """
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._peer = ""
+        self._frames = _Frames(str)
+        self._exchanges = Exchanges(str)
+
+    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> None:
+        """Which session it is."""
+        self._peer = session.title
+        self._frames = _Frames(hide)
+        self._exchanges = Exchanges(hide)
+        self._tell(Line(time_ns=session.created_ns, peer=session.title, words=f"begins: session {session.id}"))
+
+    def write(self, record: Record) -> None:
+        """One record, in no line or one."""
+        kind = record.draft.kind
+        if kind == "frame":
+            line = self._frames.line(record)
+            self._exchanges.carries(record, line.ref)
+            self._tell(line)
+        elif kind != "line":
+            for line in self._exchanges.lines(record):
+                self._tell(line)
+
+    def exited(self, code: int, time_ns: int) -> None:
+        """The server has ended."""
+        killed_by = next((each.name for each in Signals if each == -code), f"signal {-code}")
+        words = f"exit code {code}" if code >= 0 else f"killed by {killed_by}"
+        failed = "" if code == 0 or -code in _ENDED_BY_HOST else f"{ERROR} "
+        self._tell(Line(time_ns=time_ns, peer=self._peer, words=f"ends: {failed}{words}"))
+
+    def _tell(self, line: Line) -> None:
+        self._write(line.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request that waits for its answer."""
+
+    words: str
+    mono_ns: int
+
+
+class _Frames:
+    """JSON-RPC messages, each answer joined to its request."""
+
+    def __init__(self, hide: Callable[[str], str]) -> None:
+        self._hide = hide
+        self._asked: dict[_Key, _Asked] = {}
+
+    def line(self, record: Record) -> Line:
+        """The line of the next one."""
+        draft = record.draft
+        head = frame_head(draft.data)
+        asked = self._question(record, head)
+        found = replace(begun(record), ref=head.id, words=" ".join(self._words(record, head, asked)))
+        return found if asked is None else replace(found, took_ns=record.mono_ns - asked.mono_ns)
+
+    def _words(self, record: Record, head: FrameHead, asked: _Asked | None) -> Iterator[str]:
+        said = short(self._hide(head.words))
+        match head.kind:
+            case "request":
+                self._remember(record, head)
+                yield f"{head.method} {said}"
+            case "notification":
+                yield f"{head.method} {said}"
+            case "result":
+                outcome = ERROR if head.is_error else "ok"
+                yield f"{asked.words if asked is not None else 'result'} {outcome}{': ' if said else ''}{said}"
+            case "error":
+                yield f"{asked.words if asked is not None else 'error'} {ERROR}: {said}"
+            case "batch":
+                yield f"a batch of {said}"
+            case "malformed":
+                text = record.draft.data[:800].decode("utf-8", "backslashreplace")
+                yield f"{ERROR} no message ({record.draft.malformed or head.reason}): {short(self._hide(text))}"
+                return
+        if record.draft.malformed:
+            yield f"({record.draft.malformed})"
+
+    def _remember(self, record: Record, head: FrameHead) -> None:
+        draft = record.draft
+        words = f"{head.method} {short(head.name)}" if head.name else head.method
+        self._asked[draft.connection or "", draft.direction or "out", head.id.strip('"')] = _Asked(
+            words, record.mono_ns
+        )
+        if len(self._asked) > _REMEMBERED:
+            del self._asked[next(iter(self._asked))]
+
+    def _question(self, record: Record, head: FrameHead) -> _Asked | None:
+        if not head.answers:
+            return None
+        draft = record.draft
+        other: Direction = "out" if draft.direction == "in" else "in"
+        return self._asked.pop((draft.connection or "", other, head.id.strip('"')), None)
