@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from signal import Signals
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.capture.frames import FrameHead, frame_head
 from tui_host.capture.record import Direction, Record
 from tui_host.capture.store.sessions import SessionInfo
-from tui_host.cli.tap_exchanges import Exchanges
 from tui_host.cli.tap_line import ERROR, Line, begun, short
+
+if TYPE_CHECKING:
+    from tui_host.cli.tap_exchanges import Exchanges
 
 _REMEMBERED = 10_000
 """Requests whose answer is still waited for."""
@@ -31,36 +33,47 @@ class PlainLines:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._peer = ""
+        self._hide: Callable[[str], str] = str
         self._frames = _Frames(str)
-        self._exchanges = Exchanges(str)
+        self._exchanges: Exchanges | None = None
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> None:
         """Which session it is."""
         self._peer = session.title
+        self._hide = hide
         self._frames = _Frames(hide)
-        self._exchanges = Exchanges(hide)
-        self._tell(Line(time_ns=session.created_ns, peer=session.title, words=f"begins: session {session.id}"))
+        self._write(Line(time_ns=session.created_ns, peer=session.title, words=f"begins: session {session.id}").text)
 
     def write(self, record: Record) -> None:
         """One record, in no line or one."""
-        kind = record.draft.kind
-        if kind == "frame":
-            line = self._frames.line(record)
-            self._exchanges.carries(record, line.ref)
-            self._tell(line)
-        elif kind != "line":
-            for line in self._exchanges.lines(record):
-                self._tell(line)
+        try:
+            lines = list(self._lines(record))
+        except Exception as error:  # noqa: BLE001 - whatever it is in what others said, the lines after this one do not suffer for it
+            lines = [replace(begun(record), words=f"{ERROR} this cannot be told: {error!r}")]
+        for line in lines:
+            self._write(line.text)
 
     def exited(self, code: int, time_ns: int) -> None:
         """The server has ended."""
         killed_by = next((each.name for each in Signals if each == -code), f"signal {-code}")
         words = f"exit code {code}" if code >= 0 else f"killed by {killed_by}"
         failed = "" if code == 0 or -code in _ENDED_BY_HOST else f"{ERROR} "
-        self._tell(Line(time_ns=time_ns, peer=self._peer, words=f"ends: {failed}{words}"))
+        self._write(Line(time_ns=time_ns, peer=self._peer, words=f"ends: {failed}{words}").text)
 
-    def _tell(self, line: Line) -> None:
-        self._write(line.text)
+    def _lines(self, record: Record) -> Iterator[Line]:
+        if record.draft.kind == "frame":
+            line = self._frames.line(record)
+            if self._exchanges is not None:
+                self._exchanges.carries(record, line.ref)
+            yield line
+        elif record.draft.exchange is not None:
+            if self._exchanges is None:
+                from tui_host.cli.tap_exchanges import (
+                    Exchanges,  # knows all dialects: a stdio server's frames need none
+                )
+
+                self._exchanges = Exchanges(self._hide)
+            yield from self._exchanges.lines(record)
 
 
 @dataclass(frozen=True, slots=True)
