@@ -13,7 +13,7 @@ from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.http_frames import is_rpc
-from tui_host.capture.record import Head, Record
+from tui_host.capture.record import Head, Record, lasted
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.prompted import envelopes, said_by_person
@@ -44,7 +44,7 @@ class _Open:
         is_the_taps: The answer is the tap's own.
         kind: The response's content type.
         coding: The response's content coding, if it cannot be undone here.
-        first_ns: When the first byte of the response's body came, 0 before.
+        first_ns: When the first byte of the response's body came, None before.
         said: The beginning of a refusal's body.
     """
 
@@ -58,7 +58,7 @@ class _Open:
     is_the_taps: bool = False
     kind: str = ""
     coding: str = ""
-    first_ns: int = 0
+    first_ns: int | None = None
     said: bytearray = field(default_factory=bytearray)
 
 
@@ -89,11 +89,11 @@ class Exchanges:
         if found is None:
             return
         if found.asking is not None:
-            found.asking.feed(record, record.mono_ns)
+            found.asking.feed(record, record.mono_ns or 0)
         if draft.kind == "response":
             _answered(found, draft.head or Head())
         elif draft.kind == "chunk":
-            found.first_ns = found.first_ns or record.mono_ns
+            found.first_ns = record.mono_ns if found.first_ns is None else found.first_ns
             if found.status >= 400 and draft.encoding is None:
                 found.said += draft.data[: _LOOKED_AT - len(found.said)]
             found.coding = found.coding or _unread(draft.encoding)
@@ -117,7 +117,7 @@ class Exchanges:
             request=record,
             method=method,
             path=f"{url.path or '/'}{'?' if url.query else ''}{url.query}",
-            asking=asking_of(record, record.mono_ns, self._hearing) if is_model else None,
+            asking=asking_of(record, record.mono_ns or 0, self._hearing) if is_model else None,
             ref=f"#{(draft.exchange or '').removeprefix('x')}",
             has_line=is_model or method != "POST" or not is_rpc(draft.data),
         )
@@ -173,15 +173,15 @@ class Exchanges:
         is_broken = ending.kind == "error"
         if not exchange.has_line and exchange.status < 400 and not is_broken:
             return
-        took_ns = record.mono_ns - exchange.request.mono_ns
+        began_ns = exchange.request.mono_ns
         words = [self._outcome(exchange, ending), *self._said(exchange, is_broken=is_broken)]
-        if exchange.first_ns and exchange.asking is not None and exchange.status < 400:
-            first_ns = exchange.first_ns - exchange.request.mono_ns
+        first_ns = lasted(began_ns, exchange.first_ns)
+        if first_ns is not None and exchange.asking is not None and exchange.status < 400:
             words.append(f"first byte {short_time(first_ns / 1_000_000)}")
         if ending.kept < ending.size:
             words.append(f"{short_size(ending.kept)} of it kept")
         line = replace(begun(record), direction="in", ref=exchange.ref, size=ending.size)
-        yield replace(line, took_ns=took_ns, words=_joined(words))
+        yield replace(line, took_ns=lasted(began_ns, record.mono_ns), words=_joined(words))
 
     def _outcome(self, exchange: _Open, ending: Ending) -> str:
         """Status and end, and what went wrong with either."""

@@ -8,7 +8,7 @@ from signal import Signals
 from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.capture.frames import FrameHead, frame_head
-from tui_host.capture.record import Direction, Record
+from tui_host.capture.record import Direction, Record, lasted
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.cli.tap_line import ERROR, Line, begun, short
 
@@ -81,7 +81,7 @@ class _Asked:
     """A request that waits for its answer."""
 
     words: str
-    mono_ns: int
+    mono_ns: int | None
 
 
 class _Frames:
@@ -97,7 +97,7 @@ class _Frames:
         head = frame_head(draft.data)
         asked = self._question(record, head)
         found = replace(begun(record), ref=head.id, words=" ".join(self._words(record, head, asked)))
-        return found if asked is None else replace(found, took_ns=record.mono_ns - asked.mono_ns)
+        return found if asked is None else replace(found, took_ns=lasted(asked.mono_ns, record.mono_ns))
 
     def _words(self, record: Record, head: FrameHead, asked: _Asked | None) -> Iterator[str]:
         said = short(self._hide(head.words))
