@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.screens.sessions import SessionsScreen
+    from tui_host.tui.tapped_servers import ToldServers
     from tui_host.tui.widgets.transcript.view import Transcript
 
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
@@ -276,8 +277,16 @@ class TuiHost(Drawn):
         """The servers."""
         from tui_host.tui.screens.servers import ServersScreen
 
-        beside = ", your own: not those of the session on screen" if self.session.is_foreign else ""
-        self._open(lambda: ServersScreen(self.host, beside=beside))
+        self._open(lambda: ServersScreen(self.host, self._told_servers()))
+
+    def _told_servers(self) -> ToldServers | None:
+        """The servers of a session from elsewhere."""
+        source = None if self.main is None else self.main.source
+        if source is None or not self.session.is_foreign:
+            return None
+        from tui_host.tui.tapped_servers import ToldServers
+
+        return ToldServers(source)
 
     def action_model(self) -> None:
         """Choose the model."""

@@ -33,6 +33,11 @@ class ImportSource(SessionSource):
     def foreign(self) -> str:
         return "from a file: read only"
 
+    @property
+    @override
+    def origin(self) -> str:
+        return "from a file"
+
     @override
     def _belongs(self, record: Record) -> bool:
         return False

@@ -1,9 +1,10 @@
-"""The servers: each one's state, version, capabilities, tools, frames and standard error."""
+"""The servers: each one's state, version, capabilities, tools, frames and standard error. Above one's own those of a session from elsewhere."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -17,6 +18,7 @@ from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import LOW, PageScreen
 from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
+from tui_host.tui.screens.servers_told import READ_ONLY, flow_of, state_of, told_entries, told_notes
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.view import PageLines
 from tui_host.tui.widgets.pages.tree import TreePage
@@ -24,6 +26,7 @@ from tui_host.tui.widgets.pages.tree import TreePage
 if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.catalog import ServerStatus, State
+    from tui_host.tui.tapped_servers import ToldServer, ToldServers
 
 _BESIDE = 76
 """Columns that it takes to have the list beside what is known of the chosen server."""
@@ -42,7 +45,25 @@ def mark_of(state: State, glyphs: Glyphs) -> str:
     return {"ready": full, "connecting": half, "failed": glyphs.failed}.get(state, empty)
 
 
+OWN = "your own"
+NONE_TOLD = "none: tui-host tap stdio shows one"
+
 _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A line of the list.
+
+    Attributes:
+        status: The server; None for a heading.
+        told: It as another host's frames tell of it; None for one's own.
+        words: What a heading says.
+    """
+
+    status: ServerStatus | None
+    told: ToldServer | None = None
+    words: str = ""
 
 
 class ServersScreen(PageScreen):
@@ -50,7 +71,7 @@ class ServersScreen(PageScreen):
 
     Args:
         host: Whose servers.
-        beside: What else there is to know of whose they are, put behind the heading.
+        told: Those of the session on screen, if it is from elsewhere.
     """
 
     HEADING = "Servers"
@@ -73,17 +94,17 @@ class ServersScreen(PageScreen):
     }
     """
 
-    def __init__(self, host: Host, *, beside: str = "") -> None:
+    def __init__(self, host: Host, told: ToldServers | None = None) -> None:
         super().__init__()
-        self._heading = f"{self.HEADING}{beside}"
         self._host = host
-        self._statuses: tuple[ServerStatus, ...] = ()
+        self._servers = told
+        self._listed: Sequence[_Listed] | None = None
         self._frames = Frames()
         self._mask = mask_of(host)
         self._parts = Parts(self._mask)
         self._due = 0.0
-        self._flipped: dict[str, set[str]] = {}
-        self._told: tuple[ServerStatus, int] | None = None
+        self._flipped: dict[tuple[bool, str], set[str]] = {}
+        self._told: tuple[_Listed, int] | None = None
         self._is_up = False
 
     @override
@@ -109,60 +130,84 @@ class ServersScreen(PageScreen):
         """Take in what is new."""
         if not self._is_up:
             return
-        pool, recorder = self._host.pool, self._host.recorder
-        statuses = pool.statuses() if pool is not None else ()
-        if statuses != self._statuses or not statuses:
-            self._statuses = statuses
+        recorder = self._host.recorder
+        listed = self._lines()
+        if listed != self._listed:
+            self._listed = listed
             empty = _EMPTY.replace("…", self.glyphs.more)
-            self.query_one(ChoiceList).show([self._choice(status) for status in statuses], empty=empty)
-            states = [status.state for status in statuses]
+            self.query_one(ChoiceList).show([self._choice(each) for each in listed], empty=empty)
+            states = [each.status.state for each in listed if each.status is not None and each.told is None]
             counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-            self.say("   ".join((self._heading, *counts)))
+            told = sum(each.told is not None for each in listed)
+            if self._servers is not None and told:
+                counts = [f"{told:,} {self._servers.whose}", *([f"{OWN}: {', '.join(counts)}"] if counts else ())]
+            self.say("   ".join((self.HEADING, *counts)))
         if recorder is not None:
             self._frames.look(recorder)
         self._show()
 
-    def _choice(self, status: ServerStatus) -> Choice:
+    def _lines(self) -> Sequence[_Listed]:
+        """Those of the session on screen, then one's own; a heading above each where there are both."""
+        pool, servers = self._host.pool, self._servers
+        own = [_Listed(status) for status in (pool.statuses() if pool is not None else ())]
+        if servers is None:
+            return own
+        servers.look()
+        told = [_Listed(each.status, each) for each in servers.servers] or [_Listed(None, words=NONE_TOLD)]
+        return [_Listed(None, words=servers.whose), *told, *([_Listed(None, words=OWN)] if own else ()), *own]
+
+    def _choice(self, listed: _Listed) -> Choice:
+        status = listed.status
+        if status is None:
+            return Choice(words=listed.words, heading=True)
         count = len(status.tools)
-        tools = f"{count:,} tool{'s' if count != 1 else ''}" if status.state == "ready" else ""
+        is_known = status.state == "ready" or (listed.told is not None and count)
+        tools = f"{count:,} tool{'s' if count != 1 else ''}" if is_known else ""
         return Choice(
             words=status.name,
             mark=mark_of(status.state, self.glyphs),
             style=_STYLES.get(status.state, "note"),
             mark_style="string" if status.state == "ready" else "",
-            right=(status.state, tools),
+            right=(status.state if listed.told is None else state_of(listed.told), tools),
         )
 
     @property
     def current(self) -> ServerStatus | None:
         """The chosen server."""
-        number = self.query_one(ChoiceList).cursor
-        return self._statuses[number] if number is not None and number < len(self._statuses) else None
+        return None if self._chosen is None else self._chosen.status
+
+    @property
+    def _chosen(self) -> _Listed | None:
+        number, listed = self.query_one(ChoiceList).cursor, self._listed or ()
+        return listed[number] if number is not None and number < len(listed) else None
 
     def _show(self) -> None:
         """Tell what is known of the chosen server, where it is not told yet; costs a look at two numbers otherwise."""
-        status, view = self.current, self.query_one(PageLines)
-        if status is None or view.view_width <= 0:
+        chosen, view = self._chosen, self.query_one(PageLines)
+        if chosen is None or chosen.status is None or view.view_width <= 0:
             return
-        frames = self._frames.of(status)
-        now = status, frames.sent + frames.received
+        frames = self._frames.of(chosen.status)
+        now = chosen, frames.sent + frames.received
         before = self._told
-        is_same = before is not None and before[0].name == status.name
+        is_same = before is not None and _key(before[0]) == _key(chosen)
         began = time.perf_counter()
         if before == now or (is_same and began < self._due):
             view.advance()
             return
         self._told = now
-        page = TreePage(
-            status.name,
-            self._parts.of(status, frames),
-            flipped=self._flipped.setdefault(status.name, set()),
-            failed=failure_of(status, self._mask),
-            notes=notes_of(status, self._mask),
-        )
-        view.show(page, hold=is_same)
+        view.show(self._page(chosen, chosen.status), hold=is_same)
         ended = time.perf_counter()
         self._due = ended + _PATIENCE * (ended - began)
+
+    def _page(self, chosen: _Listed, status: ServerStatus) -> TreePage:
+        flipped = self._flipped.setdefault(_key(chosen), set())
+        if chosen.told is None or self._servers is None:
+            entries = self._parts.of(status, self._frames.of(status))
+            failed, notes = failure_of(status, self._mask), notes_of(status, self._mask)
+        else:
+            entries = told_entries(chosen.told, flow_of(chosen.told, self._servers), self._parts, self._mask)
+            failed, notes = "", told_notes(chosen.told, self._servers.whose, self._mask)
+        return TreePage(status.name, entries, flipped=flipped, failed=failed, notes=notes)
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
         """Show the other server."""
@@ -176,13 +221,25 @@ class ServersScreen(PageScreen):
 
     def action_reconnect(self) -> None:
         """A new connection."""
-        status = self.current
-        if status is not None and self._host.pool is not None:
-            self._host.pool.reconnect(status.name)
-            self.notify(f"connecting {line(status.name, 40)}", markup=False, timeout=2)
+        name = self._own()
+        if name and self._host.pool is not None:
+            self._host.pool.reconnect(name)
+            self.notify(f"connecting {line(name, 40)}", markup=False, timeout=2)
 
     def action_stop(self) -> None:
         """End the connection."""
-        status = self.current
-        if status is not None and self._host.pool is not None:
-            self._host.pool.stop(status.name)
+        name = self._own()
+        if name and self._host.pool is not None:
+            self._host.pool.stop(name)
+
+    def _own(self) -> str:
+        """The chosen server's name, if it is one's own; of another one it is said that nothing can be done."""
+        chosen = self._chosen
+        if chosen is not None and chosen.told is not None:
+            self.notify(READ_ONLY, markup=False, timeout=4)
+        return chosen.status.name if chosen is not None and chosen.status is not None and chosen.told is None else ""
+
+
+def _key(listed: _Listed) -> tuple[bool, str]:
+    """Names a line, whatever is known of it."""
+    return listed.told is not None, "" if listed.status is None else listed.status.name
