@@ -148,6 +148,21 @@ async def test_an_upstream_that_closes_without_a_word_leaves_the_client_without_
     assert ending(relay).reason == "cut by peer"
 
 
+async def test_a_request_that_meets_the_end_of_a_kept_connection_is_asked_once_and_the_client_sees_that_end() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b"first"))
+        await stream.head()
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
+        await until_has(client, b"first")
+        await client.send(request(relay.host))
+        with anyio.fail_after(5):
+            assert await rest_of(client) == b""
+    assert [bytes(each).count(b"POST ") for each in up.received] == [2]
+
+
 async def test_a_client_that_has_said_all_may_say_so_and_still_hears_the_answer() -> None:
     async def script(stream: Kept) -> None:
         await stream.head()
@@ -196,6 +211,8 @@ async def test_a_client_that_is_refused_while_it_sends_much_can_read_that() -> N
     [
         b"SSH-2.0-OpenSSH\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
+        pytest.param(b"HTTP/1.1 200 OK\r\nX-A:" + b" \t" * 100_000 + b"\rb\r\n\r\n", id="blanks in a header"),
+        pytest.param(b"HTTP/1.1 200" + b" \t" * 100_000 + b"\rb\r\n\r\n", id="blanks before a reason"),
         b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",

@@ -54,6 +54,7 @@ REFUSED = {
     "a folded header": (400, POST + HERE + b"X-A: 1\r\n b\r\n" + JSON + TWO),
     "a space before the colon": (400, POST + HERE + b"Content-Length : 2\r\n\r\n{}"),
     "a bare carriage return": (400, POST + HERE + b"X-A: 1\rX-B: 2\r\n" + EMPTY),
+    "blanks that nobody gets through": (400, POST + HERE + b"X-A:" + b" \t" * 100_000 + b"\rb\r\n" + EMPTY),
     "HTTP/2": (400, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     "a head without end": (431, POST + HERE + b"X-A: " + b"a" * (300 << 10)),
     "a chunk without a size": (400, POST + HERE + JSON + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),

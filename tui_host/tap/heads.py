@@ -22,14 +22,18 @@ Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
 Framing: TypeAlias = int | Literal["none", "chunked", "close"]
 """How long a body is: so many bytes, none at all, as its chunks tell, or until the connection ends."""
 
+_BLANKS = b" \t"
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])\r?\n")
-_FIELD = re.compile(rb"(" + _TOKEN + rb"):[ \t]*([^\r\n\x00]*?)[ \t]*\r?\n")
-_STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]+([^\r\n\x00]*))?$")
-_LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f]+)[ \t]*:[ \t]*([^\x00\r]*?)[ \t]*$")
+_FIELD = re.compile(
+    rb"(" + _TOKEN + rb"):([^\r\n\x00]*)\r?\n"
+)  # with its blanks, which to tell apart here could take for ever
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]([^\r\n\x00]*))?$")
+_LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):([^\x00\r]*)$")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _WHOLE_URL = re.compile(rb"http://([^/?#]+)(.*)", re.IGNORECASE)
 _LINE_END = re.compile(rb"\r?\n")
+_FOLD = re.compile(rb"\r?\n[ \t]+")  # from the days of RFC 2616
 
 _OF_ONE_HOP = frozenset(
     (b"keep-alive", b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade")
@@ -164,7 +168,7 @@ def read_request(block: bytes) -> RequestHead:
         field = _FIELD.match(block, at)
         if field is None:
             raise HeadError(400, "a header that is none")
-        fields.append((field[1], field[2]))
+        fields.append((field[1], field[2].strip(_BLANKS)))
         at = field.end()
     head = RequestHead(method=line[1], target=line[2], minor=int(line[3]), fields=tuple(fields))
     hosts = len(head.values(b"host"))
@@ -195,20 +199,18 @@ def read_response(block: bytes) -> ResponseHead:
     Raises:
         HeadError: It is none.
     """
-    first, *lines, _ = _LINE_END.split(block)
+    first, *lines, _ = _LINE_END.split(_FOLD.sub(b" ", block))
     line = _STATUS_LINE.match(first)
     if line is None:
         raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
     fields: list[tuple[bytes, bytes]] = []
     for text in lines:
-        if text[:1] in {b" ", b"\t"} and fields:  # a folded line, from the days of RFC 2616
-            fields[-1] = (fields[-1][0], fields[-1][1] + b" " + text.strip())
-            continue
         field = _LENIENT_FIELD.match(text)
         if field is None:
             raise HeadError(502, "the upstream's answer has a header that is none")
-        fields.append((field[1], field[2]))
-    return ResponseHead(minor=int(line[1]), status=int(line[2]), reason=line[3] or b"", fields=tuple(fields))
+        fields.append((field[1].rstrip(_BLANKS), field[2].strip(_BLANKS)))
+    reason = (line[3] or b"").lstrip(_BLANKS)
+    return ResponseHead(minor=int(line[1]), status=int(line[2]), reason=reason, fields=tuple(fields))
 
 
 def request_framing(head: RequestHead) -> Framing:
@@ -246,7 +248,7 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
 
 def _length(values: list[bytes], status: int) -> int:
     """The one length that all of them say; they pass on as they are, for the other side to judge. Source: RFC 9110, section 8.6."""
-    length, *others = {each.strip(b" \t") for each in b",".join(values).split(b",")}
+    length, *others = {each.strip(_BLANKS) for each in b",".join(values).split(b",")}
     if others:
         raise HeadError(status, "two lengths, one of which is wrong")
     if not length.isdigit() or len(length) > 18:
