@@ -67,7 +67,7 @@ class Logged:
         self._is_ending.set()
         self._thread.join(timeout)
         if missing := self._recorder.last - self._seq:
-            self._tell(f"the log misses the last {missing:,} records")
+            self._tell(f"the log misses what came last, records: {missing:,}")
 
     def _run(self) -> None:
         while True:

@@ -18,6 +18,7 @@ from pathlib import Path
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import BY_VALUE_FROM, Redactor
+from tui_host.capture.store.faults import LOCKED
 from tui_host.capture.store.sessions import SessionInfo, SessionState, session_id
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
@@ -166,8 +167,8 @@ class TapRecording:
         """Whether nothing waits any more, or nothing more can be done for it."""
         recorder, timeout = self.recorder, ends_at - time.monotonic()
         if self._store is None:
-            return self._is_refused
-        return timeout <= 0 or recorder.flush(timeout) or not (recorder.fault or recorder.waiting)
+            return self._is_refused or not recorder.waiting
+        return timeout <= 0 or recorder.flush(timeout) or recorder.fault != LOCKED  # which may be over soon
 
     def _finish(self) -> None:
         """End the session, the log and the database."""
@@ -177,14 +178,14 @@ class TapRecording:
             self._save(store)
             store.sessions.release(self._session)
             is_kept = self.recorder.close(GRACE_SECONDS)
+        self._follow()
         if self._logged is not None:
             self._logged.close(GRACE_SECONDS)
         if store is not None:
             self._is_kept = store.close(GRACE_SECONDS) and is_kept
-        self._follow()
         lost = self.recorder.waiting
         if lost and self._is_waiting_told:
-            self._tell(f"{lost:,} records that waited in memory are lost")
+            self._tell(f"what waited in memory is lost, records: {lost:,}")
 
     @property
     def _session(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 
 DAMAGED = "the database is damaged"
+LOCKED = "another program holds the database locked"
 
 
 def is_storage(error: sqlite3.Error) -> bool:
@@ -32,5 +34,13 @@ def reason_of(error: sqlite3.Error) -> str:
     if _code(error) == sqlite3.SQLITE_FULL:
         return "the disk is full"
     if _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return "another program holds the database locked"
-    return f"the database cannot be written: {error}"
+        return LOCKED
+    return f"the database cannot be written: {words_of(error)}"
+
+
+def words_of(error: sqlite3.Error) -> str:
+    """What SQLite says, and the limit that may be behind it: it takes a file that may not grow for a fault of the disk."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if _code(error) != sqlite3.SQLITE_IOERR or limit == resource.RLIM_INFINITY:
+        return str(error)
+    return f"{error}; no file may have more than {limit:,} bytes here (ulimit -f)"

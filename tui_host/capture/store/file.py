@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_host.capture.store.faults import is_damage
+from tui_host.capture.store.faults import is_damage, words_of
 from tui_host.capture.store.form import (
     BUSY_SECONDS,
     ELSEWHERE,
@@ -96,7 +96,7 @@ def open_to_write(
                 raise
             connection, lock = _ready(path, connect, migrations, notices)
     except (OSError, sqlite3.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        reason = words_of(error) if isinstance(error, sqlite3.Error) else error.strerror or str(error)
         if room.is_full():
             reason = "the disk is full"
         raise StoreError(f"the database cannot be opened: {reason}", str(path), ELSEWHERE) from error
