@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
+
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.kept import KeptModelTap, KeptServerTap
 from tests.tui.app_running import PATIENT, Running, running
+from tui_host.capture.store.store import Store
+from tui_host.chat.infer.following import Following, Piece
+from tui_host.settings.paths import DATABASE
 from tui_host.tui.tapped import LOADING, NOTHING_SAID, TapSource
 
 CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
@@ -69,3 +74,38 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await app.press("f5")
         await app.until_shown("Cline: tap llm deepseek, tap stdio math")
         assert "live" not in app.text
+
+
+async def test_a_model_tap_that_is_started_under_a_story_has_its_turns_where_they_were(tmp_path: Path) -> None:
+    call = Call("", "math__add", {"a": 1, "b": 2})
+    math = KeptServerTap(tmp_path, "math")
+    math.start(["add"], client="Cline")
+    with anyio.fail_after(5):
+        while not (tmp_path / "data" / DATABASE).exists():
+            await anyio.sleep(0.02)
+    store = Store.open(tmp_path / "data" / DATABASE)
+    with anyio.fail_after(5):
+        while not store.sessions.taps(0):
+            await anyio.sleep(0.02)
+    (session,) = store.sessions.taps(0)
+    following = Following(store, session.id)
+    following.read(1)
+    model = KeptModelTap(tmp_path, "deepseek")
+    list(model.answer(CLINE, model.ask(CLINE, [User("one and two?")]), Answer("", [call])))
+    math.result(math.call("add", call.arguments)[0], "3")
+    told: list[Piece] = []
+    with anyio.fail_after(5):
+        while not (told and told[-1].told.is_whole and told[-1].told.turns):
+            following.read(0.1)
+            told += following.pieces
+            following.pieces.clear()
+            if told and told[-1].told.is_stale:  # as the app does
+                following, told = Following(store, session.id), []
+            await anyio.sleep(0.05)
+    places = [
+        record.draft.place.turn for piece in told for record in piece.records if b"tools/call" in record.draft.data
+    ]
+    assert places == [1]
+    store.close()
+    assert model.kept.recording.close()
+    assert math.kept.recording.close()

@@ -151,7 +151,8 @@ class Following:
         self._links = 0
         self._joined = self._version = -1
         self._looked_for_taps = self._join_at = 0.0
-        self._is_mixed = False
+        self._is_wrong = False  # what was handed over is to be told anew, from the beginning
+        self._sent_ns = 0  # when the last frame passed that was handed over
 
     @property
     def version(self) -> object:
@@ -212,14 +213,14 @@ class Following:
                 taps[capture] = self._taps.get(capture) or _Tapped(capture, info)
                 taps[capture].info = info
         left = [tap for tap in self._taps.values() if tap.capture not in taps]  # another host's, as it has said since
-        self._is_mixed |= any(tap.is_fed for tap in left)
+        self._is_wrong |= any(tap.is_fed for tap in left)
         self._taps = taps
         now = replace(
             self._told,
             live=told.live,
             running=frozenset(tap.capture for tap in taps.values() if tap.info.live),
             title=told.title if told.taps else "",
-            is_stale=self._told.is_stale or self._is_mixed,
+            is_stale=self._told.is_stale or self._is_wrong,
         )
         if now != self._told:
             self._told = now
@@ -248,9 +249,20 @@ class Following:
             if not is_alone and at_ns > now_ns - WAIT_NS:
                 return
             first.is_fed = True
-            yield first.waiting.popleft()[1]
+            record = first.waiting.popleft()[1]
+            self._is_wrong |= self._is_late(record, at_ns)
+            yield record
             if not first.waiting:
                 self._fill(first)
+
+    def _is_late(self, record: Record, at_ns: int) -> bool:
+        """Whether a record that says what a model was asked, or asked for, comes behind a frame that may be of that turn.
+
+        It does where a tap was started under a story, and found only then, or where a process got to the disk late.
+        """
+        if record.draft.kind == "frame":
+            self._sent_ns = max(self._sent_ns, at_ns)
+        return record.draft.wire == "llm" and record.draft.kind != "chunk" and at_ns < self._sent_ns
 
     def _fill(self, tap: _Tapped) -> None:
         while tap.has_more and not tap.waiting:
@@ -272,7 +284,7 @@ class Following:
         self._joined = self._story.revision
         found = list(self._story.links())
         known = {_place(each) for each in self._given}
-        is_stale = self._is_mixed or (not self._given <= set(found) and not known <= {_place(each) for each in found})
+        is_stale = self._is_wrong or (not self._given <= set(found) and not known <= {_place(each) for each in found})
         self._told = replace(self._told, is_stale=is_stale, doubtful=self._story.doubtful)
         new = [each for each in found if each not in self._given]
         self._given.update(new)
