@@ -8,52 +8,104 @@ from threading import Thread
 
 import pytest
 
-from tests.tap.stdio_taps import until
-from tui_host.tap.kinds import CHUNK, COMPLETE, REQUEST, SPOOLED, lost
-from tui_host.tap.passing import Telling, open_spool, taken_from
+from tui_host.tap.beside import Ends
+from tui_host.tap.journal import Journal
+from tui_host.tap.kinds import CHUNK, COMPLETE, REQUEST, lost
+from tui_host.tap.passing import TAKEN, Telling
+from tui_host.tap.recording_process import Told
 
-PIECE = bytes(range(256)) * 4096
+PIECE = bytes(range(256)) * 64
+ROOM = (17 + len(b"head")) + 3 * (17 + len(PIECE))
+"""What stands before an item takes seventeen bytes."""
 
 
-def told(telling: Telling, descriptor: int) -> list[tuple[bytes, int, bytes]]:
-    """All that is told, read only once nothing more is said."""
-    found = bytearray()
+def journal_of(folder: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool = True) -> Journal:
+    monkeypatch.setenv("TMPDIR", str(folder if has_file else folder / "missing"))
+    if not has_file:
+        monkeypatch.setattr("tui_host.tap.journal.FOLDERS", (str(folder / "missing"),))
+    return Journal(room=ROOM)
 
-    def read() -> None:
-        while chunk := os.read(descriptor, 1 << 20):
-            found.extend(chunk)
 
-    reading = Thread(target=read)
-    reading.start()
-    until(telling.close)
-    reading.join(10)
-    os.close(descriptor)
-    return [(kind, number, data) for kind, number, _, data in taken_from(found)]
+def told_of(journal: Journal, grace: float = 0) -> tuple[Told, int]:
+    """Who reads it, and where he lets the relay know."""
+    notices, write = os.pipe()
+    return Told(Ends(journal, lifeline=-1, notices=write), grace), notices
 
 
 @pytest.mark.parametrize("has_file", [True, False])
 def test_without_a_reader_what_comes_waits_in_a_file_or_is_counted_and_no_end_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    spool = open_spool() if has_file else None
-    read, write = os.pipe()
-    telling = Telling(write, spool, lambda: None)
+    journal = journal_of(tmp_path, monkeypatch, has_file=has_file)
+    telling = Telling(journal)
     telling.passed(REQUEST, b"head", 7)
     for _ in range(20):
         telling.passed(CHUNK, PIECE, 7)
-        telling.go()
     telling.passed(REQUEST, b"another", 8)
     telling.passed(COMPLETE, b"", 7)
-    items = told(telling, read)
-    if spool is not None:
-        (start, end) = map(int, items.pop()[2].split())
-        items += [(kind, number, data) for kind, number, _, data in taken_from(bytearray(os.pread(spool, end, start)))]
-        os.close(spool)
-        assert b"".join(data for kind, _, data in items if kind == CHUNK) == 20 * PIECE
-    kept = sum(len(data) for kind, _, data in items if kind == CHUNK)
-    missing = sum(int(data) for kind, _, data in items if kind == lost(CHUNK))
-    assert kept + missing == 20 * len(PIECE)
-    assert items[0] == (REQUEST, 7, b"head")
-    assert items[-2:] == [(REQUEST, 8, b"another"), (COMPLETE, 7, b"")]
-    assert SPOOLED not in {kind for kind, _, _ in items}
+    told, notices = told_of(journal)
+    reading = told.items()
+    items = [next(reading)]
+    thread = Thread(target=lambda: items.extend(reading))
+    thread.start()
+    assert os.read(notices, 9) == TAKEN
+    telling.taken()
+    telling.close()
+    thread.join(10)
+    found = [(kind, number, data) for kind, number, _, data in items]
+    kept = b"".join(data for kind, _, data in found if kind == CHUNK)
+    missing = sum(int(data) for kind, _, data in found if kind == lost(CHUNK))
+    assert kept == PIECE * (len(kept) // len(PIECE))
+    assert len(kept) + missing == 20 * len(PIECE)
+    assert (missing == 0) == has_file
+    assert found[0] == (REQUEST, 7, b"head")
+    assert found[-2:] == [(REQUEST, 8, b"another"), (COMPLETE, 7, b"")]
+    assert told.missing == 0
+
+
+def test_what_several_threads_pass_while_somebody_reads_comes_whole_and_in_the_order_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = journal_of(tmp_path, monkeypatch)
+    telling = Telling(journal)
+    count = 3000
+
+    def write(number: int) -> None:
+        for each in range(count):  # sizes that come to lie over the end of the memory, and over what it holds
+            telling.passed(CHUNK, b"%d " % each * (1 + each % 97), number)
+            telling.go()
+
+    threads = [Thread(target=write, args=(number,)) for number in range(3)]
+    told, _ = told_of(journal)
+    items: list[tuple[int, bytes]] = []
+    reading = Thread(target=lambda: items.extend((item[1], item[3]) for item in told.items()))
+    for thread in (*threads, reading):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    telling.taken()  # as if it had been asked for
+    telling.close()
+    reading.join(30)
+    for number in range(3):
+        found = [data for each, data in items if each == number]
+        assert found == [b"%d " % each * (1 + each % 97) for each in range(count)]
+
+
+def test_who_is_asked_to_end_gives_up_what_is_left_once_the_relay_has_ended_and_counts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = journal_of(tmp_path, monkeypatch)
+    telling = Telling(journal)
+    told, _ = told_of(journal)
+    telling.passed(CHUNK, b"first", 1)
+    reading = told.items()
+    assert next(reading)[3] == b"first"
+    told.hurry()
+    telling.passed(CHUNK, b"second", 1)
+    assert next(reading)[3] == b"second"  # the relay goes on
+    telling.close()
+    journal.wait(None)
+    telling = Telling(journal)
+    telling.passed(CHUNK, b"third", 1)
+    assert [item[3] for item in reading] == []
+    assert told.missing >= len(b"third")

@@ -192,6 +192,27 @@ def test_of_many_taps_at_once_one_that_is_killed_takes_no_record_of_the_others(t
     assert data(records(tmp_path, by_name["server-0"]), "in") == pings(200)
 
 
+def test_what_has_passed_is_recorded_though_the_tap_is_killed_at_once_and_whoever_records_it_stood_still(
+    tmp_path: Path,
+) -> None:
+    process = start(tap(tmp_path, *ECHO))
+    push(process, PING % 0)
+    assert pull(process, len(PING % 0)) == PING % 0
+    recorder = recorder_of(process.pid)
+    for number in range(1, 300):
+        push(process, PING % number)
+        assert pull(process, len(PING % number)) == PING % number
+    os.kill(recorder, signal.SIGSTOP)
+    whole = (os.urandom(50_000).hex().encode() + b"\n") * 30  # there and back more than memory holds
+    writing = write(process, [whole])
+    assert pull(process, len(whole)) == whole
+    process.kill()
+    writing.join()
+    os.kill(recorder, signal.SIGCONT)
+    found = recorded(tmp_path)
+    assert data(found, "in") == data(found, "out") == pings(300) + whole
+
+
 def test_a_recorder_that_stands_still_holds_nothing_up_and_gets_all_of_it_later(tmp_path: Path) -> None:
     process = start(tap(tmp_path, *ECHO))
     push(process, PING % 0)

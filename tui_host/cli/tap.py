@@ -12,7 +12,7 @@ from tui_host.settings.urls import is_loopback
 
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
-    from tui_host.tap.beside import Asked
+    from tui_host.tap.beside import Asked, Ends
     from tui_host.tap.exchanges import Exchanges
     from tui_host.tap.recording import TapRecording
     from tui_host.tap.upstream import Upstream
@@ -44,11 +44,11 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     folder = arguments.data_dir
     asked = Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log)
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
-    beside = begin(lambda: _record(asked, is_mcp=is_mcp), tell)
+    beside = begin(lambda ends: _record(ends, asked, is_mcp=is_mcp), tell)
     gc.enable()
 
     async def relay() -> int:
-        telling = beside.telling(asyncio.get_running_loop().call_later)
+        telling = beside.telling(asyncio.get_running_loop().call_soon)
         service = Service(
             upstream=upstream,
             port=_port(arguments, is_mcp=is_mcp),
@@ -82,7 +82,7 @@ def _port(arguments: Arguments, *, is_mcp: bool) -> int:
     return http.PORT if is_mcp else llm.PORT
 
 
-def _record(asked: Asked, *, is_mcp: bool) -> None:
+def _record(ends: Ends, asked: Asked, *, is_mcp: bool) -> None:
     """What the process beside the relay does."""
     from tui_host.tap.recording_process import record
 
@@ -94,7 +94,7 @@ def _record(asked: Asked, *, is_mcp: bool) -> None:
         observers = http.Connections(later, asked.title) if is_mcp else llm.OneObserver(later, asked.title)
         return Exchanges(later, observers, recording.place, recording.tell_once)
 
-    record(asked, folding, None)
+    record(ends, asked, folding, None)
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:

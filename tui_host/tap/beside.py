@@ -7,14 +7,14 @@ Source: threats.md, PXY-09; performance.md, Relays.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import threading
 import time
 
 from tui_host.tap.descriptors import write
-from tui_host.tap.passing import BYE, CONSUMED, HOPEFUL, Telling, open_spool
+from tui_host.tap.journal import Journal
+from tui_host.tap.passing import BYE, HOPEFUL, TAKEN, Telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 LAST_WORDS = 5.0
 """Seconds that the end may wait for what is wrong with recording, where something seems to be."""
-
-FIRST_KEPT = 3
-"""The lowest descriptor of those that a process of its own is given."""
 
 
 class Asked:
@@ -50,38 +47,49 @@ class Asked:
             self.terminal = None
 
 
+class Ends:
+    """The process's ends of what leads to the relay, and from it.
+
+    Attributes:
+        journal: What passed.
+        lifeline: Where it is told a server's group; its end without `BYE` is the relay's.
+        notices: Takes what a person should be told, a line each, and what the relay should know.
+    """
+
+    def __init__(self, journal: Journal, *, lifeline: int, notices: int) -> None:
+        self.journal = journal
+        self.lifeline = lifeline
+        self.notices = notices
+
+
 class Beside:
-    """The relay's ends of what leads to the process, and from it.
+    """The relay's ends of the same.
 
     Args:
         tell: Takes a sentence for a person.
-        records: Where it is told what passes.
-        lifeline: Where it is told a server's group; its end without `BYE` is the relay's.
-        notices: What a person should be told, a line each, and what of the spool was read.
-        spool: What finds no room in the pipe; None where there is no place for it.
+        journal: Where it is told what passes.
+        lifeline: The other end of the process's.
+        notices: The other end of the process's.
     """
 
-    def __init__(
-        self, tell: Callable[[str], None], *, records: int, lifeline: int, notices: int, spool: int | None
-    ) -> None:
+    def __init__(self, tell: Callable[[str], None], *, journal: Journal, lifeline: int, notices: int) -> None:
         self._tell = tell
-        self._records = records
+        self._journal = journal
         self._lifeline = lifeline
         self._notices = notices
-        self._spool = spool
-        self._is_ending = self._is_broken = False
+        self._is_ending = False
 
     def guard(self, group: int) -> None:
         """If the relay is killed, this server's group is to be ended."""
         write(self._lifeline, b"%d\n" % group)
 
-    def telling(self, later: Callable[[float, Callable[[], None]], object] | None = None) -> Telling:
+    def telling(self, soon: Callable[[Callable[[], None]], object] | None = None) -> Telling:
         """Begin to tell, once; what comes back is passed on to a person.
 
         Args:
-            later: As `Telling` has it.
+            soon: As `Telling` has it.
         """
-        self._telling = Telling(self._records, self._spool, self._tell_of_recording, later)
+        self._telling = Telling(self._journal, soon)
         self._begin()
         return self._telling
 
@@ -99,7 +107,6 @@ class Beside:
         child = self._telling.fork()
         if not child:
             write(self._lifeline, BYE)  # its server has ended: if this one is killed, nobody is to be ended for it
-            self._telling.go_on()
             self._begin()
             self._is_known.set()  # it may have been told to the parent
         return child
@@ -109,11 +116,7 @@ class Beside:
         with self._speaking:
             self._is_ending = True
         write(self._lifeline, BYE)
-        try:
-            if not self._telling.close() and self._telling.fork() == 0:
-                _apart((self._records,), lambda: self._telling.finish(FIRST_KEPT))
-        except OSError as error:
-            self._tell(f"the end is not recorded: {error.strerror}")
+        self._telling.close()
         if not self._is_known.wait(LAST_WORDS):
             self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
 
@@ -122,61 +125,53 @@ class Beside:
             for line in notices:
                 if line == HOPEFUL:
                     self._is_known.set()
-                elif line.startswith(CONSUMED):
-                    self._telling.consumed(int(line[len(CONSUMED) :]))
+                elif line == TAKEN:
+                    self._telling.taken()
                 else:
                     write(2, line)
-        if not self._is_ending:
-            self._tell_of_recording()
+        with self._speaking:
+            if not self._is_ending:
+                self._telling.give_up()
+                self._tell("recording has broken down; everything is passed on, nothing is recorded")
         self._is_known.set()
 
-    def _tell_of_recording(self) -> None:
-        """Once: from where it is told to nobody, or from where nothing more comes back."""
-        with self._speaking:
-            if not self._is_broken:
-                self._is_broken = True
-                self._tell("recording has broken down; everything is passed on, nothing is recorded")
 
+def begin(work: Callable[[Ends], None], tell: Callable[[str], None]) -> Beside:
+    """Do this in a process of its own, which has no other descriptors than its ends.
 
-def begin(work: Callable[[], None], tell: Callable[[str], None]) -> Beside:
-    """Do this in a process of its own, which has no descriptors but those in `recording_process`."""
-    spool = open_spool()
-    records, records_write = os.pipe()
+    Raises:
+        OSError: There can be no other process, or too many files are open.
+    """
+    journal = Journal()
     lifeline, lifeline_write = os.pipe()
     notices_read, notices = os.pipe()
     if os.fork() == 0:
-        _apart((records, lifeline, notices, spool), work)
-    for theirs in (records, lifeline, notices):
+        _apart(work, Ends(journal, lifeline=lifeline, notices=notices))
+    journal.add_only()
+    for theirs in (lifeline, notices):
         os.close(theirs)
-    return Beside(tell, records=records_write, lifeline=lifeline_write, notices=notices_read, spool=spool)
+    return Beside(tell, journal=journal, lifeline=lifeline_write, notices=notices_read)
 
 
-def _apart(kept: Sequence[int | None], work: Callable[[], None]) -> NoReturn:
-    """In a process just forked: do this where no signal to the tap's group comes, and then end.
-
-    Args:
-        kept: Descriptors that it has; it finds them from `FIRST_KEPT` on.
-        work: What it does.
-    """
+def _apart(work: Callable[[Ends], None], ends: Ends) -> NoReturn:
+    """In a process just forked: do this where no signal to the tap's group comes, and then end."""
     try:
         os.setsid()
-        _keep_alone(kept)
-        work()
+        _keep_alone(sorted((ends.lifeline, ends.notices, *ends.journal.descriptors)))
+        work(ends)
     finally:
         os._exit(0)
 
 
-def _keep_alone(kept: Sequence[int | None]) -> None:
+def _keep_alone(kept: Sequence[int]) -> None:
     """Hold no other descriptor: whoever waits for the end of one would wait for this process too.
 
     A file keeps nobody waiting. Where standard error is one, a person reads there what is known when the tap has ended.
     """
+    highest = min(os.sysconf("SC_OPEN_MAX"), 1 << 16)
+    for before, after in zip((2, *kept), (*kept, highest), strict=True):
+        os.closerange(before + 1, after)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    errors = 2 if stat.S_ISREG(os.fstat(2).st_mode) else nowhere
-    all_kept = (nowhere, nowhere, errors, *(nowhere if each is None else each for each in kept))
-    high = [
-        fcntl.fcntl(descriptor, fcntl.F_DUPFD, 32) for descriptor in all_kept
-    ]  # out of the way of the numbers that they get
-    for number, descriptor in enumerate(high):
-        os.dup2(descriptor, number)
-    os.closerange(len(all_kept), min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
+    for number in (0, 1) if stat.S_ISREG(os.fstat(2).st_mode) else (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)

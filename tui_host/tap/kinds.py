@@ -14,8 +14,6 @@ RESPONSE, ANNOUNCED, CHUNK = b"r", b"p", b"c"
 """The response's head; where messages are to be sent, as its body said; a piece of its body."""
 COMPLETE, FAILED, CLOSED = b"d", b"f", b"x"
 """How an exchange ended: in order; in another way, as `capture.ending` has it; the host went."""
-SPOOLED = b"s"
-"""What follows stands in the file: offset and end, in ASCII."""
 PIECES = frozenset((OUT, IN, ERROR, SENT, CHUNK))
 """What may be left out where there is no room for it."""
 

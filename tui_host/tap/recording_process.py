@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import gc
 import os
-import select
 import signal
 import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from tui_host.tap.kinds import OUT, SPOOLED
-from tui_host.tap.passing import BYE, CONSUMED, HOPEFUL, TICK, taken_from
+from tui_host.tap.kinds import OUT
+from tui_host.tap.passing import BYE, HOPEFUL, TAKEN, taken_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tui_host.tap.beside import Asked
+    from tui_host.tap.beside import Asked, Ends
     from tui_host.tap.passing import Item
     from tui_host.tap.recording import Log, TapRecording
 
-ERRORS, RECORDS, LIFELINE, NOTICES, SPOOL = 2, 3, 4, 5, 6
-"""Descriptors; what each is for stands with the relay's ends of them."""
-IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10
 """While bytes pass it has about a tenth of the time where others want all of it, and all that they leave: what waits has room in the spool."""
 UNWRITTEN = 16 << 20
 """Bytes that are recorded before the database is waited for: here nobody else waits."""
 CLOSE_SECONDS = 10.0
-_READ = 1 << 20
-_EARLY = 64 << 10
+GRACE_SECONDS = 2.0
+"""How long after the relay's end, and after SIGTERM, what is left is still recorded, if one came: else for as long as it takes."""
+TICK = 0.005
+"""Seconds in which what comes in a burst is read together: a reader who waits would have to be woken for each message that passes."""
+_MUCH = 64 << 10
+_ERRORS = 2
 
 
 class Folding(Protocol):
@@ -45,27 +46,102 @@ class Folding(Protocol):
         ...
 
 
-def record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:
-    """Record to the end of the relay, and then what is left. Nothing is open but the descriptors above, and nowhere.
+def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:
+    """Record to the end of the relay, and then what is left. Nothing is open but the ends, and nowhere.
 
     Args:
+        ends: What leads to the relay.
         asked: What is recorded.
         folding: What makes records.
         patience: Seconds to wait for a first word; None waits for it, and records nothing without.
     """
     gc.enable()
     _share(NICE)
+    told = Told(ends, GRACE_SECONDS)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: told.hurry())
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    guarding = threading.Thread(target=_guard)
+    guarding = threading.Thread(target=_guard, args=(ends.lifeline,))
     guarding.start()
+
+    def tell(words: str) -> None:
+        _tell(asked, ends.notices, words)
+
     try:
-        _record(asked, folding, patience)
+        _record(told, asked, tell, folding, patience)
     except Exception as error:  # noqa: BLE001 - the last resort: the relay goes on, and the server is ended all the same
-        _tell(asked, f"recording has broken down: {error!r}; everything is passed on")
-        os.close(RECORDS)
-    os.close(NOTICES)
+        tell(f"recording has broken down: {error!r}; everything is passed on")
+    os.close(ends.notices)
     guarding.join()
+
+
+class Told:
+    """What the relay tells, to its end.
+
+    Args:
+        ends: What leads to the relay.
+        grace: Seconds that are left for what is left, once somebody wants an end.
+    """
+
+    def __init__(self, ends: Ends, grace: float) -> None:
+        self._journal = ends.journal
+        self._notices = ends.notices
+        self._grace = grace
+        self._buffer = bytearray()
+        self._is_hurried = False
+        self._deadline: float | None = None
+
+    def hurry(self) -> None:
+        """Somebody wants an end; it comes with the relay's, or after it."""
+        self._is_hurried = True
+        self._deadline = None
+
+    def listen(self, patience: float | None) -> bool:
+        """Until it tells more than a host's input, and no longer than so: until then the processor is the server's. Whether it told anything."""
+        early, journal = self._buffer, self._journal
+        end = None if patience is None else time.monotonic() + patience
+        while len(early) < _MUCH and all(item[0] == OUT for item in taken_from(bytearray(early))):
+            left = None if end is None else end - time.monotonic()
+            if chunk := journal.take():
+                early += chunk
+            elif journal.is_over or (left is not None and left <= 0):
+                break
+            else:
+                journal.wait(left)
+        return bool(early)
+
+    def items(self) -> Iterator[Item]:
+        """All that it tells, from the beginning."""
+        buffer, journal = self._buffer, self._journal
+        while not self._is_overdue():
+            yield from taken_from(buffer)
+            if chunk := journal.take():
+                buffer += chunk
+                if not journal.is_over and journal.left < _MUCH:
+                    time.sleep(TICK)
+            elif journal.is_over:
+                return
+            else:
+                if journal.needs_care:
+                    self.notice(TAKEN)
+                journal.wait(None)
+
+    @property
+    def missing(self) -> int:
+        """Bytes that were not read at the end, or found no room."""
+        return len(self._buffer) + self._journal.left + self._journal.held
+
+    def notice(self, line: bytes) -> None:
+        """Let the relay know."""
+        _notice(self._notices, line)
+
+    def _is_overdue(self) -> bool:
+        if not (self._is_hurried and self._journal.is_over):
+            return False
+        now = time.monotonic()
+        if self._deadline is None:
+            self._deadline = now + self._grace
+        return now >= self._deadline
 
 
 def _share(nice: int, attempts: int = 1) -> None:
@@ -85,10 +161,10 @@ def _share(nice: int, attempts: int = 1) -> None:
             return
 
 
-def _guard() -> None:
+def _guard(lifeline: int) -> None:
     """End the server, if the relay ends without a word: it was killed, as the server would have been without it."""
     told = b""
-    while not told.endswith(BYE) and (chunk := os.read(LIFELINE, 64)):
+    while not told.endswith(BYE) and (chunk := os.read(lifeline, 64)):
         told += chunk
     if told and not told.endswith(BYE):
         from tui_host.capture.guard_process import end_groups
@@ -99,9 +175,14 @@ def _guard() -> None:
     _share(0, attempts=20)  # nothing passes any more, and somebody may wait for what is left
 
 
-def _record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:
-    early = _first_words(patience)
-    if not early and patience is None:
+def _record(
+    told: Told,
+    asked: Asked,
+    tell: Callable[[str], None],
+    folding: Callable[[TapRecording], Folding],
+    patience: float | None,
+) -> None:
+    if not told.listen(patience) and patience is None:
         return
     from pathlib import Path
 
@@ -109,98 +190,51 @@ def _record(asked: Asked, folding: Callable[[TapRecording], Folding], patience: 
 
     place = None if asked.data_dir is None else Path(asked.data_dir)
     if asked.log is None and are_good(place, os.environ):  # who wants a log has it whole when the tap ends
-        _notice(HOPEFUL)
+        told.notice(HOPEFUL)
     from tui_host.capture.no_core import leave_no_core
     from tui_host.tap.recording import TapRecording, secrets_in
 
     leave_no_core()
     recording = TapRecording(
-        asked.title,
-        tell=lambda words: _tell(asked, words),
-        secrets=secrets_in(os.environ),
-        log=_log(asked),
-        began_ns=asked.began_ns,
+        asked.title, tell=tell, secrets=secrets_in(os.environ), log=_log(asked, tell), began_ns=asked.began_ns
     )
     recording.start(place, os.environ)
     folder = folding(recording)
     recorder = recording.recorder
     unwritten = 0
-    for item in _items(early):
+    for item in told.items():
         unwritten += folder.take(item)
         if unwritten > UNWRITTEN and not recorder.fault:
             unwritten = 0
             recorder.flush()
     folder.finish()
+    if told.missing:
+        tell(f"the last {told.missing:,} bytes of what passed are not recorded")
     recording.close(CLOSE_SECONDS)
 
 
-def _first_words(patience: float | None) -> bytearray:
-    """What the relay tells until it tells more than a host's input: until then the processor is the server's."""
-    early = bytearray()
-    told = select.poll()
-    told.register(RECORDS, select.POLLIN)
-    end = None if patience is None else time.monotonic() + patience
-    while len(early) < _EARLY and all(item[0] == OUT for item in taken_from(bytearray(early))):
-        if not told.poll(None if end is None else max(0.0, end - time.monotonic()) * 1000):
-            break
-        chunk = os.read(RECORDS, _READ)
-        if not chunk:
-            break
-        early += chunk
-    return early
-
-
-def _items(buffer: bytearray) -> Iterator[Item]:
-    """What the relay tells, to its end; what was read already stands in the buffer."""
-    while True:
-        for item in taken_from(buffer):
-            if item[0] == SPOOLED:
-                start, end = map(int, item[3].split())
-                yield from _spooled(start, end)
-            else:
-                yield item
-        chunk = os.read(RECORDS, _READ)
-        if not chunk:
-            return
-        buffer += chunk
-        if len(chunk) < _READ:
-            time.sleep(TICK)  # a reader who waits would have to be woken for each message that passes
-
-
-def _spooled(start: int, end: int) -> Iterator[Item]:
-    """What stands in a part of the spool."""
-    buffer = bytearray()
-    at = start
-    while at < end:
-        chunk = os.pread(SPOOL, min(_READ, end - at), at)
-        at += len(chunk)
-        buffer += chunk
-        yield from taken_from(buffer)
-    _notice(CONSUMED + b"%d\n" % end)
-
-
-def _log(asked: Asked) -> Log | None:
+def _log(asked: Asked, tell: Callable[[str], None]) -> Log | None:
     from pathlib import Path
 
     from tui_host.tap.log import JsonLines, PlainLines
 
     if asked.log is None:
         return None
-    return PlainLines(lambda words: _tell(asked, words)) if asked.log == "-" else JsonLines(Path(asked.log))
+    return PlainLines(tell) if asked.log == "-" else JsonLines(Path(asked.log))
 
 
-def _tell(asked: Asked, words: str) -> None:
+def _tell(asked: Asked, notices: int, words: str) -> None:
     from tui_host.capture.visible import visible
 
     line = f"tui-host tap {asked.title}: {visible(words, newlines=False)}\n".encode(errors="backslashreplace")
-    if not _notice(line):
+    if not _notice(notices, line):
         _tell_later(asked.terminal, line)
 
 
-def _notice(line: bytes) -> bool:
+def _notice(notices: int, line: bytes) -> bool:
     """Let the relay know; False if it has gone."""
     try:
-        os.write(NOTICES, line)
+        os.write(notices, line)
     except OSError:
         return False
     return True
@@ -208,7 +242,7 @@ def _notice(line: bytes) -> bool:
 
 def _tell_later(terminal: str | None, line: bytes) -> None:
     """Tell a person at a terminal, or the file that standard error is; to a pipe nobody would read it."""
-    target = ERRORS
+    target = _ERRORS
     try:
         if terminal is not None:  # opened for this alone: who holds one keeps others waiting for its end
             target = os.open(terminal, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -216,5 +250,5 @@ def _tell_later(terminal: str | None, line: bytes) -> None:
     except OSError:
         return  # the terminal has gone as well, or the disk is full, which may be what should be told
     finally:
-        if target != ERRORS:
+        if target != _ERRORS:
             os.close(target)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
+    from tui_host.tap.beside import Ends
     from tui_host.tap.lines import Lines
     from tui_host.tap.recording import TapRecording
     from tui_host.tap.words import Stdio
@@ -59,7 +60,7 @@ def relay(tap: Stdio, closed: Collection[int]) -> NoReturn:
     def tell(words: str) -> None:
         write(2, f"tui-host tap {tap.name}: {words}\n".encode(errors="backslashreplace"))
 
-    def work() -> None:
+    def work(ends: Ends) -> None:
         from tui_host.tap.recording_process import record
 
         def folding(recording: TapRecording) -> Lines:
@@ -67,7 +68,7 @@ def relay(tap: Stdio, closed: Collection[int]) -> NoReturn:
 
             return Lines(recording, tap.name)
 
-        record(asked, folding, START_SECONDS)
+        record(ends, asked, folding, START_SECONDS)
 
     _Relay(tap, closed, begin(work, tell), tell).run()
 
