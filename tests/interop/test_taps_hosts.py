@@ -17,11 +17,14 @@ from tests.demo.running import model_at
 from tests.interop.others import EVERYTHING, Node
 from tests.interop.test_taps_http import tapped
 from tests.interop.test_taps_terminal_host import told
-from tests.tap.stdio_taps import tap
+from tests.tap.stdio_taps import sessions, tap, until
 
 pytestmark = pytest.mark.timeout(180, func_only=True)
 
-ASKED = (("echo", '{"message": "hello"}'), ("get-sum", '{"a": 20, "b": 22}'), ("echo", '{"message": "写 <b>"}'))
+ECHO = ("echo", '{"message": "写 <b>"}')
+ASKED = (ECHO, ("get-sum", '{"a": 20, "b": 22}'), ECHO)
+"""Two of them are alike, and bring the same: only a host that says with each frame whose it is tells which is which. Codex does, and sends
+calls in any order."""
 _VARIES = re.compile(rb"Wall time: [\d.]+ seconds")
 """What a host tells of its own clock."""
 
@@ -37,6 +40,7 @@ class Host:
         start: Its arguments and its environment, for a home, a model's origin, a server's command and a question; files that it
             reads are written there.
         clean: The name of a tool as it is put into a name.
+        says_whose: It sends the model's id of a call along with its frame.
     """
 
     title: str
@@ -44,6 +48,7 @@ class Host:
     tool: str
     start: Callable[[Path, str, Sequence[str], str], tuple[list[str], dict[str, str]]]
     clean: Callable[[str], str] = str
+    says_whose: bool = False
 
     @property
     def question(self) -> str:
@@ -131,7 +136,7 @@ def qwen_code(home: Path, origin: str, server: Sequence[str], question: str) -> 
 
 
 HOSTS = (
-    Host(title="Claude Code", program="claude", tool="mcp__everything__", start=claude_code),
+    Host(title="Claude Code", program="claude", tool="mcp__everything__", start=claude_code, says_whose=True),
     Host(title="Gemini CLI", program="gemini", tool="mcp_everything_", start=gemini_cli),
     Host(
         title="Codex",
@@ -139,6 +144,7 @@ HOSTS = (
         tool="mcp__everything__",
         start=codex,
         clean=lambda name: name.replace("-", "_"),
+        says_whose=True,
     ),
     Host(title="Continue", program="cn", tool="", start=continue_cli),
     Host(title="Qwen Code", program="qwen", tool="mcp__everything__", start=qwen_code),
@@ -157,9 +163,12 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
             both = host.run(hosts, tmp_path / "tapped", origin, tap(data, *server, name="everything"))
     assert both == alone
     assert alone[0] == 0
+    until(lambda: len(sessions(data)) == 2, 30)
     story = told(data)
-    joined = [(each.server, each.tool, len(each.sent), len(each.told)) for each in story.joined()]
-    assert joined == [("everything", name, 1, 1) for name, _ in ASKED]
+    joined = [(each.server, each.tool, len(each.sent), len(each.rivals), len(each.told)) for each in story.joined()]
+    twin = (1, 0) if host.says_whose else (0, 2)
+    found = {"echo": twin, "get-sum": (1, 0)}
+    assert joined == [("everything", name, *found[name], 1) for name, _ in ASKED]
     assert list(story.hosts) == [host.title]
     assert story.exchanges[0].text == host.question
 

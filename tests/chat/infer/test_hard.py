@@ -327,6 +327,21 @@ def test_turns_and_steps_are_counted_as_a_person_would() -> None:
     ]
 
 
+def test_two_that_say_the_same_at_once_each_through_a_tap_of_its_own_have_turns_of_their_own() -> None:
+    world, one = World(), call("math__add", "")
+    models = [world.model(), world.model()]
+    entries: list[User | Answer | Results] = [User("sum")]
+    for answer in (Answer("", [one]), Answer("It is 3.", [])):
+        exchanges = [model.ask(FORMS["ollama"], entries) for model in models]
+        for model, exchange in zip(models, exchanges, strict=True):
+            world.now += MS
+            list(model.answer(FORMS["ollama"], exchange, answer))
+        entries += [answer, Results([(one, "3")])] if answer.calls else []
+        world.now += MS
+    said = {(each.asking.key[0], each.turn, each.step) for each in world.story().exchanges}
+    assert said == {(model.id, turn, step) for turn, model in enumerate(models, 1) for step in (1, 2)}
+
+
 def test_a_question_to_a_host_that_drops_calls_from_its_history_is_the_new_one_alone() -> None:
     scene = Scene()
     scene.server("math", "add")

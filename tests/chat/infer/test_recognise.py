@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.chat.infer.forms import FORMS, User
@@ -140,6 +142,45 @@ def test_what_may_be_of_either_of_two_hosts_does_not_make_one_story_of_them() ->
     assert {tuple(each.id for each in story) for story in told} == {("cherry", "its server"), ("cline",), ("idle",)}
 
 
+def offering(*offered: str) -> About:
+    return About(kind="llm", hosts=["the OpenAI SDK for Python"], offered=offered)
+
+
+def serving(server: str, *tools: str) -> About:
+    return About(kind="stdio", hosts=["the MCP SDK for Python"], tools=frozenset((server, tool) for tool in tools))
+
+
+@pytest.mark.parametrize(
+    ("of_second", "of_later", "stories"),
+    [
+        (offering("search"), offering(), {("first", "math", "of math"), ("second", "docs")}),
+        (offering("search", "add"), offering(), {("first", "second", "math", "docs", "later", "of math")}),
+        (offering("look_up"), offering(), {("first", "second", "math", "docs", "later", "of math")}),
+        (offering("search"), offering("search"), {("first", "math", "of math"), ("second", "docs", "later")}),
+    ],
+)
+def test_agents_that_do_not_say_who_they_are_are_two_where_each_offers_its_model_tools_of_servers_of_its_own(
+    of_second: About, of_later: About, stories: set[tuple[str, ...]]
+) -> None:
+    abouts = {
+        "first": offering("math__add"),
+        "second": of_second,
+        "math": serving("math", "add", "divide"),
+        "docs": serving("docs", "search"),
+        "later": of_later,
+        "of math": About(kind="llm"),
+    }
+    taps = [tap(name, began, 90, live=True) for began, name in enumerate(abouts)]
+    owned = {"of math": "first"}
+
+    def owner(each: SessionInfo, fitting: Sequence[Sequence[SessionInfo]]) -> int | None:
+        firsts = [story[0].id for story in fitting]
+        return firsts.index(owned[each.id]) if owned.get(each.id) in firsts else None
+
+    told = together(taps, 90 * SECOND, lambda each: abouts[each.id], owner)
+    assert {tuple(each.id for each in story) for story in told} - {("later",)} == stories
+
+
 @pytest.mark.parametrize(
     ("hosts", "words"),
     [([], ""), (["Cline"], "Cline"), (["Cline", "Zed"], "Cline and Zed"), (list("abcde"), "a, b +3 more")],
@@ -157,3 +198,10 @@ def test_a_tap_is_known_by_its_first_chat_request_however_much_else_was_asked_be
     model.ask(FORMS["openai"], [User("hi")], "Cline/3")
     known = about(record for _, record in world.records)
     assert (known.kind, known.host, known.models) == ("llm", "Cline", ["gpt-x"])
+
+
+def test_a_server_is_known_by_its_tools_and_a_model_by_those_that_it_is_offered() -> None:
+    world = World()
+    world.server("math").start(["add", "divide", "multiply"], "mcp")
+    known = about(record for _, record in world.records)
+    assert (known.hosts, known.tools) == (["the MCP SDK for Python"], {("math", "add"), ("math", "divide")})

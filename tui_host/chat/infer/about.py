@@ -31,6 +31,8 @@ class About:
         hosts: Whose it is, as the host says itself.
         models: The models that are asked.
         protocol: The tool protocol that is spoken; empty where no model is asked.
+        offered: The names of the tools that a model is offered by the vendor's API.
+        tools: Server and own name of the tools that a server has.
     """
 
     kind: str = ""
@@ -38,6 +40,8 @@ class About:
     hosts: Sequence[str] = ()
     models: Sequence[str] = ()
     protocol: str = ""
+    offered: Sequence[str] = ()
+    tools: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def host(self) -> str:
@@ -79,7 +83,14 @@ class Looking:
     @property
     def is_done(self) -> bool:
         """Whether the next records would tell no more."""
-        return bool(self.about.hosts) or self._telling >= _TELLING or self._count >= FIRST
+        return self._is_told or self._telling >= _TELLING or self._count >= FIRST
+
+    @property
+    def _is_told(self) -> bool:
+        """Whether they say who the host is, and of which tools its model or this server is."""
+        story = self._story
+        is_told = bool(story.frames.tools) or any(said.asking.offered for said in story.exchanges)
+        return is_told and bool(story.hosts)
 
     def look(self, store: Store) -> About:
         """What is told by now. Blocks.
@@ -117,11 +128,19 @@ class Looking:
             if not kind and draft.wire != "host":
                 kind = "llm" if draft.wire == "llm" else "http" if draft.exchange is not None else "stdio"
                 peer = draft.peer
-            if story.hosts or self._telling >= _TELLING:
+            if self._is_told or self._telling >= _TELLING:
                 break
         models = [model for _, model in story.models if model]
         protocol = next(iter(story.protocols), "")
-        self.about = About(kind=kind, peer=peer, hosts=story.hosts, models=models, protocol=protocol)
+        self.about = About(
+            kind=kind,
+            peer=peer,
+            hosts=story.hosts,
+            models=models,
+            protocol=protocol,
+            offered=list(dict.fromkeys(name for said in story.exchanges for name in said.asking.offered)),
+            tools=frozenset(story.frames.tools),
+        )
 
 
 def about(first: Iterable[Record]) -> About:

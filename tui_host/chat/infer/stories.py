@@ -13,6 +13,7 @@ from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.infer.about import About, Looking
+from tui_host.chat.infer.agents import agents_of
 from tui_host.chat.infer.clocks import SURE_NS
 from tui_host.chat.infer.names import tools_named
 from tui_host.chat.infer.recognise import foremost
@@ -162,6 +163,8 @@ def together(
 ) -> list[list[SessionInfo]]:
     """Taps in stories, the latest story first, in each its taps in the order in which they began.
 
+    Where nothing names a host, they are of two where the model of each is offered tools of servers of its own alone.
+
     Args:
         taps: Sessions of taps. One that was brought here from elsewhere is a story by itself.
         now_ns: The present: taps that run last until then.
@@ -169,13 +172,23 @@ def together(
         owner_of: Of stories of different hosts the one that a tap is of by what it carried; None if nothing tells.
     """
     abouts = {tap.id: about_of(tap) for tap in taps}
+    agents = agents_of(taps, abouts, lambda one, two: _touch(one, two, now_ns))
+
+    def are_two(one: SessionInfo, two: SessionInfo) -> bool:
+        if abouts[one.id].host and abouts[one.id].host == abouts[two.id].host:
+            return False
+        agent = agents.get(one.id)
+        is_another = agent is not None and agents.get(two.id, agent) != agent
+        return is_another or abouts[one.id].is_of_another_host(abouts[two.id])
 
     def are_apart(story: Sequence[SessionInfo], other: Sequence[SessionInfo]) -> bool:
-        return any(abouts[one.id].is_of_another_host(abouts[two.id]) for one in story for two in other)
+        return any(are_two(one, two) for one in story for two in other)
 
     stories: list[list[SessionInfo]] = []
     # Those of which it is known whose they are come first: the others are shared out among them.
-    for tap in sorted(taps, key=lambda each: (not abouts[each.id].is_known, each.created_ns, each.id)):
+    for tap in sorted(
+        taps, key=lambda each: (not abouts[each.id].is_known and each.id not in agents, each.created_ns, each.id)
+    ):
         fitting = [
             story
             for story in stories

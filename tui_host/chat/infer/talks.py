@@ -65,8 +65,8 @@ class Talks:
     def add(self, asking: Asking) -> Said:
         """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
         marks = [f"{asking.key}".encode()] if asking.is_unheard else _prefixes(asking.messages)
-        parent, after = self._parent(asking.messages, marks)
-        same = reversed(self._by_messages.get(marks[-1], ()))
+        parent, after = self._parent(asking, marks)
+        same = self._alike(marks[-1], asking)
         earlier = next((said for key in same if (said := self.said[key]).parent == parent), None)
         new = (said_by_person(each) for each in reversed(asking.messages[after + 1 :]) if each.role == "user")
         text = next(filter(None, new), "")  # hosts that drop calls from the history repeat more
@@ -91,6 +91,8 @@ class Talks:
         """Whether a host, and not a person, sends the same once more."""
         if earlier.children or parent is not None:
             return not earlier.children
+        if earlier.asking.key[0] != asking.key[0] and not earlier.asking.is_over:
+            return False  # two that begin alike, each through a tap of its own
         is_next = earlier.turn == self.turns or asking.at_ns - earlier.asking.end_ns < AGAIN_NS
         return is_next and not earlier.asking.is_answered
 
@@ -100,11 +102,18 @@ class Talks:
             if asked.wire_id and asking.key not in self._by_wire_id.setdefault(asked.wire_id, []):
                 self._by_wire_id[asked.wire_id].append(asking.key)
 
-    def _parent(self, messages: Sequence[Heard], marks: Sequence[bytes]) -> tuple[Key | None, int]:
+    def _alike(self, mark: bytes, asking: Asking) -> Iterator[Key]:
+        """The exchanges before one that send messages of a mark, the last one first; before all, those through its own tap."""
+        alike = self._by_messages.get(mark, ())
+        for is_own in (True, False):
+            yield from (key for key in reversed(alike) if (key[0] == asking.key[0]) == is_own)
+
+    def _parent(self, asking: Asking, marks: Sequence[bytes]) -> tuple[Key | None, int]:
         """The exchange whose answer a request goes on from, and the place of that answer."""
+        messages = asking.messages
         for place in reversed(range(1, len(messages))):
             if messages[place].role == "model":
-                alike = reversed(self._by_messages.get(marks[place], ()))
+                alike = self._alike(marks[place], asking)
                 told = next((key for key in alike if self.said[key].asking.is_told_in(messages[place])), None)
                 if told is not None and self._went_on(told, messages[place : place + 2], marks[-1]):
                     return self._forgetting(messages, marks[-1])
