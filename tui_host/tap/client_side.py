@@ -267,10 +267,10 @@ class ClientSide(asyncio.BufferedProtocol):
         else:
             out += payload
         at_ns = time.monotonic_ns()
-        if out:
-            upstream.write(out)
         if payload:
             exchange.witness.sent(payload, at_ns)
+        if out:
+            upstream.write(out)
         if body.done:
             self._waiting += rest
             exchange.witness.sent_all(at_ns)

@@ -1,7 +1,7 @@
 """The relay: each client's connection has its own to the upstream, and what comes on one goes out on the other at once.
 
 So whatever happens to the one happens to the other: it lasts as long, is half closed, broken off or reset as the other is, and
-neither waits longer than it would without the relay. Bytes are passed on before they are recorded. Nothing is held but a head that
+neither waits longer than it would without the relay. Nobody waits for what is recorded. Nothing is held but a head that
 is not complete, and what the other side does not take in: then no more is read. Source: performance.md, Relays; threats.md, PXY.
 """
 

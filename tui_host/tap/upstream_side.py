@@ -98,10 +98,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._pass(body, data)
             self._begin_splice()
         elif self._tunnel:
-            at_ns = time.monotonic_ns()
-            self._client.write(data)
             if self._witness is not None:
-                self._witness.chunk(data, at_ns)
+                self._witness.chunk(data)
+            self._client.write(data)
         else:
             self._waiting += data
             self._next()
@@ -231,7 +230,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._pass(body, rest, said, head)
 
     def _pass(self, body: Body, data: bytes, said: bytes = b"", head: ResponseHead | None = None) -> None:
-        """Pass on a piece of a body, after its head, and record it then."""
+        """Pass on a piece of a body, after its head, and let it be recorded first: the client may end this tap once it has it."""
         witness = self._witness
         try:
             payload, rest = body.feed(data)
@@ -251,15 +250,13 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if said:
             out = said + out
         at_ns = time.monotonic_ns()
+        if witness is not None and head is not None:
+            witness.answered(head, at_ns)
+        if witness is not None and payload:
+            witness.chunk(payload, at_ns)
         if out:
             self._client.write(out)
-        if witness is None:
-            return
-        if head is not None:
-            witness.answered(head, at_ns)
-        if payload:
-            witness.chunk(payload, at_ns)
-        if body.done:
+        if witness is not None and body.done:
             self._finish(witness, rest, at_ns)
 
     def _let_go(self) -> None:
@@ -322,11 +319,11 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def _change_protocol(self, head: ResponseHead, rest: bytes) -> None:
         self._tunnel = True
-        at_ns = time.monotonic_ns()
-        self._client.write(response_bytes(to_client(head, framing="none", was="none", lasts=True)) + rest)
         if self._witness is not None:
+            at_ns = time.monotonic_ns()
             self._witness.answered(head, at_ns)
             self._witness.chunk(rest, at_ns)
+        self._client.write(response_bytes(to_client(head, framing="none", was="none", lasts=True)) + rest)
         self._client.tunnel()
 
     def _fail(self, words: str) -> None:
