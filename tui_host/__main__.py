@@ -8,11 +8,12 @@ import sys
 # Up here stands only what Python has loaded itself: an interrupt before `main` would be told by a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
     from types import FrameType
 
     from tui_host.cli.arguments import Arguments
+    from tui_host.cli.tap_lines import PlainLines
     from tui_host.errors import TuiHostError
     from tui_host.settings.load import Overrides
     from tui_host.settings.schema import Settings
@@ -69,7 +70,14 @@ def _relay_at_once(words: list[str]) -> None:
     if tap is not None:
         from tui_host.tap.stdio import relay
 
-        relay(tap, _open_what_is_closed())
+        relay(tap, _open_what_is_closed(), _plain_lines)
+
+
+def _plain_lines(write: Callable[[str], None]) -> PlainLines:
+    """What makes a tap's lines for a person: taps know nothing of models, and what does is imported where that is asked for alone."""
+    from tui_host.cli.tap_lines import PlainLines
+
+    return PlainLines(write)
 
 
 def run(words: list[str]) -> int:
@@ -122,14 +130,14 @@ def _tap(arguments: Arguments, closed: Collection[int]) -> int:
 
         folder = arguments.data_dir
         typed = None if folder is None else str(folder)
-        relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log), closed)
+        relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log), closed, _plain_lines)
     if arguments.action in {"install", "uninstall"}:
         from tui_host.cli.tap_install import tap_install
 
         return tap_install(arguments, os.environ)
     from tui_host.cli.tap import tap
 
-    return tap(arguments, os.environ)
+    return tap(arguments, os.environ, _plain_lines)
 
 
 def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -> TuiHostError:

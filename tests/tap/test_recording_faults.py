@@ -167,25 +167,33 @@ def test_a_database_that_another_program_holds_is_told_so(tmp_path: Path) -> Non
     assert reason_of(caught.value) == "another program holds the database locked"
 
 
-def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(tmp_path: Path) -> None:
-    path = tmp_path / "logs" / "log.jsonl"
-    logging = Tap(tmp_path / "data", JsonLines(path))
+def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_host.tap.log.PATIENCE", 0.05)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    filled = os.write(writer, bytes(16 << 20))
+    logging = Tap(tmp_path / "data", JsonLines(writer, "pipe"))
     logging.keep(b"a")
     wait_until(lambda: bool(logging.told))
-    path.parent.mkdir()
+    assert len(os.read(reader, 16 << 20)) == filled
 
     assert logging.recording.close()
 
     assert logging.told == [
-        f"the log {path} cannot be written: No such file or directory; that is tried again (name another with --log)",
+        "the log pipe cannot be written: nobody reads from it; that is tried again (name another with --log)",
         "the log goes on; nothing is missing in it",
     ]
-    assert len(path.read_bytes().splitlines()) == 2
+    assert len(os.read(reader, 16 << 20).splitlines()) == 2
+    os.close(reader)
+    os.close(writer)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is Linux's alone")
 def test_a_log_on_a_full_disk_keeps_nothing_from_being_recorded_and_what_it_misses_is_told(tmp_path: Path) -> None:
-    full = Tap(tmp_path / "data", JsonLines(Path("/dev/full")))
+    device = os.open("/dev/full", os.O_WRONLY)
+    full = Tap(tmp_path / "data", JsonLines(device, "/dev/full"))
     full.keep(b"a", b"b")
     wait_until(lambda: bool(full.told))
 
@@ -194,6 +202,7 @@ def test_a_log_on_a_full_disk_keeps_nothing_from_being_recorded_and_what_it_miss
     assert full.kept() == [b"a", b"b"]
     assert full.told[0].startswith("the log /dev/full cannot be written: No space left on device;")
     assert full.told[1:] == ["the log misses what came last, records: 2"]
+    os.close(device)
 
 
 def test_where_files_may_not_grow_everything_passes_and_that_is_told_however_soon_the_tap_ends(tmp_path: Path) -> None:

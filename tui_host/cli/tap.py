@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, output
+from tui_host.errors import SettingsError
 from tui_host.settings.urls import is_loopback
 
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
-    from tui_host.tap.beside import Asked, Ends
+    from tui_host.tap.beside import Asked, Ends, Plain
     from tui_host.tap.exchanges import Exchanges
     from tui_host.tap.recording import TapRecording
     from tui_host.tap.upstream import Upstream
@@ -21,8 +22,13 @@ TOLD_LIMIT = 1000
 """Different sentences that are told: a web page could make up any number."""
 
 
-def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
+def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> int:
     """Relay, and record what passes; returns the exit code. No configuration is read: a mistake in ours is none of another host's.
+
+    Args:
+        arguments: What was typed.
+        environment: The process's.
+        plain: As `Asked` has it.
 
     Raises:
         TuiHostError: It cannot be started.
@@ -34,6 +40,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     from tui_host.tap import llm
     from tui_host.tap.beside import Asked, begin
     from tui_host.tap.kinds import STARTED
+    from tui_host.tap.log_file import NoLogError
     from tui_host.tap.serving import Service, serve
     from tui_host.tap.upstream import upstream_of
 
@@ -42,9 +49,12 @@ def tap(arguments: Arguments, environment: Mapping[str, str]) -> int:
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
     tell = _telling_once()
     folder = arguments.data_dir
-    asked = Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log)
+    try:
+        asked = Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log, plain=plain)
+    except NoLogError as error:
+        raise SettingsError(str(error), f"--log {arguments.log}") from error
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
-    beside = begin(lambda ends: _record(ends, asked, is_mcp=is_mcp), tell)
+    beside = begin(lambda ends: _record(ends, asked, is_mcp=is_mcp), tell, asked.log_file)
     gc.enable()
 
     async def relay() -> int:

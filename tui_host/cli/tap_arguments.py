@@ -195,5 +195,5 @@ def _log(parser: argparse.ArgumentParser) -> None:
         "--log",
         type=name_of,
         metavar="FILE",
-        help="write each record there too, as a JSON line; - writes plain lines to standard error",
+        help="write each record there too, as a JSON line; - tells each message in a line on standard error",
     )

@@ -14,12 +14,17 @@ import time
 
 from tui_host.tap.descriptors import write
 from tui_host.tap.journal import Journal
+from tui_host.tap.log_file import open_log
 from tui_host.tap.passing import BYE, HOPEFUL, TAKEN, Telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import NoReturn
+    from typing import NoReturn, TypeAlias
+
+    from tui_host.tap.logged import Log
+
+    Plain: TypeAlias = Callable[[Callable[[str], None]], Log]
 
 LAST_WORDS = 5.0
 """Seconds that the end may wait for what is wrong with recording, where something seems to be."""
@@ -32,19 +37,31 @@ class Asked:
         title: What its session is called.
         data_dir: `--data-dir DIR`.
         log: `--log FILE`, `-` for plain lines on standard error.
+        log_file: That file, to be appended to; None for none.
         began_ns: When the tap began, on the wall clock.
+        plain: What makes lines for a person, given what writes one; called where `--log -` asks for them.
         terminal: The one that standard error is, None if it is none: a person there can be told things when the tap has ended.
+
+    Raises:
+        NoLogError: The log's file cannot be written to, or should not be.
     """
 
-    def __init__(self, title: str, *, data_dir: str | None, log: str | None) -> None:
+    def __init__(self, title: str, *, data_dir: str | None, log: str | None, plain: Plain) -> None:
         self.title = title
         self.data_dir = data_dir
         self.log = log
+        self.plain = plain
+        self.log_file = self._open_log()
         self.began_ns = time.time_ns()
         try:
             self.terminal = os.ttyname(2)
         except OSError:
             self.terminal = None
+
+    def _open_log(self) -> int | None:
+        if self.log is None or self.log == "-":
+            return None
+        return open_log(self.log)
 
 
 class Ends:
@@ -136,8 +153,8 @@ class Beside:
         self._is_known.set()
 
 
-def begin(work: Callable[[Ends], None], tell: Callable[[str], None]) -> Beside:
-    """Do this in a process of its own, which has no other descriptors than its ends.
+def begin(work: Callable[[Ends], None], tell: Callable[[str], None], file: int | None) -> Beside:
+    """Do this in a process of its own, which has no other descriptors than its ends, and this one's file.
 
     Raises:
         OSError: There can be no other process, or too many files are open.
@@ -146,18 +163,20 @@ def begin(work: Callable[[Ends], None], tell: Callable[[str], None]) -> Beside:
     lifeline, lifeline_write = os.pipe()
     notices_read, notices = os.pipe()
     if os.fork() == 0:
-        _apart(work, Ends(journal, lifeline=lifeline, notices=notices))
+        _apart(work, Ends(journal, lifeline=lifeline, notices=notices), file)
     journal.add_only()
-    for theirs in (lifeline, notices):
-        os.close(theirs)
+    for theirs in (lifeline, notices, file):
+        if theirs is not None:
+            os.close(theirs)
     return Beside(tell, journal=journal, lifeline=lifeline_write, notices=notices_read)
 
 
-def _apart(work: Callable[[Ends], None], ends: Ends) -> NoReturn:
+def _apart(work: Callable[[Ends], None], ends: Ends, file: int | None) -> NoReturn:
     """In a process just forked: do this where no signal to the tap's group comes, and then end."""
     try:
         os.setsid()
-        _keep_alone(sorted((ends.lifeline, ends.notices, *ends.journal.descriptors)))
+        kept = (ends.lifeline, ends.notices, *ends.journal.descriptors)
+        _keep_alone(sorted(kept if file is None else (*kept, file)))
         work(ends)
     finally:
         os._exit(0)

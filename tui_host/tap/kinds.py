@@ -4,6 +4,8 @@ from __future__ import annotations
 
 OUT, IN, ERROR = b"o", b"i", b"e"
 """A chunk of a server's standard input, output, error."""
+EXITED = b"z"
+"""The server has ended: its exit code in ASCII, below 0 the signal that it was ended by."""
 STARTED = b"t"
 """The relay is at work: there is a session from now on."""
 REQUEST, SENT, ASKED = b"q", b"b", b"a"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tui_host.capture.lines import LINE_KEPT, LINE_LIMIT, Splitter
 from tui_host.capture.recorder import OVERHEAD
 from tui_host.capture.stdio_tap import StdioTap
-from tui_host.tap.kinds import ERROR, IN, OUT, lost
+from tui_host.tap.kinds import ERROR, EXITED, IN, OUT, lost
 
 if TYPE_CHECKING:
     from tui_host.tap.passing import Item
@@ -31,6 +31,7 @@ class Lines:
 
     def __init__(self, recording: TapRecording, peer: str) -> None:
         recorder = recording.recorder
+        self._exited = recording.exited
         connection = recorder.new_connection(peer)
         self._tap = StdioTap(recorder, peer=peer, connection=connection, place=recording.place)
         self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
@@ -39,6 +40,9 @@ class Lines:
     def take(self, item: Item) -> int:
         """The next thing that the relay tells; gives the bytes that its records take in memory."""
         kind, _, mono_ns, data = item
+        if kind == EXITED:
+            self._exited(int(data), mono_ns)
+            return OVERHEAD
         missing = _LOST.get(kind)
         if missing is not None:
             words = f"{int(data):,} bytes after this came too fast to be recorded"

@@ -20,8 +20,12 @@ RETRY_SECONDS = 5.0
 class Log(Protocol):
     """Takes records in order, besides the database."""
 
-    def begin(self, session: SessionInfo) -> None:
+    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> None:
         """The session that all of them belong to.
+
+        Args:
+            session: It.
+            hide: What is read out of records passes it before it is shown: it takes out secrets that stand there compressed, or in pieces.
 
         Raises:
             OSError: It cannot be written; it may be tried again.
@@ -33,6 +37,14 @@ class Log(Protocol):
 
         Raises:
             OSError: It cannot be written; it may be tried again.
+        """
+        ...
+
+    def exited(self, code: int, time_ns: int) -> None:
+        """The server has ended, with an exit code, or below 0 by a signal.
+
+        Raises:
+            OSError: It cannot be written.
         """
         ...
 
@@ -54,6 +66,7 @@ class Logged:
         self._tell = tell
         self._is_begun = False
         self._seq = 0
+        self._exit: tuple[int, int] | None = None
         self._fault = ""
         self._is_ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
@@ -61,6 +74,10 @@ class Logged:
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    def exited(self, code: int, time_ns: int) -> None:
+        """The server has ended: that is told behind all records."""
+        self._exit = code, time_ns
 
     def close(self, timeout: float) -> None:
         """Write what is left, and end; what could not be written is told. Blocks."""
@@ -81,12 +98,15 @@ class Logged:
         """Write what is new, and tell where that cannot be done, and where it can be done again."""
         try:
             if not self._is_begun:
-                self._log.begin(self._session)
+                self._log.begin(self._session, self._recorder.redactor.text)
                 self._is_begun = True
             while new := self._recorder.since(self._seq):
                 for record in new:
                     self._log.write(record)
                     self._seq = record.seq
+            if self._exit is not None and self._is_ending.is_set():
+                self._log.exited(*self._exit)
+                self._exit = None
         except OSError as error:
             self._failed(f"the log{_name(error)} cannot be written: {error.strerror or error}")
         except TuiHostError as error:

@@ -118,6 +118,11 @@ class TapRecording:
             self._thread.join(timeout + 4 * GRACE_SECONDS)
         return self._is_kept
 
+    def exited(self, code: int, mono_ns: int) -> None:
+        """The server has ended; that is no record, and told in the log alone."""
+        if self._logged is not None:
+            self._logged.exited(code, time.time_ns() - time.monotonic_ns() + mono_ns)
+
     def _run(self, typed: Path | None, environment: Mapping[str, str]) -> None:
         touched_at, touched = -TOUCH_SECONDS, -1
         while True:

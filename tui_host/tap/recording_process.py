@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tui_host.tap.beside import Asked, Ends
+    from tui_host.tap.logged import Log
     from tui_host.tap.passing import Item
-    from tui_host.tap.recording import Log, TapRecording
+    from tui_host.tap.recording import TapRecording
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10
@@ -64,13 +65,13 @@ def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding],
     guarding = threading.Thread(target=_guard, args=(ends.lifeline,))
     guarding.start()
 
-    def tell(words: str) -> None:
-        _tell(asked, ends.notices, words)
+    def say(line: str) -> None:
+        _say(asked, ends.notices, line)
 
     try:
-        _record(told, asked, tell, folding, patience)
+        _record(told, asked, say, folding, patience)
     except Exception as error:  # noqa: BLE001 - the last resort: the relay goes on, and the server is ended all the same
-        tell(f"recording has broken down: {error!r}; everything is passed on")
+        _tell(asked, say, f"recording has broken down: {error!r}; everything is passed on")
     os.close(ends.notices)
     guarding.join()
 
@@ -178,7 +179,7 @@ def _guard(lifeline: int) -> None:
 def _record(
     told: Told,
     asked: Asked,
-    tell: Callable[[str], None],
+    say: Callable[[str], None],
     folding: Callable[[TapRecording], Folding],
     patience: float | None,
 ) -> None:
@@ -194,9 +195,12 @@ def _record(
     from tui_host.capture.no_core import leave_no_core
     from tui_host.tap.recording import TapRecording, secrets_in
 
+    def tell(words: str) -> None:
+        _tell(asked, say, words)
+
     leave_no_core()
     recording = TapRecording(
-        asked.title, tell=tell, secrets=secrets_in(os.environ), log=_log(asked, tell), began_ns=asked.began_ns
+        asked.title, tell=tell, secrets=secrets_in(os.environ), log=_log(asked, say), began_ns=asked.began_ns
     )
     recording.start(place, os.environ)
     folder = folding(recording)
@@ -213,20 +217,25 @@ def _record(
     recording.close(CLOSE_SECONDS)
 
 
-def _log(asked: Asked, tell: Callable[[str], None]) -> Log | None:
-    from pathlib import Path
-
-    from tui_host.tap.log import JsonLines, PlainLines
-
+def _log(asked: Asked, say: Callable[[str], None]) -> Log | None:
     if asked.log is None:
         return None
-    return PlainLines(tell) if asked.log == "-" else JsonLines(Path(asked.log))
+    if asked.log_file is None:
+        return asked.plain(say)
+    from tui_host.tap.log import JsonLines
+
+    return JsonLines(asked.log_file, asked.log)
 
 
-def _tell(asked: Asked, notices: int, words: str) -> None:
+def _tell(asked: Asked, say: Callable[[str], None], words: str) -> None:
     from tui_host.capture.visible import visible
 
-    line = f"tui-host tap {asked.title}: {visible(words, newlines=False)}\n".encode(errors="backslashreplace")
+    say(visible(f"tui-host tap {asked.title}: {words}", newlines=False))
+
+
+def _say(asked: Asked, notices: int, words: str) -> None:
+    """A line on standard error, by way of the relay while that is there."""
+    line = f"{words}\n".encode(errors="backslashreplace")
     if not _notice(notices, line):
         _tell_later(asked.terminal, line)
 

@@ -20,7 +20,8 @@ import threading
 from tui_host.capture.no_core import leave_no_core
 from tui_host.tap.beside import Asked, Beside, begin
 from tui_host.tap.descriptors import write
-from tui_host.tap.kinds import ERROR, IN, OUT
+from tui_host.tap.kinds import ERROR, EXITED, IN, OUT
+from tui_host.tap.log_file import NoLogError
 from tui_host.tap.pump import Pump
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-    from tui_host.tap.beside import Ends
+    from tui_host.tap.beside import Ends, Plain
     from tui_host.tap.lines import Lines
     from tui_host.tap.recording import TapRecording
     from tui_host.tap.words import Stdio
@@ -40,6 +41,8 @@ START_SECONDS = 1.0
 """So long the process that records leaves the processor to a server that says nothing yet."""
 PIPE_LIMIT = 1 << 20
 """Bytes that a pipe holds at most, where nobody has let it hold more: what comes after them, somebody says who has not ended."""
+WRONG = 2
+"""The exit code for what is not usable as it was typed."""
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """Exit codes for a command that cannot be started: those of the shell, `env` and `nohup`."""
 
@@ -48,17 +51,26 @@ TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 TO_SERVER = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT)
 
 
-def relay(tap: Stdio, closed: Collection[int]) -> NoReturn:
+def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
     """Start the server, pass everything on until it has ended, and end as it did.
 
     Args:
         tap: What was typed.
         closed: Which of the standard streams the host has given to nobody.
+        plain: As `Asked` has it.
     """
-    asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log)
 
     def tell(words: str) -> None:
-        write(2, f"tui-host tap {tap.name}: {words}\n".encode(errors="backslashreplace"))
+        from tui_host.capture.visible import visible
+
+        line = visible(f"tui-host tap {tap.name}: {words}", newlines=False)
+        write(2, f"{line}\n".encode(errors="backslashreplace"))
+
+    try:
+        asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log, plain=plain)
+    except NoLogError as error:
+        tell(f"--log {tap.log}: {error}")
+        os._exit(WRONG)
 
     def work(ends: Ends) -> None:
         from tui_host.tap.recording_process import record
@@ -70,7 +82,7 @@ def relay(tap: Stdio, closed: Collection[int]) -> NoReturn:
 
         record(ends, asked, folding, START_SECONDS)
 
-    _Relay(tap, closed, begin(work, tell), tell).run()
+    _Relay(tap, closed, begin(work, tell, asked.log_file), tell).run()
 
 
 class _Relay:
@@ -109,6 +121,7 @@ class _Relay:
         self._is_running = False
         self._is_over.set()
         held = [pump for pump in (out, err) if not self._is_delivered(pump)]
+        telling.passed(EXITED, b"%d" % os.waitstatus_to_exitcode(status))
         if held and not self._is_gone():
             self._leave(held, status)
         if self._is_gone():
@@ -188,8 +201,7 @@ class _Relay:
                 setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # which Python ignores
             )
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            self._tell(f"{command[0]!r} cannot be started: {reason}")
+            self._tell(f"{command[0]!r} cannot be started: {_why(command[0], error)}")
             os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
         return pid
 
@@ -266,6 +278,21 @@ class _Relay:
 
     def _after_errors(self) -> None:
         os.close(self._errors)
+
+
+def _why(command: str, error: OSError | ValueError) -> str:
+    """Why a command cannot be started, and what to do about it."""
+    if not command:
+        return "there is nothing between its quotes (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
+    if not isinstance(error, OSError):
+        return str(error)
+    if isinstance(error, FileNotFoundError) and "/" not in command:
+        return "PATH has no such command (give its whole path: a host that a menu started may have a shorter PATH)"
+    if isinstance(error, FileNotFoundError) and os.path.exists(command):  # noqa: PTH110 - pathlib takes long to import
+        return "what its first line names behind #! is not there"
+    if isinstance(error, PermissionError):
+        return "it is a folder, or no program (chmod +x makes a file one)"
+    return error.strerror or str(error)
 
 
 def _heard(_number: int, _frame: FrameType | None) -> None:

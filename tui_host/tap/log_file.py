@@ -1,0 +1,86 @@
+"""The file of `--log FILE`, opened before anything passes: whether it is one to write records to is known at once.
+
+The relay opens it, whose descriptors, standard output and working directory a person means; the process that records has it from there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BEGINS = b'{"tui_host":'
+"""So begins a log."""
+_DATABASE = "tui-host.db"
+_WORDS: Mapping[int, str] = {
+    errno.ENOENT: "there is no such folder (make it first)",
+    errno.ENOTDIR: "what it names as a folder is none (name a file in a folder)",
+    errno.EISDIR: "it is a folder (name a file in it)",
+    errno.ENXIO: "nobody reads from it (start what reads it first)",
+    errno.EACCES: "you may not write there (name a file of your own)",
+    errno.EROFS: "it cannot be written to there (name a file in another place)",
+    errno.ENOSPC: "the disk is full (make room, or name a file on another one)",
+}
+
+
+class NoLogError(Exception):
+    """It is no file to write records to; why stands in the words, with what to do."""
+
+
+def open_log(path: str) -> int:
+    """A descriptor that appends to it; a new one is this user's alone to read.
+
+    Raises:
+        NoLogError: It should not be written to, or cannot be.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        if os.path.basename(path).startswith(_DATABASE):  # noqa: PTH119 - pathlib takes as long to import as all else
+            raise NoLogError("it is the database's own (name another file)")
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise NoLogError(_WORDS.get(error.errno or 0, error.strerror or str(error))) from error
+    try:
+        _check(descriptor, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check(descriptor: int, path: str) -> None:
+    found = os.fstat(descriptor)
+    for number, words in ((1, "it is standard output, which is not the tap's"), (2, "it is standard error")):
+        if os.path.samestat(found, os.fstat(number)) and not _is_nowhere(found):
+            raise NoLogError(f"{words} (name a file, or - for plain lines on standard error)")
+    if stat.S_ISREG(found.st_mode):
+        if found.st_uid != os.geteuid():
+            raise NoLogError("it belongs to another user (name a file of your own)")
+        _check_content(descriptor, path)
+    elif not (stat.S_ISFIFO(found.st_mode) or os.isatty(descriptor) or _is_nowhere(found)):
+        raise NoLogError("it is a device (name a file)")
+
+
+def _check_content(descriptor: int, path: str) -> None:
+    """That it is new, or a log: then records go on behind it, on a line of their own where a killed tap left half a one."""
+    try:
+        reading = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return  # nobody may read it, who writes it not either
+    try:
+        size = os.fstat(reading).st_size
+        begins, ends = os.pread(reading, len(BEGINS), 0), os.pread(reading, 1, max(size - 1, 0))
+    finally:
+        os.close(reading)
+    if not BEGINS.startswith(begins[: len(BEGINS)]):
+        raise NoLogError("something else stands in it (name a new file, or a log to go on with)")
+    if ends not in {b"", b"\n"}:
+        os.write(descriptor, b"\n")
+
+
+def _is_nowhere(found: os.stat_result) -> bool:
+    return stat.S_ISCHR(found.st_mode) and found.st_rdev == os.stat(os.devnull).st_rdev  # noqa: PTH116 - as above
