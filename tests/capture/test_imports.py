@@ -11,11 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tui_host.capture.ending import read_ending
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
 from tui_host.capture.imports.exchanges import NOT_KNOWN, address_of
 from tui_host.capture.imports.seen import Seen
 from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request
+from tui_host.capture.record import MISSING
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.dialects import DIALECTS, dialect_at
 
@@ -338,3 +340,38 @@ def test_a_body_that_is_base64_by_name_alone_is_kept_as_it_stands() -> None:
     odd = dict(MODEL)
     odd["response"] = {"status": 200, "headers": [], "content": {"text": "no base64!", "encoding": "base64"}}
     assert [each.draft.data for each in seen(archive(odd)) if each.draft.kind == "chunk"] == [b"no base64!"]
+
+
+def test_what_an_archive_does_not_have_is_told_as_not_known() -> None:
+    untold = {"time": 0, "timings": {"send": 0, "wait": 0, "receive": 0}}
+    less = {"time": -1, "timings": {"send": -1, "wait": -1, "receive": -1}}
+    url = "https://api.deepseek.com/v1/chat/completions"
+    for more in (untold, less, {"time": None, "timings": None}):
+        times = [each.at.is_told for each in seen(archive(entry(url, CHAT, json.dumps(WHOLE), **more)))]
+        assert times == [True, False, False, False]
+    without: dict[str, JSON] = {**MODEL, "response": {"status": 200, "headers": [], "content": {"size": 812}}}
+    request, _, end = [each.draft for each in seen(archive({**without, "request": {"method": "POST", "url": url}}))]
+    assert (request.malformed, read_ending(end.data).reason) == (MISSING, MISSING)
+
+
+def test_a_time_is_of_the_line_that_tells_it_or_of_the_next_and_of_no_other() -> None:
+    stamp = "2025-12-01 10:00:0"
+    lines = (
+        f"--- {stamp}0Z ---",
+        json.dumps(CHAT),
+        f"{stamp}1Z data: {json.dumps(PIECE)}",
+        f"data: {json.dumps(PIECE)}",
+    )
+    found = seen("\n".join(lines))
+    assert [each.at.is_told for each in found] == [True, True, True, False, False]
+    assert found[-1].at.ns == found[2].at.ns
+
+
+def test_frames_of_which_nothing_tells_which_way_they_went_are_told_as_such() -> None:
+    answer = {"jsonrpc": "2.0", "id": 7, "result": {}}
+    text = "\n".join(json.dumps(each) for each in (ASK, TELL, {**ASK, "method": "ping", "id": 2}, answer))
+    reading = read([File(name="a.log", data=text.encode())], WIRES)
+    assert [each.draft.direction for each in reading.seen] == ["out", "in", "out", "in"]
+    assert reading.notes.told == [
+        "a.log does not tell which way 2 messages went: requests are shown as the host's, answers as a server's."
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from tests.capture.drafts import FixedClock, any_draft, everything_in, frame
 from tests.capture.test_imports import ASK, CHAT, PIECE, archive, entry
 from tui_host.capture.exports import EXPORTS
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.recorder import Recorder
@@ -315,3 +317,37 @@ def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp
     for session in (imported.id, alone.id):
         items = [json.loads(text) for text in store.sessions.item_texts(session)]
         assert [(item["item"], item["turn"], item["text"]) for item in items] == [("answer", 1, "hello")]
+
+
+def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_exported_and_brought_in_again(
+    store: Store, there: Store, tmp_path: Path
+) -> None:
+    asked = written(tmp_path, "body.json", json.dumps(CHAT))
+    answered = written(tmp_path, "answer.sse", f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(END)}\n\n")
+    rows: list[list[tuple[object, ...]]] = []
+    for path in (asked, answered):
+        text = exported(store, import_files(store, [path], Redactor()).id)
+        assert not any({"mono"} & json.loads(line).keys() for line in text.splitlines())
+        again = import_files(there, [written(tmp_path, "again.jsonl", text)], Redactor())
+        assert exported(there, again.id) == text
+        ladder = Ladder()
+        ladder.feed([record for record, _ in there.session_records(again.id)])
+        rows.append(
+            [(row.kind, row.method, row.status, row.mono_ns, row.end_mono_ns, row.missing) for row in ladder.rows]
+        )
+    assert [(kind, missing) for kind, *_, missing in rows[0]] == [("request", False), ("response", True)]
+    assert [(kind, missing) for kind, *_, missing in rows[1]] == [("request", True), ("response", False)]
+    assert {row[1:5] for found in rows for row in found} == {("", 0, None, None)}
+
+
+def test_two_logs_without_times_are_joined_however_far_apart_they_were_written(store: Store, tmp_path: Path) -> None:
+    function = {"index": 0, "id": "i", "function": {"name": "add", "arguments": "{}"}}
+    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
+    model = written(tmp_path, "model.log", f"{json.dumps(CHAT)}\ndata: {json.dumps(piece)}\ndata: [DONE]\n")
+    server = written(tmp_path, "math.log", json.dumps(ASK))
+    os.utime(model, (1, 1))
+    imported = import_files(store, [model, server], Redactor())
+    records = [record for record, _ in store.session_records(imported.id)]
+    links = [json.loads(record.draft.data) for record in records if record.draft.kind == "link"]
+    assert [link["relation"] for link in links] == ["asked", "sent"]
+    assert {record.draft.place.step for record in records if record.draft.kind != "link"} == {1}

@@ -100,6 +100,11 @@ def test_a_server_s_own_request_is_plainly_the_server_s() -> None:
     assert drawn(row) == " 2.91     ├<── math   roots/list #1  the server asks"
 
 
+def test_a_row_whose_time_is_not_known_has_none() -> None:
+    assert drawn(replace(REQUEST, mono_ns=None)) == "       <──┤           POST chat/completions  3.1k"
+    assert drawn(REQUEST, Told(started_ns=None)) == drawn(replace(REQUEST, mono_ns=None))
+
+
 def test_a_decision_stands_on_the_host_s_line() -> None:
     row = replace(ROW, lane="host", kind="decision", words="approved once, by you, after 2.5 s")
     assert drawn(row) == " 2.91     ●           approved once, by you, after 2.5 s"
@@ -123,6 +128,10 @@ def test_standard_error_is_neutral_and_says_how_many_lines() -> None:
         (replace(ROW, method="n", events=3), "n x3"),
         (replace(ROW, lane="llm", kind="fault", words="connection refused"), "✗ connection refused"),
         (replace(ROW, answer=True, rpc_id="4", error=True, words="-32602 bad"), "error #4  -32602 bad"),
+        (replace(RESPONSE, status=0, events=1, missing=True), "answer · not in the file"),
+        (replace(RESPONSE, status=0), "answer · 41 events"),
+        (replace(REQUEST, method="", url="openai:"), "request  3.1k"),
+        (replace(REQUEST, missing=True), "POST chat/completions  not in the file"),
     ],
 )
 def test_how_it_went_is_a_word_and_a_mark(row: Row, ending: str) -> None:

@@ -94,7 +94,8 @@ def opened(path: Path, stack: ExitStack) -> File:
             data = file.read(PIPED_MOST + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise SettingsError(f"cannot be read: {reason}", str(path), "name a file that is there") from error
+        remedy = "name a file in it" if isinstance(error, IsADirectoryError) else "name a file that is there"
+        raise SettingsError(f"cannot be read: {reason}", str(path), remedy) from error
     if len(data) > PIPED_MOST and isinstance(data, bytes):
         raise SettingsError(
             f"more than {PIPED_MOST >> 20} MiB come out of it", str(path), "put it into a file, and name that"

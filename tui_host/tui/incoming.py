@@ -42,7 +42,7 @@ class Incoming:
         for path in paths:
             if str(path) == "-":
                 raise SettingsError("the app's keys come from standard input", "-", "put it into a file, and name that")
-            if not os.access(path, os.R_OK):
+            if not os.access(path, os.R_OK) or path.is_dir():
                 from tui_host.host.importing import opened
 
                 with ExitStack() as stack:
