@@ -215,7 +215,7 @@ LAUNCHER = (
 def test_who_is_left_behind_with_the_servers_pipes_is_heard_after_its_exit_until_the_host_ends_that(
     tmp_path: Path,
 ) -> None:
-    process = start(tap(tmp_path, *PYTHON, LAUNCHER))
+    process = start(tap(tmp_path, *PYTHON, LAUNCHER), environment={**os.environ, "PYTHONWARNINGS": "default"})
     assert process.wait() == 3
     assert told(process) == "here\n"
     push(process, CALL)

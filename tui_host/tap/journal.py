@@ -11,6 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import select
+import sys
 import threading
 
 TYPE_CHECKING = False
@@ -171,6 +172,12 @@ class Journal:
         Raises:
             OSError: There can be no other process.
         """
+        if sys.warnoptions:
+            import warnings  # it is there already
+
+            # From Python 3.12 on, of locks that other threads may hold for ever. The child takes none of theirs, but ones made anew
+            # there; and who asks for warnings asks the server, whose standard error this is.
+            warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
         with self._emptying:
             return os.fork()
 
