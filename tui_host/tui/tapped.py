@@ -35,6 +35,7 @@ PIECES_SECONDS = 0.02
 
 NO_MODEL = "Only servers are tapped so far. tui-host tap llm --upstream URL shows what this host says to its model."
 LOADING = "What the taps recorded is being read …"
+GONE = "What was recorded here was deleted. f5 lists what else there is; ctrl+n begins a session of your own."
 NOTHING_SAID = "Nothing has been said yet: use the tapped host, and it appears here."
 
 
@@ -124,7 +125,8 @@ class TapSource(SessionSource):
             session.protocol = told.protocol
         if told.is_whole:
             self._is_behind = False
-            self.empty = NO_MODEL if told.has_calls and told.model is None else NOTHING_SAID
+            said = NO_MODEL if told.has_calls and told.model is None else NOTHING_SAID
+            self.empty = said if told.title else GONE
 
     @property
     @override

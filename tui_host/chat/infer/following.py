@@ -151,6 +151,7 @@ class Following:
         self._links = 0
         self._joined = self._version = -1
         self._looked_for_taps = self._join_at = 0.0
+        self._is_changed = False  # something was written since it was looked for taps
         self._is_wrong = False  # what was handed over is to be told anew, from the beginning
         self._sent_ns = 0  # when the last frame passed that was handed over
 
@@ -161,7 +162,7 @@ class Following:
         Raises:
             StoreError: The file cannot be read.
         """
-        is_due = self._told.live and time.monotonic() - self._looked_for_taps >= TAPS_SECONDS
+        is_due = (self._told.live or self._is_changed) and time.monotonic() - self._looked_for_taps >= TAPS_SECONDS
         return self._store.data_version(), is_due, any(tap.waiting for tap in list(self._taps.values()))
 
     def on_clock(self, record: Record) -> Record:
@@ -178,6 +179,7 @@ class Following:
         version = self._store.data_version()
         if version != self._version:
             self._version = version
+            self._is_changed = True
             for tap in self._taps.values():
                 tap.has_more = True
         if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS or self._begins():
@@ -206,6 +208,7 @@ class Following:
 
     def _look_for_taps(self) -> None:
         """Those that belong to the story by now, and whether they run."""
+        self._is_changed = False
         told = story_with(self._store, self._session, self._known)
         taps: dict[str, _Tapped] = {}
         for info in told.taps:

@@ -64,7 +64,10 @@ class TapStory:
     @property
     def size(self) -> str:
         """How many taps tell it, and of one that goes on how many of them do: `3 taps`, `2 of 3 taps`."""
-        count, live = len(self.taps), sum(tap.live for tap in self.taps)
+        live = sum(tap.live for tap in self.taps)
+        count = sum(
+            max(len(abouts), 1) for _, abouts in self._known
+        )  # what was brought here has several in one session
         return f"{f'{live:,} of ' if 0 < live < count else ''}{count:,} tap{'s' * (count != 1)}"
 
     @property
@@ -83,8 +86,12 @@ class TapStory:
 
     @property
     def _names(self) -> Sequence[Sequence[str]]:
+        return [_names(tap, abouts) for tap, abouts in self._known]
+
+    @property
+    def _known(self) -> Sequence[tuple[SessionInfo, Sequence[About]]]:
         known = [*self.about, *([()] * (len(self.taps) - len(self.about)))]
-        return [_names(tap, abouts) for tap, abouts in zip(self.taps, known, strict=True)]
+        return list(zip(self.taps, known, strict=True))
 
     @property
     def _abouts(self) -> Sequence[About]:

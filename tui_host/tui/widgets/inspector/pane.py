@@ -103,6 +103,7 @@ class Inspector(Container):
         )
         self._source: InspectorSource | None = None
         self._told: tuple[InspectorSource, int, int | None] | None = None
+        self._why_empty = EMPTY_LIVE
         self._stacked = False
         self._flipped = False
 
@@ -133,7 +134,6 @@ class Inspector(Container):
         self._source = source
         if not self.is_mounted:
             return
-        self.query_one("#inspector-empty", Static).update(EMPTY_LIVE if source is None or source.live else _EMPTY_KEPT)
         self._filter.close()
         self.ladder.show(source)
         self.sync()
@@ -152,7 +152,9 @@ class Inspector(Container):
         source, ladder = self._source, self.ladder
         is_empty = source is None or not len(source.ladder.rows)
         self.set_class(is_empty, "-empty")
+        self._say_why_empty(EMPTY_LIVE if source is None or source.live else _EMPTY_KEPT)
         if source is None or is_empty:
+            self._header.show(Heading(live=source is None or source.live))
             return
         ladder.sync()
         self._tell()
@@ -166,6 +168,11 @@ class Inspector(Container):
         for detail in (selected, relative):
             if not detail.has_class("-hidden"):
                 detail.sync()
+
+    def _say_why_empty(self, words: str) -> None:
+        if words != self._why_empty:
+            self._why_empty = words
+            self.query_one("#inspector-empty", Static).update(words)
 
     @property
     def is_settled(self) -> bool:
