@@ -128,9 +128,16 @@ def test_the_tap_ends_as_the_server_did_once_all_that_it_wrote_is_delivered(
 
 
 def test_what_cannot_be_started_is_told_with_the_codes_of_a_shell(tmp_path: Path) -> None:
-    plain = tmp_path / "plain"
+    plain, script = tmp_path / "plain", tmp_path / "script"
     plain.write_text("")
-    for command, code, reason in (("no-such-command", 127, "No such file"), (str(plain), 126, "Permission denied")):
+    script.write_text("#!/no/such/program\n")
+    script.chmod(0o755)
+    for command, code, reason in (
+        ("no-such-command", 127, "PATH has no such command"),
+        ("/no/such/program", 127, "No such file"),
+        (str(script), 127, "names behind #!"),
+        (str(plain), 126, "chmod +x"),
+    ):
         process = start(tap(tmp_path, command))
         assert said(process) == b""
         assert reason in told(process)
