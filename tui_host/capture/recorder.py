@@ -214,6 +214,11 @@ class Recorder:
         return self._visible
 
     @property
+    def left(self) -> int:
+        """Records that are not kept: they are on their way, or wait in memory."""
+        return self._seq - self._kept
+
+    @property
     def waiting(self) -> int:
         """Records that wait in memory to be kept."""
         return self._visible - self._kept

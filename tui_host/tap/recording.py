@@ -30,6 +30,8 @@ LOOK_SECONDS = 0.5
 REOPEN_SECONDS = 5.0
 GRACE_SECONDS = 5.0
 """How long the database may take for each step of its end: so long it waits for others who write."""
+LAST_SECONDS = 60.0
+"""How much longer the end may take where all is well but slow: nobody waits for it."""
 TOLD_LIMIT = 1000
 """Different sentences that are told."""
 TOUCH_SECONDS = 5.0
@@ -115,7 +117,7 @@ class TapRecording:
         self._ends_at = time.monotonic() + timeout
         self._is_ending.set()
         if self._thread is not None:
-            self._thread.join(timeout + 4 * GRACE_SECONDS)
+            self._thread.join(timeout + LAST_SECONDS)
         return self._is_kept
 
     def exited(self, code: int, mono_ns: int) -> None:
@@ -172,8 +174,10 @@ class TapRecording:
         """Whether nothing waits any more, or nothing more can be done for it."""
         recorder, timeout = self.recorder, ends_at - time.monotonic()
         if self._store is None:
-            return self._is_refused or not recorder.waiting
-        return timeout <= 0 or recorder.flush(timeout) or recorder.fault != LOCKED  # which may be over soon
+            return self._is_refused or not recorder.left
+        recorder.flush(max(timeout, LOOK_SECONDS))
+        is_hopeless = recorder.fault and (timeout <= 0 or recorder.fault != LOCKED)  # that may be over soon
+        return bool(is_hopeless) or not recorder.left
 
     def _finish(self) -> None:
         """End the session, the log and the database."""
@@ -188,8 +192,8 @@ class TapRecording:
             self._logged.close(GRACE_SECONDS)
         if store is not None:
             self._is_kept = store.close(GRACE_SECONDS) and is_kept
-        lost = self.recorder.waiting
-        if lost and self._is_waiting_told:
+        lost = self.recorder.left
+        if lost and (self._is_waiting_told or not self._faults):
             self._tell(f"what waited in memory is lost, records: {lost:,}")
 
     @property
