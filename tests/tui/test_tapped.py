@@ -35,6 +35,13 @@ async def only_reads(app: Running) -> None:
     await app.press("f3")
 
 
+async def is_deleted(app: Running) -> None:
+    """What is shown goes away with what was recorded."""
+    assert app.host.store is not None
+    app.host.store.sessions.delete(app.session.id)
+    await app.until_shown("What was recorded here was deleted", "Nothing was kept", "LLM 0")
+
+
 async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:
     call = Call("", "math__add", {"a": 1, "b": 2})
     asked, told = [User("what is one and two?")], Results([(call, "3")])
@@ -75,9 +82,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await app.until_shown("Cline: tap llm deepseek, tap stdio math")
         assert "live" not in app.text
         await app.press("f5")
-        assert app.host.store is not None
-        app.host.store.sessions.delete(app.session.id)
-        await app.until_shown("What was recorded here was deleted", "Nothing was kept", "LLM 0")
+        await is_deleted(app)
 
 
 async def test_a_model_tap_that_is_started_under_a_story_has_its_turns_where_they_were(tmp_path: Path) -> None:
