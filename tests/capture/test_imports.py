@@ -343,11 +343,12 @@ def test_a_body_that_is_base64_by_name_alone_is_kept_as_it_stands() -> None:
 
 
 def test_what_an_archive_does_not_have_is_told_as_not_known() -> None:
-    untold = {"time": 0, "timings": {"send": 0, "wait": 0, "receive": 0}}
-    less = {"time": -1, "timings": {"send": -1, "wait": -1, "receive": -1}}
+    untold: dict[str, JSON] = {"time": 0, "timings": {"send": 0, "wait": 0, "receive": 0}}
+    less: dict[str, JSON] = {"time": -1, "timings": {"send": -1, "wait": -1, "receive": -1}}
     url = "https://api.deepseek.com/v1/chat/completions"
-    for more in (untold, less, {"time": None, "timings": None}):
-        times = [each.at.is_told for each in seen(archive(entry(url, CHAT, json.dumps(WHOLE), **more)))]
+    none: dict[str, JSON] = {"time": None, "timings": None}
+    for more in (untold, less, none):
+        times = [each.at.is_told for each in seen(archive({**entry(url, CHAT, json.dumps(WHOLE)), **more}))]
         assert times == [True, False, False, False]
     without: dict[str, JSON] = {**MODEL, "response": {"status": 200, "headers": [], "content": {"size": 812}}}
     request, _, end = [each.draft for each in seen(archive({**without, "request": {"method": "POST", "url": url}}))]
@@ -368,8 +369,8 @@ def test_a_time_is_of_the_line_that_tells_it_or_of_the_next_and_of_no_other() ->
 
 
 def test_frames_of_which_nothing_tells_which_way_they_went_are_told_as_such() -> None:
-    answer = {"jsonrpc": "2.0", "id": 7, "result": {}}
-    text = "\n".join(json.dumps(each) for each in (ASK, TELL, {**ASK, "method": "ping", "id": 2}, answer))
+    frames: list[JSON] = [ASK, TELL, {**ASK, "method": "ping", "id": 2}, {"jsonrpc": "2.0", "id": 7, "result": {}}]
+    text = "\n".join(json.dumps(frame) for frame in frames)
     reading = read([File(name="a.log", data=text.encode())], WIRES)
     assert [each.draft.direction for each in reading.seen] == ["out", "in", "out", "in"]
     assert reading.notes.told == [
