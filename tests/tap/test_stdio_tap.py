@@ -144,6 +144,15 @@ def test_what_cannot_be_started_is_told_with_the_codes_of_a_shell(tmp_path: Path
         assert process.wait() == code
 
 
+def test_where_a_tap_finds_no_room_for_itself_the_server_runs_without_one(tmp_path: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -n 12; exec "$@"', "sh"]
+    process = start([*limited, *tap(tmp_path, *PYTHON, "import os; os.write(1, os.read(0, 9)); os._exit(7)")])
+    write(process, [b"ping\n"]).join()
+    assert said(process) == b"ping\n"
+    assert told(process).startswith("tui-host tap math: there is no tap, nothing is recorded, the server runs by itself")
+    assert process.wait() == 7
+
+
 def test_an_end_of_input_is_handed_on_and_what_comes_after_it_delivered(tmp_path: Path) -> None:
     late = "import os\nwhile os.read(0, 9): pass\nos.write(2, b'e\\n'); os.close(2); os.write(1, b'late\\n')"
     process = start(tap(tmp_path, *PYTHON, late))

@@ -19,6 +19,7 @@ import threading
 
 from tui_host.capture.no_core import leave_no_core
 from tui_host.tap.beside import Asked, Beside, begin
+from tui_host.tap.command import IGNORED_BY_PYTHON, become, cannot_start, environment
 from tui_host.tap.descriptors import write
 from tui_host.tap.kinds import ERROR, EXITED, IN, OUT
 from tui_host.tap.log_file import NoLogError
@@ -26,7 +27,7 @@ from tui_host.tap.pump import Pump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from types import FrameType
     from typing import NoReturn
 
@@ -43,8 +44,6 @@ PIPE_LIMIT = 1 << 20
 """Bytes that a pipe holds at most, where nobody has let it hold more: what comes after them, somebody says who has not ended."""
 WRONG = 2
 """The exit code for what is not usable as it was typed."""
-NOT_EXECUTABLE, NOT_FOUND = 126, 127
-"""Exit codes for a command that cannot be started: those of the shell, `env` and `nohup`."""
 
 TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """What a terminal, or a host that signals a group, would send to all that the server has started."""
@@ -82,14 +81,21 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
 
         record(ends, asked, folding, START_SECONDS)
 
-    _Relay(tap, closed, begin(work, tell, asked.log_file), tell).run()
+    try:
+        running = _Relay(tap, closed, lambda: begin(work, tell, asked.log_file), tell)
+    except OSError as error:  # mostly `ulimit -n`, `ulimit -u`
+        _close_own()
+        tell(f"there is no tap, nothing is recorded, the server runs by itself: {error.strerror}")
+        become(tap.command, closed, tell)
+    running.run()
 
 
 class _Relay:
-    def __init__(self, tap: Stdio, closed: Collection[int], beside: Beside, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, tap: Stdio, closed: Collection[int], begin: Callable[[], Beside], tell: Callable[[str], None]
+    ) -> None:
         self._tap = tap
         self._closed = closed
-        self._beside = beside
         self._tell = tell
         self._group = 0
         self._is_running = True
@@ -97,15 +103,17 @@ class _Relay:
         self._is_hurried = self._is_abandoned = False
         self._early: list[int] = []
         self._nowhere = os.open(os.devnull, os.O_RDWR)
-        self._listen()
+        self._wake, self._waking = os.pipe()
         input_read, self._input = os.pipe()
         self._output, output_write = os.pipe()
         self._errors, errors_write = os.pipe()
         theirs = (input_read, output_write, errors_write)
+        self._beside = begin()
+        self._listen()
         self._group = self._start(theirs)
         for descriptor in theirs:
             os.close(descriptor)
-        beside.guard(self._group)
+        self._beside.guard(self._group)
 
     def run(self) -> NoReturn:
         leave_no_core()  # not before: the server has the limits that its host gave it
@@ -151,9 +159,9 @@ class _Relay:
 
     def _leave(self, held: Sequence[Pump], status: int) -> None:
         """End as the server did, while a process forked of this one passes on what others still say."""
-        for pump in (self._into, *held):
-            pump.halt(self._nowhere)
         try:
+            for pump in (self._into, *held):
+                pump.halt(self._nowhere)
             child = self._beside.fork()
         except OSError as error:
             self._tell(f"what others of the server still say is not passed on: {error.strerror}")
@@ -192,17 +200,16 @@ class _Relay:
             pid = os.posix_spawnp(
                 command[0],
                 command,
-                _environment(),
+                environment(),
                 file_actions=[
                     (os.POSIX_SPAWN_CLOSE, number) if number in self._closed else (os.POSIX_SPAWN_DUP2, pipe, number)
                     for number, pipe in enumerate(pipes)
                 ],
                 setpgroup=0,  # so that it can be ended with all that it started, and the host's own group is left alone
-                setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # which Python ignores
+                setsigdef=IGNORED_BY_PYTHON,
             )
         except (OSError, ValueError) as error:
-            self._tell(f"{command[0]!r} cannot be started: {_why(command[0], error)}")
-            os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
+            cannot_start(command[0], error, self._tell)
         return pid
 
     def _signal_group(self, number: int) -> None:
@@ -217,7 +224,6 @@ class _Relay:
     # Signals.
 
     def _listen(self) -> None:
-        self._wake, self._waking = os.pipe()
         os.set_blocking(self._waking, False)
         signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _heard)  # also where the host ignores it, which would hide how the server ends
@@ -280,36 +286,18 @@ class _Relay:
         os.close(self._errors)
 
 
-def _why(command: str, error: OSError | ValueError) -> str:
-    """Why a command cannot be started, and what to do about it."""
-    if not command:
-        return "there is nothing between its quotes (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
-    if not isinstance(error, OSError):
-        return str(error)
-    if isinstance(error, FileNotFoundError) and "/" not in command:
-        return "PATH has no such command (give its whole path: a host that a menu started may have a shorter PATH)"
-    if isinstance(error, FileNotFoundError) and os.path.exists(command):  # noqa: PTH110 - pathlib takes long to import
-        return "what its first line names behind #! is not there"
-    if isinstance(error, PermissionError):
-        return "it is a folder, or no program (chmod +x makes a file one)"
-    return error.strerror or str(error)
+def _close_own() -> None:
+    """Close what this process has opened, which no other is to inherit; what its host has given it to hand on stays open."""
+    for number in range(3, 64):
+        try:
+            if not os.get_inheritable(number):
+                os.close(number)
+        except OSError:
+            continue
 
 
 def _heard(_number: int, _frame: FrameType | None) -> None:
     """Nothing is to be done but to wake up."""
-
-
-def _environment() -> Mapping[bytes, bytes]:
-    """The environment as the host composed it: Python adds LC_CTYPE to its own where the locale is C."""
-    environment = dict(os.environb)
-    if environment.get(b"LC_CTYPE", b"").upper() in {b"C.UTF-8", b"C.UTF8", b"UTF-8"}:
-        try:
-            with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib takes as long to import as all else
-                if not any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0")):
-                    del environment[b"LC_CTYPE"]
-        except OSError:
-            return environment  # no such file on this system
-    return environment
 
 
 def _end_as(status: int) -> NoReturn:

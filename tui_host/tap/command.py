@@ -1,0 +1,67 @@
+"""A server's command, as a stdio tap starts it, or becomes it. Imported before the first byte flows."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import NoReturn
+
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+"""Exit codes for a command that cannot be started: those of the shell, `env` and `nohup`."""
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def environment() -> Mapping[bytes, bytes]:
+    """The environment as the host composed it: Python adds LC_CTYPE to its own where the locale is C."""
+    found = dict(os.environb)
+    if found.get(b"LC_CTYPE", b"").upper() in {b"C.UTF-8", b"C.UTF8", b"UTF-8"}:
+        try:
+            with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib takes as long to import as all else
+                if not any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0")):
+                    del found[b"LC_CTYPE"]
+        except OSError:
+            return found  # no such file on this system
+    return found
+
+
+def cannot_start(command: str, error: OSError | ValueError, tell: Callable[[str], None]) -> NoReturn:
+    """End as a shell would, and say why."""
+    tell(f"{command!r} cannot be started: {_why(command, error)}")
+    os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
+
+
+def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[str], None]) -> NoReturn:
+    """Be the server in the tap's place, for a host that would else have none.
+
+    Args:
+        command: The server's.
+        closed: Which of the standard streams the host has given to nobody.
+        tell: Takes a sentence for a person.
+    """
+    for number in closed:
+        os.close(number)
+    for number in IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvpe(command[0], command, environment())  # noqa: S606 - as the host would have started it
+    except (OSError, ValueError) as error:
+        cannot_start(command[0], error, tell)
+
+
+def _why(command: str, error: OSError | ValueError) -> str:
+    """Why a command cannot be started, and what to do about it."""
+    if not command:
+        return "there is nothing between its quotes (tui-host tap stdio NAME -- COMMAND ARGUMENTS…)"
+    if not isinstance(error, OSError):
+        return str(error)
+    if isinstance(error, FileNotFoundError) and "/" not in command:
+        return "PATH has no such command (give its whole path: a host that a menu started may have a shorter PATH)"
+    if isinstance(error, FileNotFoundError) and os.path.exists(command):  # noqa: PTH110 - pathlib takes long to import
+        return "what its first line names behind #! is not there"
+    if isinstance(error, PermissionError):
+        return "it is a folder, or no program (chmod +x makes a file one)"
+    return error.strerror or str(error)
