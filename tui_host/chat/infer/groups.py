@@ -134,7 +134,7 @@ class Group:
             alike[frozenset(calls)].append(key)
         for names, keys in alike.items():
             calls = sorted((self._calls[name] for name in names), key=lambda each: each.asked.number)
-            carried = sorted((self._carried[key] for key in keys), key=lambda each: each.frames[0].at_ns)
+            carried = sorted((self._carried[key] for key in keys), key=lambda each: each.sent)
             is_settled = (
                 len(calls) == len(keys) > 1
                 and len({call.answer for call in calls}) == 1
@@ -182,7 +182,7 @@ def _ordered(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence
     if len(places) < len(calls):
         return ()
     is_by_id = all(each is not None and each.by_id for each in told)
-    as_they_came = [place for _, place in sorted(zip(map(_came, carried), places, strict=True))]
+    as_they_came = [place for _, place in sorted(zip((each.over for each in carried), places, strict=True))]
     is_usual = places == sorted(places) or (is_by_id and as_they_came == sorted(places))
     return list(zip(calls, carried, strict=True)) if is_usual else ()
 
@@ -191,7 +191,7 @@ def _placed(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[
     """The same by the places of what came back, if results can only be told as they were asked for: not as they were sent, or came."""
     if not all(call.is_twin for call in calls) or any(each.last.over is None for each in carried):
         return ()  # nobody knows when a host gave up what never came
-    for other in (carried, sorted(carried, key=_came)):
+    for other in (carried, sorted(carried, key=lambda each: each.over)):
         if all(call.tells_itself(each.last) != OTHER for call, each in zip(calls, other, strict=True)):
             return ()
     telling = {call.asked.key: [each for each in carried if call.tells_itself(each.last)] for call in calls}
@@ -199,7 +199,3 @@ def _placed(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[
     return [
         (call, found[0]) for call in calls if len(found := telling[call.asked.key]) == 1 and often[found[0].key] == 1
     ]
-
-
-def _came(carried: Carried) -> tuple[int, int]:
-    return carried.last.over or (0, 0)

@@ -77,17 +77,15 @@ class Orders:
 def follow_at_once(carried: Sequence[Carried]) -> bool:
     """Whether each came right behind the one before it, or behind its end: else a person may have chosen the order."""
     for before, after in pairwise(carried):
-        at = after.frames[0].at_ns
-        passed = [each.at_ns for each in before.frames] + [before.last.over[0] if before.last.over else 0]
-        if min(abs(at - each) for each in passed) > _AT_ONCE_NS:
+        passed = [before.over[0], *(each.at_ns for each in before.frames)]
+        if min(abs(after.sent[0] - each) for each in passed) > _AT_ONCE_NS:
             return False
     return True
 
 
 def _is_beside(before: Carried, after: Carried) -> bool:
     """Whether a call was sent while the one before it was waited for."""
-    over = before.last.over
-    return over is None or after.frames[0].at_ns < over[0]
+    return before.last.over is None or after.sent < before.over
 
 
 def _hosts(carrying: Iterable[tuple[object, _Line]]) -> dict[_Line, _Line]:

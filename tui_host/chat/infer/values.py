@@ -131,6 +131,16 @@ class Carried:
         return self.last.key
 
     @property
+    def sent(self) -> tuple[int, int]:
+        """When it was sent at first, and by which record."""
+        return self.frames[0].at_ns, self.frames[0].seq
+
+    @property
+    def over(self) -> tuple[int, int]:
+        """When its host no longer waited for it, and by which record; nothing while it does."""
+        return self.last.over or (0, 0)
+
+    @property
     def first_line(self) -> tuple[str, str]:
         """The connection that it was sent on at first."""
         return self.frames[0].capture, self.frames[0].connection
