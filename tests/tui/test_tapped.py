@@ -8,7 +8,7 @@ import anyio
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.kept import KeptModelTap, KeptServerTap
-from tests.tui.app_running import PATIENT, Running, running
+from tests.tui.app_running import NARROW, PATIENT, WIDE, Running, running
 from tui_host.capture.store.store import Store
 from tui_host.chat.infer.following import Following, Piece
 from tui_host.settings.paths import DATABASE
@@ -35,6 +35,15 @@ async def only_reads(app: Running) -> None:
     await app.press("f3")
 
 
+async def names_what_matters(app: Running) -> None:
+    """Where there is little room, the title is cut, and not what says whose it is, that it is a tap's, and live."""
+    await app.until_shown("tap llm deepseek", "deepseek-chat")
+    await app.pilot.resize_terminal(*NARROW)
+    await app.until_shown("  Cline: tap", "  tap  live", "tap llm deepseek, live · tap stdio math, live")
+    await app.pilot.resize_terminal(*WIDE)
+    await app.until_shown("2 taps")
+
+
 async def is_deleted(app: Running) -> None:
     """What is shown goes away with what was recorded."""
     assert app.host.store is not None
@@ -52,7 +61,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await app.until_shown("Cline: tap deepseek, tap stdio math", "live")
         first = model.ask(CLINE, asked)
         list(model.answer(CLINE, first, Answer("", [call])))
-        await app.until_shown("tap llm deepseek", "deepseek-chat")
+        await names_what_matters(app)
         await app.press("enter")
         await app.until_shown("what is one and two?", 'asks math.add {"a": 1, "b": 2}', "example/deepseek-chat · cline")
         await only_reads(app)

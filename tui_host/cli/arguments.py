@@ -245,7 +245,11 @@ def _add_sessions(add: AddParser) -> None:
     sessions = add("sessions", help="what was recorded", description="What was recorded.")
     common(sessions)
     actions = sessions.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
-    listed = actions.add_parser("list", help="newest first", description="All sessions, newest first.")
+    listed = actions.add_parser(
+        "list",
+        help="newest first",
+        description="All sessions, newest first; what several taps tell is one, with each of them below it.",
+    )
     shown = actions.add_parser("show", help="the conversation", description="A session's conversation.")
     exported = actions.add_parser("export", help="its records, or its text", description="A session, for elsewhere.")
     deleted = actions.add_parser("delete", help="remove for good", description="Remove sessions for good.")

@@ -46,7 +46,7 @@ def mark_of(state: State, glyphs: Glyphs) -> str:
 
 
 OWN = "your own"
-NONE_TOLD = "none: tui-host tap stdio shows one"
+NONE_TOLD = "none was recorded"
 
 _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
 
