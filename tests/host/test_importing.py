@@ -338,6 +338,8 @@ def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_export
     assert [(kind, missing) for kind, *_, missing in rows[0]] == [("request", False), ("response", True)]
     assert [(kind, missing) for kind, *_, missing in rows[1]] == [("request", True), ("response", False)]
     assert {row[1:5] for found in rows for row in found} == {("", 0, None, None)}
+    told = b"".join(EXPORTS["markdown"](there, there.find_session(again.id))).decode()
+    assert "request · not in the file" in told
 
 
 def test_two_logs_without_times_are_joined_however_far_apart_they_were_written(store: Store, tmp_path: Path) -> None:

@@ -223,6 +223,8 @@ def _way(draft: Draft) -> str:
 
 
 def _malformed(draft: Draft) -> str:
+    if draft.malformed == MISSING:
+        return f" · {MISSING}"
     return f" · malformed: {code(draft.malformed)}" if draft.malformed else ""
 
 

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from tui_host.capture.ending import read_ending
 from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.record import Head, Record, Redaction, lasted
+from tui_host.capture.record import MISSING, Head, Record, Redaction, lasted
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.capture.visible import decode, line
 from tui_host.tui.masks import masked
@@ -146,7 +146,7 @@ def _record_entry(record: Record, after: float | None) -> Entry:
     is_body = bool(draft.data) and draft.kind not in {"end", "error"}
     text = partial(_text_of, draft.data, draft.redacted) if is_body else None
     size = len(draft.data) if is_body else 0
-    style = "failed" if draft.kind == "error" or draft.malformed else "what"
+    style = "failed" if draft.kind == "error" or draft.malformed not in {None, MISSING} else "what"
     return Entry(key=f"{record.seq}", label=label, figures=_figures(after, size), text=text, style=style)
 
 
