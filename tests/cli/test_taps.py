@@ -158,12 +158,16 @@ def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(program: Pro
     with upstream() as origin:
         running = program.start("tap", "llm", "--upstream", origin, "--port", "0", "--data-dir", tmp_path)
         url = base_url(running)
-        assert all(ask(url) == EVENTS for _ in range(3))
-        running.until(lambda: bool(sessions(tmp_path)))
+        assert all(ask(url) == EVENTS for _ in range(20))
         running.signal(signal.SIGKILL)
         running.wait()
     found = recorded(tmp_path)
-    assert [record.draft.kind for record in found if record.draft.kind != "chunk"] == ["request", "response", "end"] * 3
+    assert [record.draft.kind for record in found if record.draft.kind != "chunk"] == [
+        "request",
+        "response",
+        "end",
+    ] * 20
+    assert b"".join(record.draft.data for record in found if record.draft.kind == "chunk") == 20 * EVENTS
 
 
 def test_a_port_that_is_taken_and_an_upstream_that_is_none_are_told_in_a_line(

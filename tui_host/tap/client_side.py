@@ -269,11 +269,12 @@ class ClientSide(asyncio.BufferedProtocol):
         at_ns = time.monotonic_ns()
         if payload:
             exchange.witness.sent(payload, at_ns)
+        if body.done:
+            exchange.witness.sent_all(at_ns)
         if out:
             upstream.write(out)
         if body.done:
             self._waiting += rest
-            exchange.witness.sent_all(at_ns)
             self._hold_back()
             if exchange.answered:
                 self._finish(exchange)

@@ -254,10 +254,12 @@ class UpstreamSide(asyncio.BufferedProtocol):
             witness.answered(head, at_ns)
         if witness is not None and payload:
             witness.chunk(payload, at_ns)
+        if witness is not None and body.done:
+            witness.end(at_ns)
         if out:
             self._client.write(out)
-        if witness is not None and body.done:
-            self._finish(witness, rest, at_ns)
+        if body.done:
+            self._finish(rest)
 
     def _let_go(self) -> None:
         """Nothing follows what is held of a body."""
@@ -293,7 +295,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
         elif transport is not None and body is not None and witness is not None:
             transport.resume_reading()
             if body.done:
-                self._finish(witness, b"")
+                witness.end()
+                self._finish(b"")
 
     def _stop_splice(self) -> None:
         splice, self._splice = self._splice, None
@@ -307,10 +310,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._witness is not None:
             self._witness.announced(url)
 
-    def _finish(self, witness: Witness, rest: bytes, at_ns: int | None = None) -> None:
+    def _finish(self, rest: bytes) -> None:
         lasts = self._lasts and not rest
         self._body = self._filter = self._request = self._witness = None
-        witness.end(at_ns)
         if not lasts:
             self._abandoned = True
             if self._transport is not None:

@@ -1,8 +1,7 @@
 """What a relay tells of one exchange as it passes; what becomes of it is the business of the process that records.
 
 What has bytes is told before they are passed on: it stands where a killed relay leaves it, and nobody has received what is lost. It costs
-a copy in memory; nothing is asked of the system, and nothing can go wrong that would reach them. How an exchange ended is told after that,
-with the moment of before, since what a host does next may be recorded by another tap. Source: threats.md, PXY-09.
+a copy in memory; nothing is asked of the system, and nothing can go wrong that would reach them. Source: threats.md, PXY-09.
 """
 
 from __future__ import annotations
