@@ -104,7 +104,6 @@ def test_who_is_asked_to_end_gives_up_what_is_left_once_the_relay_has_ended_and_
     telling.passed(CHUNK, b"second", 1)
     assert next(reading)[3] == b"second"  # the relay goes on
     telling.close()
-    journal.wait(None)
     telling = Telling(journal)
     telling.passed(CHUNK, b"third", 1)
     assert [item[3] for item in reading] == []

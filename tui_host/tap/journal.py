@@ -40,7 +40,7 @@ class Journal:
         room: Bytes that wait in memory, at most.
 
     Attributes:
-        is_over: Nobody is left who could add. The one who takes knows that from `wait`.
+        is_over: Nobody is left who could add. The one who takes knows that from `wait` or `look`.
 
     Raises:
         OSError: There is no room for it, or too many files are open.
@@ -240,11 +240,15 @@ class Journal:
         numbers[_IS_AWAITED] = 1
         self._look_anew()
         if not self.left:
-            listening = select.poll()
-            listening.register(self._heard, select.POLLIN)
-            if listening.poll(1000 * (_LOOK_SECONDS if seconds is None else min(seconds, _LOOK_SECONDS))):
-                self.is_over = not os.read(self._heard, 4096)
+            self.look(_LOOK_SECONDS if seconds is None else min(seconds, _LOOK_SECONDS))
         numbers[_IS_AWAITED] = 0
+
+    def look(self, seconds: float) -> None:
+        """See whether nobody is left who could add; wait so long for that, or for the bell."""
+        listening = select.poll()
+        listening.register(self._heard, select.POLLIN)
+        if listening.poll(1000 * seconds):
+            self.is_over = not os.read(self._heard, 4096)
 
 
 def _fence() -> threading.Lock:

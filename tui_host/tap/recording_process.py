@@ -137,7 +137,10 @@ class Told:
         _notice(self._notices, line)
 
     def _is_overdue(self) -> bool:
-        if not (self._is_hurried and self._journal.is_over):
+        if not self._is_hurried:
+            return False
+        self._journal.look(0)  # where there is much, nobody waits and hears of it
+        if not self._journal.is_over:
             return False
         now = time.monotonic()
         if self._deadline is None:
