@@ -1,12 +1,13 @@
 """How a relay tells the process that records beside it what passed, of which exchange, when. It never waits for it.
 
-Imported before the first byte flows: nothing here imports more than `threading`.
+Imported before the first byte flows: nothing here imports more than `struct` and `threading`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from struct import Struct
 
 from tui_host.tap.kinds import PIECES, lost
 
@@ -26,29 +27,28 @@ TAKEN = b"\0\n"
 HOPEFUL = b"\1\n"
 """Among the notices: nothing stands against recording, as far as that can be seen in a moment; nobody need wait for more."""
 
-_HEAD = 17
+_HEAD = Struct("<cQII")
 _IN_FILE = 1 << 30
 """Bytes that wait in the file, at most: pieces that come then are counted, and not recorded."""
 
 
 def head(kind: bytes, number: int, mono_ns: int, size: int) -> bytes:
     """What stands before an item's data: its kind, the monotonic clock, how many bytes follow, its exchange."""
-    return kind + mono_ns.to_bytes(8, "little") + (number << 32 | size).to_bytes(8, "little")
+    return _HEAD.pack(kind, mono_ns, size, number)
 
 
 def taken_from(data: bytearray) -> Sequence[Item]:
     """The whole items at the beginning of the bytes, which are then taken away: kind, exchange, monotonic clock, data."""
     items: list[Item] = []
-    at, size = 0, len(data)
+    at, whole = 0, len(data)
     with memoryview(data) as view:
-        while size - at >= _HEAD:
-            start = at + _HEAD
-            end = start + int.from_bytes(view[at + 9 : at + 13], "little")
-            if size < end:
+        while whole - at >= _HEAD.size:
+            kind, mono_ns, size, number = _HEAD.unpack_from(view, at)
+            start = at + _HEAD.size
+            end = start + size
+            if whole < end:
                 break
-            mono_ns = int.from_bytes(view[at + 1 : at + 9], "little")
-            number = int.from_bytes(view[at + 13 : start], "little")
-            items.append((bytes(view[at : at + 1]), number, mono_ns, bytes(view[start:end])))
+            items.append((kind, number, mono_ns, bytes(view[start:end])))
             at = end
     del data[:at]
     return items
@@ -157,7 +157,7 @@ class Telling:
                 missing += earlier[1]
             data = b"%d" % missing
         else:
-            missing += _HEAD
+            missing += _HEAD.size
             self._journal.held += missing
         self._held[kind, number] = (kind, number, mono_ns, data), missing
 
