@@ -10,24 +10,31 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 import anyio
+from mcp.server.auth.handlers.metadata import MetadataHandler
 from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
     AuthorizationParams,
     OAuthAuthorizationServerProvider,
+    ProviderTokenVerifier,
     RefreshToken,
     construct_redirect_uri,
 )
-from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.server.auth.routes import build_metadata, create_auth_routes
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.routing import Route
 from typing_extensions import override
 
 from tui_host.demo.servers.asgi import serve_asgi
 
-Way = Literal["metadata", "none", "strict"]
-"""What the server says of itself: a protected resource's metadata, nothing but where one signs in, or that and tokens of its own alone."""
+Way = Literal["metadata", "none", "strict", "elsewhere", "naming itself"]
+"""What the server says of itself: a protected resource's metadata; nothing but where one signs in; a resource's metadata, and takes tokens
+for its own URL alone; the same with its authorization server at another origin; and the same with one that says in its answers who it
+is."""
 
 
 class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -43,6 +50,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self.renewals: dict[str, RefreshToken] = {}
         self.tokens: dict[str, AccessToken] = {}
         self.secrets: set[str] = set()
+        self.names_itself = ""
 
     def _secret(self) -> str:
         made = secrets.token_urlsafe(24)
@@ -70,7 +78,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             resource=params.resource,
         )
         self.codes[code.code] = code
-        return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state)
+        named = self.names_itself or None
+        return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state, iss=named)
 
     @override
     async def load_authorization_code(
@@ -113,17 +122,21 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 @asynccontextmanager
 async def guarded(way: Way) -> AsyncGenerator[tuple[str, Provider]]:
     """The server while the block runs; its URL, and whom it knows."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as other:
+        is_elsewhere = way in {"elsewhere", "naming itself"}
+        origin = _origin(listener)
         provider = Provider()
         settings = AuthSettings(
-            issuer_url=AnyHttpUrl(origin),
+            issuer_url=AnyHttpUrl(_origin(other) if is_elsewhere else origin),
             client_registration_options=ClientRegistrationOptions(enabled=True),
             required_scopes=["all"],
             resource_server_url=None if way == "none" else AnyHttpUrl(f"{origin}/mcp"),
-            validate_token_resource=way == "strict",
+            validate_token_resource=way in {"strict", "elsewhere", "naming itself"},
         )
-        server = MCPServer("guarded", auth=settings, auth_server_provider=provider)
+        if is_elsewhere:
+            server = MCPServer("guarded", auth=settings, token_verifier=ProviderTokenVerifier(provider))
+        else:
+            server = MCPServer("guarded", auth=settings, auth_server_provider=provider)
 
         @server.tool()
         def secret() -> str:
@@ -132,5 +145,23 @@ async def guarded(way: Way) -> AsyncGenerator[tuple[str, Provider]]:
 
         async with anyio.create_task_group() as group:
             group.start_soon(serve_asgi, server.streamable_http_app(), listener)
+            if is_elsewhere:
+                group.start_soon(serve_asgi, _authorization(settings, provider, way), other)
             yield f"{origin}/mcp", provider
             group.cancel_scope.cancel()
+
+
+def _origin(listener: socket.socket) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def _authorization(settings: AuthSettings, provider: Provider, way: Way) -> Starlette:
+    """An authorization server by itself."""
+    registration = settings.client_registration_options or ClientRegistrationOptions()
+    routes = create_auth_routes(provider, settings.issuer_url, None, registration)
+    metadata = build_metadata(settings.issuer_url, None, registration, RevocationOptions())
+    if way == "naming itself":
+        provider.names_itself = str(metadata.issuer)
+        metadata.authorization_response_iss_parameter_supported = True
+    about = Route("/.well-known/oauth-authorization-server", MetadataHandler(metadata).handle)
+    return Starlette(routes=[about, *routes])

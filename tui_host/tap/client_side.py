@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Literal
 
 from typing_extensions import override
 
 from tui_host.tap import rounds
+from tui_host.tap.asking import learn
 from tui_host.tap.bodies import Body, BodyError, body_of, framed, last_chunk
 from tui_host.tap.breaking import break_off, end_writing
 from tui_host.tap.heads import (
     Framing,
     HeadError,
     RequestHead,
+    ResponseHead,
     end_of_head,
     read_request,
     request_bytes,
     request_framing,
     response_bytes,
-    to_upstream,
 )
-from tui_host.tap.refusal import refusal
+from tui_host.tap.logins import Logins, Route
+from tui_host.tap.refusal import redirection, refusal
 from tui_host.tap.relay import Relay
 from tui_host.tap.splicing import descriptor_of
 from tui_host.tap.upstream_side import UpstreamSide
@@ -32,6 +35,7 @@ PIPELINED_LIMIT = 64 << 10
 LINGER_SECONDS = 2.0
 """How long a refused client may still send, so that it reads the refusal."""
 ENDED = "the tap was ended"
+NOT_NAMED = "no metadata of the upstream names the authorization server that this place stood for: sign in anew"
 
 
 class _Exchange:
@@ -54,6 +58,7 @@ class ClientSide(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._waiting = bytearray()
         self._exchange: _Exchange | None = None
+        self._asking: Literal["not yet", "now", "done"] = "not yet"  # what the next request has to wait for
         self._upstream: UpstreamSide | None = None
         self._tunnel = False
         self._ignoring = False
@@ -96,6 +101,9 @@ class ClientSide(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """The client sends no more. Where an answer is on its way, the upstream is told just that."""
         exchange, upstream = self._exchange, self._upstream
+        if self._asking == "now":
+            self._has_ended = True
+            return True
         if upstream is None or not (self._tunnel or (exchange is not None and exchange.body.done)):
             return False
         self._has_ended = True
@@ -215,36 +223,73 @@ class ClientSide(asyncio.BufferedProtocol):
                 found = end_of_head(waiting)
                 if found is None:
                     return
-                block, rest = bytes(waiting[: found[0]]), bytes(waiting[found[1] :])
+                head, rest = read_request(bytes(waiting[: found[0]])), bytes(waiting[found[1] :])
+                logins = self._relay.logins
+                if logins is not None:
+                    if self._waits(logins, head, rest):
+                        return
+                    head, rest = logins.form(head, rest)
                 waiting.clear()
-                self._take(read_request(block), rest)
+                self._take(head, rest)
             except HeadError as error:
                 self._refuse(error)
+
+    def _waits(self, logins: Logins, head: RequestHead, rest: bytes) -> bool:
+        """Whether a request has to wait: for the rest of a form that is looked into, or for what the tap has to know first."""
+        if self._asking == "now":
+            self._hold_back()
+            return True
+        is_short = len(rest) < logins.form_size(head)
+        targets = logins.unread(head) if self._asking == "not yet" else None
+        if not (is_short or targets is not None) or not self._relay.gate.takes(head):
+            return False
+        if targets is None:
+            return True
+        self._asking = "now"
+        self._relay.group.start_soon(self._learn, logins, targets)
+        return True
+
+    async def _learn(self, logins: Logins, targets: tuple[bytes, ...]) -> None:
+        await learn(self._relay, logins, targets)
+        self._asking = "done"
+        self.pause(paused=False)
+        asyncio.get_running_loop().call_soon(self._next)
+
+    def _check(self, head: RequestHead) -> Route:
+        """Where a request goes.
+
+        Raises:
+            HeadError: It is refused, which has been noted.
+        """
+        route = self._relay.route(head)
+        try:
+            self._relay.gate.check(head, is_shown=route is not None and bool(route.shown))
+            rounds.check(self._rounds)
+            return _named(route)
+        except HeadError as error:
+            self._note_refusal(head, error)
+            raise
 
     def _take(self, head: RequestHead, rest: bytes) -> None:
         relay = self._relay
         framing = request_framing(head)
-        try:
-            relay.gate.check(head)
-            rounds.check(self._rounds)
-        except HeadError as error:
-            self._note_refusal(head, error)
-            raise
-        upstream = relay.upstream
-        passed = to_upstream(
-            relay.rewriting.request(head),
-            host=upstream.host,
-            origin=upstream.origin.encode(),
-            own_origins=relay.gate.own_origins,
-        )
-        exchange = self._exchange = _Exchange(head, framing, relay.witness(passed))
+        self._asking = "not yet"
+        route = self._check(head)
+        if route.shown:
+            self._show(head, route.shown)
+            return
+        upstream = route.upstream
+        passed = relay.passed(head, route)
+        exchange = self._exchange = _Exchange(head, framing, relay.witness(passed, upstream.origin))
         other = self._upstream
+        if other is not None and other.upstream is not upstream:
+            other.abandon()
+            other = None
         if other is None:
-            other = self._upstream = UpstreamSide(relay, self)
+            other = self._upstream = UpstreamSide(relay, self, upstream)
             relay.group.start_soon(other.connect, rounds.source(self._rounds, len(relay.clients)))
-        target = upstream.target_prefix + passed.target if upstream.target_prefix else None
-        block = request_bytes(passed, target)
-        if target and upstream.proxy_credential:
+        block = request_bytes(passed, upstream.target_of(passed.target))
+        if upstream.target_prefix and upstream.proxy_credential:
             block = block[:-2] + upstream.proxy_credential + b"\r\n"
         other.expect(head, exchange.witness)
         self._pass(exchange, other, rest, block)
@@ -294,21 +339,30 @@ class ClientSide(asyncio.BufferedProtocol):
         self.pause(paused=False)
         self._next()
 
-    # Refusals.
+    # Answers of the relay's own.
+
+    def _show(self, head: RequestHead, url: bytes) -> None:
+        """Send a browser on."""
+        said = redirection(url)
+        self._note(head, said, b"")
+        self._say(said, b"")
+
+    def _note(self, head: RequestHead, said: ResponseHead, body: bytes) -> None:
+        """What the relay answers itself is recorded, as asked of whatever host it names."""
+        self._relay.witness(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
 
     def _note_refusal(self, head: RequestHead, error: HeadError) -> None:
-        """What was refused is recorded, as asked of whatever host it names."""
-        witness = self._relay.witness(head, f"http://{head.value(b'host').decode('latin-1')}")
-        said, body = refusal(error.status, error.words, head.method)
-        witness.refused(said, body)
+        self._note(head, *refusal(error.status, error.words, head.method))
         self._relay.tell(f"refused {head.method.decode()} {head.target.decode('latin-1')}: {error.words}")
 
     def _refuse(self, error: HeadError, method: bytes = b"GET") -> None:
+        self._say(*refusal(error.status, error.words, method))
+
+    def _say(self, said: ResponseHead, body: bytes) -> None:
         """Answer in the relay's own name, and end the connection once the client has had time to read that."""
         transport = self._transport
         if transport is None or self._ignoring:
             return
-        said, body = refusal(error.status, error.words, method)
         transport.write(response_bytes(said) + body)
         self._linger()
 
@@ -322,3 +376,14 @@ class ClientSide(asyncio.BufferedProtocol):
         self._waiting.clear()
         end_writing(transport)
         asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)
+
+
+def _named(route: Route | None) -> Route:
+    """The same.
+
+    Raises:
+        HeadError: There is none.
+    """
+    if route is None:
+        raise HeadError(404, NOT_NAMED)
+    return route

@@ -50,8 +50,20 @@ class Gate:
         """The origins of what is fetched from here."""
         return frozenset(b"http://" + host for host in self.own_hosts)
 
-    def check(self, head: RequestHead) -> None:
+    def takes(self, head: RequestHead) -> bool:
+        """Whether a request is taken."""
+        try:
+            self.check(head)
+        except HeadError:
+            return False
+        return True
+
+    def check(self, head: RequestHead, *, is_shown: bool = False) -> None:
         """Take a request, or say why not.
+
+        Args:
+            head: The request's.
+            is_shown: It only sends a browser on, to where every page may send it.
 
         Raises:
             HeadError: It is refused.
@@ -60,6 +72,8 @@ class Gate:
         is_old = head.minor == 0 and not host  # HTTP/1.0, which no browser speaks
         if host.lower() not in self.own_hosts and not is_old:
             raise HeadError(400, NO_PROXY) if head.is_absolute else HeadError(403, self._words_of(host))
+        if is_shown:
+            return
         origins = head.values(b"origin")
         if any(each not in self.allowed and each not in self.own_origins for each in origins):
             origin = _shown(origins[0])

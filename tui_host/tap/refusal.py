@@ -11,6 +11,18 @@ from tui_host.tap.heads import ResponseHead
 NAME = "tui-host tap"
 
 
+def redirection(url: bytes) -> ResponseHead:
+    """An answer that sends a browser on, and that the connection ends with."""
+    fields = (
+        (b"Server", NAME.encode()),
+        (b"Location", url),
+        (b"Cache-Control", b"no-store"),
+        (b"Content-Length", b"0"),
+        (b"Connection", b"close"),
+    )
+    return ResponseHead(minor=1, status=302, reason=HTTPStatus(302).phrase.encode(), fields=fields)
+
+
 def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes]:
     """An answer that the connection ends with, in the form in which most clients look for words.
 

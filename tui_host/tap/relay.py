@@ -8,14 +8,15 @@ is not complete, and what the other side does not take in: then no more is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
 from anyio.abc import TaskGroup
 
 from tui_host.tap.gate import Gate
-from tui_host.tap.heads import RequestHead
+from tui_host.tap.heads import RequestHead, to_upstream
+from tui_host.tap.logins import Logins, Route
 from tui_host.tap.rewriting import Rewriting
 from tui_host.tap.upstream import Upstream
 from tui_host.tap.witness import Tells, Witness
@@ -40,6 +41,7 @@ class Relay:
         upstream: Where requests go.
         gate: Which are taken.
         rewriting: What is led back.
+        logins: Where logins lead, None before what is no MCP server.
         tells: Takes what passes, to be recorded.
         answer_limit: Bytes of one answer that are recorded; None for all.
         group: Owns the tasks that connect.
@@ -52,6 +54,7 @@ class Relay:
     upstream: Upstream
     gate: Gate
     rewriting: Rewriting
+    logins: Logins | None
     tells: Tells
     answer_limit: int | None
     group: TaskGroup
@@ -59,6 +62,20 @@ class Relay:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     clients: set[Client] = field(default_factory=set[Client])
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_BYTES)))
+
+    def route(self, head: RequestHead) -> Route | None:
+        """Where a request goes; None if it is for a place that nobody has named."""
+        return Route(upstream=self.upstream, target=head.target) if self.logins is None else self.logins.route(head)
+
+    def passed(self, head: RequestHead, route: Route) -> RequestHead:
+        """A request's head as it goes on."""
+        changed = self.rewriting.request(head)
+        return to_upstream(
+            changed if changed.target == route.target else replace(changed, target=route.target),
+            host=route.upstream.host,
+            origin=route.upstream.origin.encode(),
+            own_origins=self.gate.own_origins,
+        )
 
     def witness(self, head: RequestHead, origin: str | None = None) -> Witness:
         """For a request that goes to the upstream, or, refused, to an origin that it names itself."""

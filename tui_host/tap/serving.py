@@ -16,6 +16,7 @@ import anyio.lowlevel
 from tui_host.errors import TuiHostError
 from tui_host.tap.client_side import ClientSide
 from tui_host.tap.gate import Gate
+from tui_host.tap.logins import Logins
 from tui_host.tap.relay import Relay
 from tui_host.tap.rewriting import Rewriting
 from tui_host.tap.upstream import Upstream
@@ -67,6 +68,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 f"{service.upstream.origin} is this tap itself", "--upstream", "name what it is to stand before"
             )
         own = f"http://{LOOPBACK}:{port}"
+        logins = Logins(service.upstream, own) if service.is_mcp else None
         async with anyio.create_task_group() as group:
             relay = Relay(
                 upstream=service.upstream,
@@ -76,7 +78,8 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                     names=frozenset(each.encode() for each in service.names),
                     forms=service.is_mcp,
                 ),
-                rewriting=Rewriting(service.upstream.origin, own, is_mcp=service.is_mcp, tell=service.tell),
+                rewriting=Rewriting(service.upstream.origin, own, logins=logins, tell=service.tell),
+                logins=logins,
                 tells=service.tells,
                 answer_limit=service.answer_limit,
                 group=group,

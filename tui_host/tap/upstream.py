@@ -31,11 +31,13 @@ class Upstream:
         url: Its URL.
         proxy: The proxy that leads to it, None where there is none.
         trust: Whom it has to be certified by, None where nothing is encrypted.
+        other: Another one that is reached by the same rules, by its URL; raises SettingsError as `upstream_of` does.
     """
 
     url: SplitResult
     proxy: SplitResult | None = None
     trust: ssl.SSLContext | None = None
+    other: Callable[[str], Upstream]
 
     @cached_property
     def origin(self) -> str:
@@ -64,6 +66,10 @@ class Upstream:
             return b""
         pair = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
         return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
+
+    def target_of(self, target: bytes) -> bytes:
+        """What stands in the first line of a request for this."""
+        return self.target_prefix + target if self.target_prefix else target
 
     def unreached(self, error: OSError | UnicodeError) -> str:
         """Why it could not be reached, in words."""
@@ -169,8 +175,12 @@ def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None
         raise SettingsError(
             "a URL with a user, a query or a fragment in it", where, "leave these to the host that uses the tap"
         )
-    proxy = _proxy(typed, environment)
-    return Upstream(url=url, proxy=proxy, trust=_trust(ca_file, environment) if url.scheme == "https" else None)
+    return Upstream(
+        url=url,
+        proxy=_proxy(typed, environment),
+        trust=_trust(ca_file, environment) if url.scheme == "https" else None,
+        other=lambda other: upstream_of(other, environment, ca_file),
+    )
 
 
 def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:

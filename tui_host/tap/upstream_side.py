@@ -26,6 +26,7 @@ from tui_host.tap.heads import (
 from tui_host.tap.relay import Relay
 from tui_host.tap.rewriting import BodyFilter
 from tui_host.tap.splicing import WORTH, Splice, Spliced, descriptor_of
+from tui_host.tap.upstream import Upstream
 from tui_host.tap.witness import Witness
 
 UNCONNECTED_LIMIT = 256 << 10
@@ -33,11 +34,16 @@ UNCONNECTED_LIMIT = 256 << 10
 
 
 class UpstreamSide(asyncio.BufferedProtocol):
-    """Passes requests on, and reads responses."""
+    """Passes requests on, and reads responses.
 
-    def __init__(self, relay: Relay, client: ClientEnd) -> None:
+    Attributes:
+        upstream: Whom it asks.
+    """
+
+    def __init__(self, relay: Relay, client: ClientEnd, upstream: Upstream) -> None:
         self._relay = relay
         self._client = client
+        self.upstream = upstream
         self._transport: asyncio.Transport | None = None
         self._connecting = anyio.CancelScope()
         self._unsent: list[bytes] = []
@@ -59,11 +65,11 @@ class UpstreamSide(asyncio.BufferedProtocol):
         """Connect, from this address if it matters; what goes wrong is told to the client's side."""
         with self._connecting:
             try:
-                await self._relay.upstream.connect(lambda: self, source)
+                await self.upstream.connect(lambda: self, source)
             except (OSError, UnicodeError) as error:
                 if not self._abandoned:
                     self._abandoned = True
-                    self._client.failed(self._relay.upstream.unreached(error))
+                    self._client.failed(self.upstream.unreached(error))
             except Exception as error:  # noqa: BLE001 - the last resort: what breaks one connection breaks no other
                 self._relay.tell(f"a connection was broken off by a mistake of tui-host's own: {error!r}")
                 self._break(str(error))
@@ -168,7 +174,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         transport = self._transport
         self._input_ended = True
         if transport is None:
-            return self._relay.upstream.trust is None
+            return self.upstream.trust is None
         return end_writing(transport)
 
     def abandon(self) -> None:

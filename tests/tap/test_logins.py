@@ -1,0 +1,196 @@
+"""Logins through a relay: which places stand for an authorization server's, and where what is sent to them goes."""
+
+from __future__ import annotations
+
+import json
+
+import anyio
+import pytest
+
+from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tui_host.errors import JSON
+from tui_host.tap.heads import RequestHead
+from tui_host.tap.logins import FORM_LIMIT, Logins
+from tui_host.tap.upstream import upstream_of
+
+OWN = "http://127.0.0.1:8322"
+THERE = OWN + "/tui-host-authorization/https/login.example"
+FORM = b"grant_type=x&resource=http%3A%2F%2F127.0.0.1%3A8322%2Fmcp&a=%2f+b&scope="
+MEANT = b"grant_type=x&resource=https%3A%2F%2FMCP.example%2Fmcp&a=%2f+b&scope="
+NAMES: dict[str, JSON] = {"resource": "https://MCP.example/mcp", "authorization_servers": ["https://login.example/t/"]}
+SERVER: dict[str, JSON] = {
+    "issuer": "https://login.example/t/",
+    "authorization_endpoint": "https://login.example/t/in?p=1",
+    "token_endpoint": "https://tokens.example:8443/t",
+    "registration_endpoint": "https://login.example/r",
+    "jwks_uri": "https://login.example/k",
+    "mtls_endpoint_aliases": {"token_endpoint": "https://mtls.example/t"},
+}
+
+
+def told(logins: Logins, document: dict[str, JSON]) -> JSON:
+    passed: JSON = json.loads(logins.document(json.dumps(document).encode()))
+    return passed
+
+
+def asked(target: str, method: bytes = b"GET") -> RequestHead:
+    return RequestHead(method=method, target=target.removeprefix(OWN).encode(), minor=1, fields=())
+
+
+def before(upstream: str = "https://mcp.example/mcp") -> Logins:
+    return Logins(upstream_of(upstream, {}), OWN)
+
+
+def test_an_authorization_server_elsewhere_gets_a_place_once_its_metadata_is_known() -> None:
+    logins = before()
+    assert told(logins, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
+    begin, path = "/.well-known/", "/tui-host-authorization/https/login.example/t"
+    forms = [f"{begin}oauth-authorization-server{path}", f"{begin}openid-configuration{path}"]
+    forms.append(f"{path}{begin}openid-configuration")
+    assert list(logins.unknown()) == [tuple(each.encode() for each in forms)]
+    assert [route.target.decode() for each in forms if (route := logins.route(asked(each)))] == [
+        f"{begin}oauth-authorization-server/t",
+        f"{begin}openid-configuration/t",
+        f"/t{begin}openid-configuration",
+    ]
+    changed = {
+        "issuer": f"{THERE}/t/",
+        "authorization_endpoint": f"{THERE}/t/in?p=1",
+        "token_endpoint": f"{OWN}/tui-host-authorization/https/tokens.example:8443/t",
+    }
+    assert told(logins, SERVER) == SERVER | changed
+    assert not list(logins.unknown())
+    assert told(logins, NAMES) == {"resource": f"{OWN}/mcp", "authorization_servers": [f"{THERE}/t/"]}
+    token = logins.route(asked(changed["token_endpoint"], b"POST"))
+    assert token is not None
+    assert (token.upstream.origin, token.target, token.shown) == ("https://tokens.example:8443", b"/t", b"")
+    page = logins.route(asked(f"{THERE}/t/in?p=1&" + FORM.decode()))
+    assert page is not None
+    assert page.shown == b"https://login.example/t/in?p=1&" + MEANT
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"authorization_response_iss_parameter_supported": True},
+        {"token_endpoint_auth_methods_supported": ["private_key_jwt", "tls_client_auth"]},
+        {"token_endpoint": "https://user:word@login.example/t"},
+        {"token_endpoint": "file:///t"},
+        {"authorization_endpoint": OWN + "/round"},
+    ],
+)
+def test_an_authorization_server_is_left_alone_where_no_other_name_of_it_would_do(more: dict[str, JSON]) -> None:
+    logins = before()
+    told(logins, NAMES)
+    assert told(logins, SERVER | more) == SERVER | more
+    assert told(logins, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
+    assert logins.are_left_alone
+
+
+def test_nothing_leads_where_no_metadata_has_named_a_place() -> None:
+    logins = before()
+    told(logins, SERVER)  # nobody has named it
+    told(logins, {"issuer": "https://mcp.example", "token_endpoint": "https://named.example/t"})
+    for place in (
+        "login.example/t/in",
+        "tokens.example:8443/t",
+        "named.example/t/x",
+        "named.example",
+        "@named.example/t",
+    ):
+        assert logins.route(asked(f"/tui-host-authorization/https/{place}", b"POST")) is None
+    assert logins.route(asked("/tui-host-authorization/http/named.example/t", b"POST")) is None
+    assert logins.route(asked("/tui-host-authorization/https/named.example/t?x", b"POST")) is not None
+
+
+def test_a_server_that_signs_in_itself_keeps_its_paths_also_in_json_with_escapes() -> None:
+    logins = before()
+    own: dict[str, JSON] = {"resource": "https://mcp.example/mcp", "authorization_servers": ["https://mcp.example"]}
+    server: dict[str, JSON] = {"issuer": "https://mcp.example", "token_endpoint": "https://mcp.example/token"}
+    told(logins, own)
+    for document in (server, own):
+        said = json.dumps(document).replace("/", "\\/").encode()
+        assert json.loads(logins.document(said)) == json.loads(json.dumps(document).replace("https://mcp.example", OWN))
+    page = logins.route(asked("/any?client_id=a&response_type=code&resource=http://127.0.0.1:8322/mcp"))
+    assert page is not None
+    assert (
+        page.shown == b"https://mcp.example/any?client_id=a&response_type=code&resource=https%3A%2F%2Fmcp.example%2Fmcp"
+    )
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        b"resource=http%3A%2F%2F127.0.0.1%3A83221%2Fmcp",
+        b"resource=https%3A%2F%2Fother.example",
+        b"xresource=http%3A%2F%2F127.0.0.1%3A8322&a=resource=http%3A%2F%2F127.0.0.1%3A8322",
+        b"resource",
+        b"",
+    ],
+)
+def test_of_a_form_nothing_is_changed_but_what_names_the_tap_as_the_resource(form: bytes) -> None:
+    logins = before()
+    told(logins, NAMES)
+    assert logins.meant(form) == form
+    assert logins.meant(FORM + b"&" + form) == MEANT + b"&" + form
+
+
+async def test_a_form_waits_for_its_end_and_a_large_one_passes_as_it_is() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        while not stream.has(b"end"):
+            await stream.receive()
+        await stream.send(answer(b""))
+
+    async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+        own, upstream = (each.replace(":", "%3A").replace("/", "%2F").encode() for each in (relay.origin, up.origin))
+        form = b"a=1&resource=" + own + b"%2Fmcp&z="
+        for filling in (b"", b"x" * FORM_LIMIT):
+            asking = request(relay.host, target=b"/token", body=form + filling + b"end")
+            asking = asking.replace(b"application/json", b"application/x-www-form-urlencoded; charset=utf-8")
+            async with await relay.client() as client:
+                for piece in (asking[:-40], asking[-40:-7], asking[-7:]):
+                    await client.send(piece)
+                    await anyio.lowlevel.checkpoint()
+                assert b"200 OK" in await client.receive()
+        sent = [bytes(each).partition(b"\r\n\r\n") for each in up.received]
+    meant = form.replace(own, upstream)
+    assert sent[0][2] == meant + b"end"
+    assert b"Content-Length: %d\r\n" % len(sent[0][2]) in sent[0][0]
+    assert sent[1][2] == form + b"x" * FORM_LIMIT + b"end"
+    assert [each.draft.data for each in relay.records("request")] == [each[2] for each in sent]
+
+
+async def test_a_place_that_an_earlier_tap_gave_is_found_again_and_another_is_refused() -> None:
+    async def servers(stream: Kept) -> None:
+        asked = await stream.head()
+        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        if b"authorization-server" in asked:
+            await stream.send(answer(b'{"issuer": "%s", "token_endpoint": "%s/give"}' % (origin, origin)))
+        else:
+            await stream.send(answer(b"", status=b"404 Not Found" if b"POST /give " not in asked else b"200 OK"))
+
+    async with peer(servers) as login:
+
+        async def script(stream: Kept) -> None:
+            asked = await stream.head()
+            origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+            names = b'{"resource": "%s/mcp", "authorization_servers": ["%s"]}' % (origin, login.origin.encode())
+            await stream.send(answer(names if b"protected-resource/mcp " in asked else b"{}"))
+
+        async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+            place = b"/tui-host-authorization/http/127.0.0.1:%d/" % login.port
+            assert b"404 Not Found" in await relay.ask(request(relay.host, target=place + b"other"))
+            assert b"200 OK" in await relay.ask(request(relay.host, target=place + b"give"))
+    assert len(relay.told) == 1
+    assert b"POST /other" not in b"".join(map(bytes, login.received))
+
+
+async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> None:
+    async with relaying("http://127.0.0.1:9/mcp", is_mcp=True) as relay:
+        head = b" HTTP/1.1\r\nHost: %s\r\nSec-Fetch-Site: cross-site\r\nConnection: close\r\n\r\n" % relay.host
+        sent_on = await relay.ask(b"GET /authorize?client_id=a&response_type=code" + head)
+        assert b"Location: http://127.0.0.1:9/authorize?client_id=a&response_type=code\r\n" in sent_on
+        assert b"403 Forbidden" in await relay.ask(b"GET /authorize?client_id=a" + head)
+        assert b"403 Forbidden" in await relay.ask(b"POST /authorize?client_id=a&response_type=code" + head)
+        assert b"403 Forbidden" in await relay.ask(b"GET /.well-known/oauth-protected-resource" + head)

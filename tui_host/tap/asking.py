@@ -1,0 +1,116 @@
+"""What a tap asks for itself: metadata, before a client gets it. It goes the way of all requests, is recorded, and says whose it is."""
+
+from __future__ import annotations
+
+import anyio
+from typing_extensions import override
+
+from tui_host.tap.client_end import ClientEnd
+from tui_host.tap.heads import RequestHead, request_bytes
+from tui_host.tap.logins import Logins
+from tui_host.tap.refusal import NAME
+from tui_host.tap.relay import Relay
+from tui_host.tap.upstream_side import UpstreamSide
+
+PATIENCE_SECONDS = 10.0
+"""How long a client waits for what the tap has to ask for; after that its request goes on as it is."""
+
+
+async def learn(relay: Relay, logins: Logins, targets: tuple[bytes, ...]) -> None:
+    """Read a server's metadata, and that of the authorization servers in it.
+
+    Args:
+        relay: Whose they are.
+        logins: Learns from what passes.
+        targets: The relay's own names of the server's metadata.
+    """
+    with anyio.move_on_after(PATIENCE_SECONDS):
+        for target in targets:
+            if await _ask(relay, logins, target):
+                logins.was_asked(target)
+        for places in logins.unknown():
+            for place in places:
+                await _ask(relay, logins, place)
+                if places not in set(logins.unknown()):
+                    break
+
+
+async def _ask(relay: Relay, logins: Logins, target: bytes) -> bool:
+    """Whether there was an answer, and not that it cannot be given now."""
+    fields = ((b"Host", b""), (b"User-Agent", NAME.encode()), (b"Accept", b"application/json"))
+    head = RequestHead(method=b"GET", target=target, minor=1, fields=fields)
+    route = logins.route(head)
+    if route is None or route.shown:
+        return False
+    asking = _Asking()
+    passed = relay.passed(head, route)
+    witness = relay.witness(passed, route.upstream.origin)
+    upstream = UpstreamSide(relay, asking, route.upstream)
+    relay.group.start_soon(upstream.connect, None)
+    upstream.expect(head, witness)
+    upstream.write(request_bytes(passed, route.upstream.target_of(passed.target)))
+    witness.sent_all()
+    try:
+        await asking.over.wait()
+    finally:
+        upstream.abandon()
+        witness.close()
+    return asking.is_whole and asking.began[9:10] in b"234"
+
+
+class _Asking(ClientEnd):
+    """The place of a client. What comes has been read on its way.
+
+    Attributes:
+        over: Nothing follows.
+        is_whole: The answer has come as a whole.
+        began: The beginning of what has come.
+    """
+
+    def __init__(self) -> None:
+        self.over = anyio.Event()
+        self.is_whole = False
+        self.began = b""
+
+    @override
+    def write(self, data: bytes) -> None:
+        """It has been read."""
+        self.began = self.began or data
+
+    @override
+    def sink(self) -> int | None:
+        """None."""
+
+    @override
+    def break_off(self) -> None:
+        """It is over."""
+        self.over.set()
+
+    @override
+    def pause(self, *, paused: bool) -> None:
+        """Nothing else is sent."""
+
+    @override
+    def tunnel(self) -> None:
+        """Nobody has asked for one."""
+
+    @override
+    def answered(self, *, lasts: bool) -> None:
+        """It is over."""
+        self.is_whole = True
+        self.over.set()
+
+    @override
+    def failed(self, words: str) -> None:
+        """It is over."""
+        self.over.set()
+
+    @override
+    def cut(self, words: str, *, was_reset: bool) -> None:
+        """It is over."""
+        self.over.set()
+
+    @override
+    def close(self) -> None:
+        """It is over."""
+        self.over.set()
