@@ -91,6 +91,7 @@ def test_nothing_leads_where_no_metadata_has_named_a_place() -> None:
     logins = before()
     told(logins, SERVER)  # nobody has named it
     told(logins, {"issuer": "https://mcp.example", "token_endpoint": "https://named.example/t"})
+    told(logins, {"issuer": "https://mcp.example", "token_endpoint": "https://short.example?a"})
     for place in (
         "login.example/t/in",
         "tokens.example:8443/t",
@@ -100,7 +101,10 @@ def test_nothing_leads_where_no_metadata_has_named_a_place() -> None:
     ):
         assert logins.route(asked(f"/tui-host-authorization/https/{place}", b"POST")) is None
     assert logins.route(asked("/tui-host-authorization/http/named.example/t", b"POST")) is None
-    assert logins.route(asked("/tui-host-authorization/https/named.example/t?x", b"POST")) is not None
+    for place, target in (("named.example/t?x", b"/t?x"), ("short.example?a", b"/?a")):
+        found = logins.route(asked(f"/tui-host-authorization/https/{place}", b"POST"))
+        assert found is not None
+        assert found.target == target
 
 
 def test_a_server_that_signs_in_itself_keeps_its_paths_also_in_json_with_escapes() -> None:

@@ -309,7 +309,10 @@ def _elsewhere(target: bytes) -> bytes | None:
     for begin in (b"", *SERVERS):
         if target.startswith(begin + PREFIX):
             found = _BEHIND_PREFIX.fullmatch(target[len(begin + PREFIX) :])
-            return found and found[1] + b"://" + unquote_to_bytes(found[2]) + (begin + found[3] or b"/")
+            if found is None:
+                return None
+            path = begin + found[3]
+            return found[1] + b"://" + unquote_to_bytes(found[2]) + (path if path.startswith(b"/") else b"/" + path)
     return None
 
 
