@@ -175,7 +175,15 @@ def test_times_sizes_and_paths_are_short() -> None:
     assert [short_size(size) for size in (0, 812, 3100, 999_499, 1_500_000, 12_000_000)] == [
         "0", "812", "3.1k", "999k", "1.5M", "12M",
     ]  # fmt: skip
-    assert [short_time(time) for time in (12, 999, 2400, 200_000)] == ["12 ms", "999 ms", "2.4 s", "3 min 20 s"]
+    times = {
+        12: "12 ms",
+        999: "999 ms",
+        2400: "2.4 s",
+        59_960: "1 min 0 s",
+        119_700: "2 min 0 s",
+        200_000: "3 min 20 s",
+    }
+    assert {time: short_time(time) for time in times} == times
     assert [clock(seconds) for seconds in (0, 12.345, 123.45, 1234.5)] == [
         " 0.00 ", " 12.35", " 123.5", " 1234 ",
     ]  # fmt: skip
