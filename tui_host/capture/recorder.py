@@ -204,11 +204,6 @@ class Recorder:
     # Reading.
 
     @property
-    def held_bytes(self) -> int:
-        """What it holds in memory: the window for views, and all that is not written yet."""
-        return self._bytes
-
-    @property
     def last(self) -> int:
         """The number of the last visible record."""
         return self._visible
