@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.screens.sessions import SessionsScreen
-    from tui_host.tui.tapped_servers import ToldServers
     from tui_host.tui.widgets.transcript.view import Transcript
 
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
@@ -274,19 +273,12 @@ class TuiHost(Drawn):
             self.push_screen(HelpScreen(place_of(self.screen, self.focused)))
 
     def action_servers(self) -> None:
-        """The servers."""
+        """The servers; of a session from elsewhere those of its host too."""
         from tui_host.tui.screens.servers import ServersScreen
-
-        self._open(lambda: ServersScreen(self.host, self._told_servers()))
-
-    def _told_servers(self) -> ToldServers | None:
-        """The servers of a session from elsewhere."""
-        source = None if self.main is None else self.main.source
-        if source is None or not self.session.is_foreign:
-            return None
         from tui_host.tui.tapped_servers import ToldServers
 
-        return ToldServers(source)
+        source = self.main.source if self.main is not None and self.session.is_foreign else None
+        self._open(lambda: ServersScreen(self.host, None if source is None else ToldServers(source)))
 
     def action_model(self) -> None:
         """Choose the model."""

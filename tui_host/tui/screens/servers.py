@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from tui_host.servers.catalog import ServerStatus, State
     from tui_host.tui.tapped_servers import ToldServer, ToldServers
 
+OWN = "your own"
+"""The heading above them, where those of another host stand there too."""
+NONE_TOLD = "none was recorded"
+_STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
 _BESIDE = 76
 """Columns that it takes to have the list beside what is known of the chosen server."""
 _WIDE = 110
@@ -43,12 +47,6 @@ def mark_of(state: State, glyphs: Glyphs) -> str:
     """The mark of a state."""
     full, empty, half = glyphs.state
     return {"ready": full, "connecting": half, "failed": glyphs.failed}.get(state, empty)
-
-
-OWN = "your own"
-NONE_TOLD = "none was recorded"
-
-_STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
 
 
 @dataclass(frozen=True, slots=True)
