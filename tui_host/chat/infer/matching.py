@@ -140,7 +140,8 @@ class _Field:
                 bounds[frame.capture] += [(call.asked.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
         usual = shift_of([bound for found in bounds.values() for bound in found])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
-        return {capture: shift_of(bounds[capture]) if len(bounds[capture]) >= LEAST else usual for capture in captures}
+        own = {capture: shift_of(found) for capture, found in bounds.items() if len(found) >= LEAST}
+        return {capture: own.get(capture, usual).and_also(usual) for capture in captures}
 
     def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
         """The calls that a frame seems to carry by what it says alone; of many of its kind, those that are told just that."""
