@@ -306,7 +306,7 @@ class Logins:
 
 def _elsewhere(target: bytes) -> bytes | None:
     """The URL elsewhere that a place of the tap stands for, None if it stands for none."""
-    for begin in (b"", *SERVERS):
+    for begin in (b"", *SERVERS) if PREFIX in target else ():
         if target.startswith(begin + PREFIX):
             found = _BEHIND_PREFIX.fullmatch(target[len(begin + PREFIX) :])
             if found is None:
