@@ -109,11 +109,12 @@ def until(is_so: Callable[[], bool], seconds: float = 10) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Whether a process does; one that has ended and that nobody asked about does not."""
-    stat = Path(f"/proc/{pid}/stat")
+    """Whether a process does; one that has ended with all its threads and that nobody asked about does not."""
+    process = Path(f"/proc/{pid}")
     try:
-        if stat.exists():
-            return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+        if process.exists():
+            is_ended = (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+            return not is_ended or len(list((process / "task").iterdir())) > 1
         os.kill(pid, 0)
     except OSError:
         return False
@@ -126,7 +127,12 @@ def recorder_of(tap: int) -> int:
     if not children.exists():
         # How a tap behaves when its recorder is killed is the same everywhere; only finding it, through /proc, is Linux's.
         pytest.skip("only Linux tells of a process's children")
-    return next(child for child in map(int, children.read_text().split()) if os.getsid(child) == child)
+
+    def found() -> list[int]:
+        return [child for child in map(int, children.read_text().split()) if os.getsid(child) == child]
+
+    until(lambda: bool(found()))
+    return found()[0]
 
 
 def sessions(folder: Path) -> Sequence[SessionInfo]:
