@@ -6,11 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tui_host.chat.infer.telltale import OTHER, refuses, tells
+from tui_host.chat.infer.telltale import HINT, OTHER, gives_up, refuses, tells
 from tui_host.chat.infer.values import Asked, Sent, Told
-
-_LATE_NS = 20_000_000
-"""So much later than it is told may an answer seem to come, where clocks are not the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,9 +57,11 @@ class Candidate:
         """Whether what is told then is what a frame brought."""
         answer = frame.answer
         if frame.dropped:
-            return None
-        if answer is None or answer.at_ns > at_ns + _LATE_NS:
-            return OTHER if refuses(text) else None
+            if frame.dropped[0] > at_ns + frame.within_ns:  # it was still waited for
+                return OTHER
+            return HINT if gives_up(text) else None
+        if answer is None or answer.at_ns > at_ns + frame.within_ns:
+            return HINT if gives_up(text) else OTHER if refuses(text) else None
         return tells(text, answer)
 
 

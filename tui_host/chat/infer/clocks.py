@@ -12,7 +12,7 @@ DOUBTFUL_NS = 2_000_000_000
 """So far apart they may be where what happened tells nothing that agrees."""
 _MOST_AGREE = 0.9
 LEAST = 3
-"""So many calls must say that a clock is off: each may be mistaken."""
+"""So many calls must say that a clock is off: each may be mistaken. Of fewer it may be so, or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,6 @@ class Shift:
 
     ns: int = 0
     within_ns: int = SURE_NS
-    is_usual: bool = False
 
     @property
     def low_ns(self) -> int:
@@ -33,31 +32,31 @@ class Shift:
         """The most that it may be."""
         return self.ns + self.within_ns
 
-    def and_also(self, usual: Shift) -> Shift:
-        """The same, where it is also what it is of most processes, as far as these two agree."""
-        low, high = max(self.low_ns, usual.low_ns), min(self.high_ns, usual.high_ns)
-        if low > high and self.is_usual:
-            low, high = min(self.low_ns, usual.low_ns), max(self.high_ns, usual.high_ns)
-        return self if low > high else _between(low, high)
+
+_NONE = Shift()
 
 
-def shift_of(bounds: Sequence[tuple[int, int | None]]) -> Shift:
-    """The shift that agrees with what happened; none if none is needed.
+def shift_of(bounds: Sequence[tuple[int, int | None]], usual: Shift = _NONE) -> Shift:
+    """The shift that agrees with what happened: what is usual, as far as that does.
 
     Args:
         bounds: For each call that can be nothing else: by how much its frame must be moved at least to come after it was
             asked, and at most so that its answer comes before it is told; None where that is open.
+        usual: That of most processes.
     """
-    if len(bounds) < LEAST:
-        return Shift()
-    agreeing = sum(low <= SURE_NS and (high is None or high >= -SURE_NS) for low, high in bounds)
+    if not bounds:
+        return usual
+    agreeing = sum(low <= usual.high_ns and (high is None or high >= usual.low_ns) for low, high in bounds)
     most, low, high = _most_agree(bounds)
-    if max(most, agreeing) < len(bounds) * _MOST_AGREE:
-        return Shift(0, DOUBTFUL_NS)
-    if most <= agreeing:
-        return Shift(is_usual=True)
-    if most < agreeing + LEAST:  # it may be none, or that
-        low, high = min(low, -SURE_NS), max(high, SURE_NS)
+    if len(bounds) >= LEAST and max(most, agreeing) < len(bounds) * _MOST_AGREE:
+        return Shift(usual.ns, max(usual.within_ns, DOUBTFUL_NS))
+    if low <= usual.high_ns and high >= usual.low_ns:
+        is_exact = usual.within_ns <= SURE_NS
+        return usual if is_exact else _between(max(low, usual.low_ns), min(high, usual.high_ns))
+    if most <= agreeing + 1:  # one may be mistaken
+        return usual
+    if most < agreeing + LEAST:  # it may be this, or that
+        low, high = min(low, usual.low_ns), max(high, usual.high_ns)
     return _between(low, high)
 
 
@@ -67,7 +66,7 @@ def _between(low: int, high: int) -> Shift:
 
 def _most_agree(bounds: Sequence[tuple[int, int | None]]) -> tuple[int, int, int]:
     """With how many a shift agrees at most, and from where to where it does; of several such stretches the one nearest to none."""
-    never = max(abs(end) for bound in bounds for end in bound if end is not None)
+    never = max(abs(end) for bound in bounds for end in bound if end is not None) + 1
     able = [(low, never if high is None else high) for low, high in bounds if high is None or low <= high]
     lows, highs = sorted(low for low, _ in able), sorted(high for _, high in able)
     found = (0, 0, 0)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tui_host.capture.frames import frame_head
 from tui_host.capture.record import Record
 from tui_host.capture.words import items, mapping, said
-from tui_host.chat.infer.values import BEGINNING, READING, Answer, Sent, canonical, result_texts
+from tui_host.chat.infer.values import BEGINNING, READING, Answer, Sent, block_texts, canonical, result_texts
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 
@@ -133,7 +133,10 @@ class Frames:
         error = mapping(message.get("error"))
         texts = result_texts(held) if held is not None else _said(error.get("message"))
         is_error = held is None or mapping(held).get("isError") is True
-        answer = Answer(seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, is_error=is_error)
+        beside = () if texts else tuple(block_texts(held))
+        answer = Answer(
+            seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, beside=beside, is_error=is_error
+        )
         self._answered(call, answer)
 
     def _listed(self, server: str, tools: Sequence[JSON]) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
 from tui_host.chat.infer.candidates import Candidate
 from tui_host.chat.infer.orders import Orders
-from tui_host.chat.infer.telltale import BEGINNING, END, OTHER, SAME
+from tui_host.chat.infer.telltale import BEGINNING, END, HINT, OTHER, SAME
 from tui_host.chat.infer.values import Carried, Sent
 
-_GRADES = (SAME, BEGINNING, END)
+_GRADES = (SAME, BEGINNING, END, HINT)
 _MOST_FITTED = 100
 """Frames that compete up to which a way is looked for in which each has its own call."""
 
@@ -43,6 +44,9 @@ class Group:
         carried: The frames.
         calls: The calls.
         possible: Which may carry which.
+
+    Attributes:
+        as_asked: Calls whose results can only be told in the order in which they were asked for.
     """
 
     def __init__(self, carried: Sequence[Carried], calls: Sequence[Candidate], possible: Possible) -> None:
@@ -50,6 +54,7 @@ class Group:
         self._calls = {call.asked.key: call for call in calls}
         self._possible = {each.key: [call.asked.key for call in possible[each.key]] for each in carried}
         self._joined: dict[str, tuple[Sent, ...]] = {}
+        self.as_asked: set[str] = set()
 
     def joined(self, orders: Orders | None = None) -> dict[str, tuple[Sent, ...]]:
         """What is certain; with what hosts have shown of their orders, what that makes certain."""
@@ -141,8 +146,15 @@ class Group:
                 and all(self._frames_of(name) == keys for name in names)
                 and all(before.lines & after.lines for before, after in pairwise(carried))
             )
-            is_ordered = is_settled and orders is not None and orders.are_shown(calls[0], carried)
-            pairs = (_ordered if is_ordered else _placed)(calls, carried) if is_settled else ()
+            if not is_settled:
+                continue
+            is_ordered = orders is not None and orders.are_shown(calls[0], carried)
+            pairs = _ordered(calls, carried) if is_ordered else ()
+            if not is_ordered and all(call.is_twin for call in calls):
+                told = _told(calls, carried)
+                if _are_as_asked(calls, carried, told):
+                    self.as_asked |= names
+                    pairs = [(call, told[call.asked.key]) for call in calls if call.asked.key in told]
             for call, each in pairs:
                 self._take(call.asked.key, each.key)
             if pairs:
@@ -187,15 +199,34 @@ def _ordered(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence
     return list(zip(calls, carried, strict=True)) if is_usual else ()
 
 
-def _placed(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:
-    """The same by the places of what came back, if results can only be told as they were asked for: not as they were sent, or came."""
-    if not all(call.is_twin for call in calls) or any(each.last.over is None for each in carried):
-        return ()  # nobody knows when a host gave up what never came
-    for other in (carried, sorted(carried, key=lambda each: each.over)):
-        if all(call.tells_itself(each.last) != OTHER for call, each in zip(calls, other, strict=True)):
-            return ()
-    telling = {call.asked.key: [each for each in carried if call.tells_itself(each.last)] for call in calls}
-    often = Counter(found[0].key for found in telling.values() if len(found) == 1)
-    return [
-        (call, found[0]) for call in calls if len(found := telling[call.asked.key]) == 1 and often[found[0].key] == 1
-    ]
+def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, Carried]:
+    """Whose result stands in the place of each of alike calls, as far as what came back tells."""
+    own = [replace(call, beside=(), is_twin=False) for call in calls]
+    possible = {each.key: [call for call in own if call.tells(each.last) != OTHER] for each in carried}
+    joined = Group(carried, own, possible).joined()
+    by_last = {each.key: each for each in carried}
+    return {name: by_last[frames[-1].key] for name, frames in joined.items()}
+
+
+def _are_as_asked(calls: Sequence[Candidate], carried: Sequence[Carried], told: Mapping[str, Carried]) -> bool:
+    """Whether results of alike calls can only be told as they were asked for: not as they were sent, nor as they came."""
+    came = sorted(carried, key=lambda each: each.over)
+    if any(each.last.over is None for each in carried) or not (
+        _is_order([(each.frames[0], each.sent[0]) for each in carried])
+        and _is_order([(each.last, each.over[0]) for each in came])
+    ):
+        return False  # nobody knows when a host gave up what never came
+
+    def can_be(call: Candidate, each: Carried) -> bool:
+        return told.get(call.asked.key, each) is each and call.tells_itself(each.last) != OTHER
+
+    own = {each.key: [call.asked.key for call in calls if can_be(call, each)] for each in carried}
+    return _fits(own) and not any(all(map(can_be, calls, other)) for other in (carried, came))
+
+
+def _is_order(times: Sequence[tuple[Sent, int]]) -> bool:
+    """Whether things came one after the other on all clocks that they may have come on."""
+    return all(
+        one.capture == two.capture or before + one.within_ns + two.within_ns < after
+        for (one, before), (two, after) in pairwise(times)
+    )

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tui_host.chat.infer.candidates import Candidate, with_twins
-from tui_host.chat.infer.clocks import LEAST, SURE_NS, Shift, shift_of
+from tui_host.chat.infer.clocks import Shift, shift_of
 from tui_host.chat.infer.groups import Group, Possible, groups
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.orders import Orders
@@ -59,8 +59,8 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     waiting = [each for each in candidates if each.asked.key not in joined]
     field = _Field(waiting, left)
     shifts = field.shifts()
-    field = _Field(waiting, [_on_clock(frame, shifts[frame.capture].ns) for frame in left])
-    possible = field.possible({capture: shift.within_ns for capture, shift in shifts.items()})
+    field = _Field(waiting, [_on_clock(frame, shifts[frame.capture]) for frame in left])
+    possible = field.possible()
     competing = [
         Group(members, calls, possible) for members, calls in groups(list(_carried(possible, field.frames)), possible)
     ]
@@ -69,7 +69,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     orders = Orders(candidates, joined)
     for group in competing:
         joined.update(group.joined(orders))
-    told, refuted = placed(candidates, joined)
+    told, refuted = placed(candidates, joined, {key for group in competing for key in group.as_asked})
     as_sent = {frame.key: frame for frame in frames}
     found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}
     carrying = {frame.key for sent in found.values() for frame in sent}
@@ -78,14 +78,12 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     return Matched(frames=found, told=told, doubtful={key: calls for key, calls in rivals.items() if calls})
 
 
-def _on_clock(frame: Sent, shift_ns: int) -> Sent:
+def _on_clock(frame: Sent, shift: Shift) -> Sent:
     """A frame and its answer on the model's clock."""
-    if not shift_ns:
-        return frame
-    answer = frame.answer and replace(frame.answer, at_ns=frame.answer.at_ns + shift_ns)
-    dropped = frame.dropped and (frame.dropped[0] + shift_ns, frame.dropped[1])
-    at_ns, since_ns = frame.at_ns + shift_ns, frame.since_ns + shift_ns
-    return replace(frame, at_ns=at_ns, since_ns=since_ns, dropped=dropped, answer=answer)
+    answer = frame.answer and replace(frame.answer, at_ns=frame.answer.at_ns + shift.ns)
+    dropped = frame.dropped and (frame.dropped[0] + shift.ns, frame.dropped[1])
+    at_ns, since_ns = frame.at_ns + shift.ns, frame.since_ns + shift.ns
+    return replace(frame, at_ns=at_ns, since_ns=since_ns, within_ns=shift.within_ns, dropped=dropped, answer=answer)
 
 
 def _by_id(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> dict[str, tuple[Sent, ...]]:
@@ -140,8 +138,7 @@ class _Field:
                 bounds[frame.capture] += [(call.asked.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
         usual = shift_of([bound for found in bounds.values() for bound in found])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
-        own = {capture: shift_of(found) for capture, found in bounds.items() if len(found) >= LEAST}
-        return {capture: own.get(capture, usual).and_also(usual) for capture in captures}
+        return {capture: shift_of(bounds[capture], usual) for capture in captures}
 
     def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
         """The calls that a frame seems to carry by what it says alone; of many of its kind, those that are told just that."""
@@ -154,12 +151,12 @@ class _Field:
         best = [each for each, grade in grades if grade]
         yield from best or (each for each, grade in grades if grade is None)
 
-    def possible(self, within: Mapping[str, int]) -> Possible:
-        """The calls that each frame may carry, where a tap's times are as exact as that, in nanoseconds."""
+    def possible(self) -> Possible:
+        """The calls that each frame may carry."""
         found: Possible = {}
         for kind, frames in self._frames.items():
             calls = self._calls.get(kind, [])
-            for frame, alive in _in_time(calls, frames, within):
+            for frame, alive in _in_time(calls, frames):
                 found[frame.key] = _naming([each for each in alive if each.tells(frame) != 0], frame)
         return found
 
@@ -169,11 +166,9 @@ def _lean(arguments: str, defaults: tuple[tuple[str, str], ...]) -> str:
     return lean(arguments, dict(defaults))
 
 
-def _in_time(
-    calls: Sequence[Candidate], frames: Sequence[Sent], within: Mapping[str, int]
-) -> Iterator[tuple[Sent, list[Candidate]]]:
+def _in_time(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[tuple[Sent, list[Candidate]]]:
     """Each frame with the calls that were asked for before it, and whose conversations had not gone on yet."""
-    widest = max((within[frame.capture] for frame in frames), default=0)
+    widest = max((frame.within_ns for frame in frames), default=0)
     coming = sorted(calls, key=lambda each: each.asked.at_ns, reverse=True)
     alive: dict[str, Candidate] = {}
     ends: list[tuple[int, str]] = []
@@ -184,7 +179,7 @@ def _in_time(
             heapq.heappush(ends, (_until(call) + widest, call.asked.key))
         while ends and ends[0][0] < frame.at_ns:
             alive.pop(heapq.heappop(ends)[1], None)
-        least, most = frame.at_ns - within[frame.capture], frame.at_ns + within[frame.capture]
+        least, most = frame.at_ns - frame.within_ns, frame.at_ns + frame.within_ns
         yield frame, [each for each in alive.values() if each.asked.at_ns <= most and least <= _until(each)]
 
 
@@ -245,5 +240,5 @@ def _begins_after(frame: Sent, before: Carried) -> bool:
     is_one_clock = frame.capture == before.last.capture
     return (
         before.line != (frame.capture, frame.connection)
-        and frame.since_ns + (0 if is_one_clock else SURE_NS) > before.last.at_ns
+        and frame.since_ns + (0 if is_one_clock else frame.within_ns + before.last.within_ns) > before.last.at_ns
     )

@@ -1,13 +1,13 @@
 """Where a model is told which call's result, if no ids say it: by name, by what came back, and by what is left.
 
-Most hosts tell results in the order of the calls, some as they come. One that was seen to do so is no longer trusted where nothing but
-the order tells.
+Most hosts tell results in the order of the calls, some as they come, or as they were sent: where nothing but the order tells, it tells
+nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from tui_host.chat.infer.candidates import Candidate
 from tui_host.chat.infer.telltale import OTHER, SAME
@@ -15,13 +15,14 @@ from tui_host.chat.infer.values import Sent
 
 
 def placed(
-    candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]
+    candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]], as_asked: Container[str] = ()
 ) -> tuple[dict[str, str | None], set[str]]:
     """The calls whose results stand elsewhere than the order alone says.
 
     Args:
         candidates: All calls.
         joined: The frames of those that have any.
+        as_asked: Calls that are known to be told in their own places.
 
     Returns:
         Of each such call the one in whose place its result stands, None if that is doubtful; and the calls whose frames cannot be
@@ -37,13 +38,11 @@ def placed(
     for calls in answers.values():
         if len(calls) > 1:
             places = _Places(calls, joined)
-            places.settle()
+            places.settle(as_asked)
             told |= places.found
             refuted |= places.refuted
             unsure |= places.left.keys()
-    if any(place not in {key, None} for key, place in told.items()) or any(map(_are_crossed, answers.values())):
-        told |= dict.fromkeys(unsure)
-    told |= dict.fromkeys(each.asked.key for each in candidates if each.is_twin and each.asked.key in unsure)
+    told |= dict.fromkeys(unsure)
     return {key: place for key, place in told.items() if place != key}, refuted
 
 
@@ -52,7 +51,7 @@ class _Places:
 
     Attributes:
         found: The place of each call that is certain.
-        left: The places that are left for each of the others.
+        left: The places that are left for each of the others, with how they tell what came back.
         refuted: Calls whose results are told nowhere.
     """
 
@@ -60,39 +59,48 @@ class _Places:
         self._calls = {each.asked.key: each for each in calls}
         self.found: dict[str, str | None] = {}
         self.left = {each.asked.key: self._of(each, joined.get(each.asked.key, ())) for each in calls}
-        often = Counter(places[0] for places in self.left.values() if len(places) == 1)
-        self.refuted = {key for key, places in self.left.items() if not places or often[places[0]] > len(places) == 1}
+        often = Counter(place for places in self.left.values() if len(places) == 1 for place in places)
+        self.refuted = {
+            key
+            for key, places in self.left.items()
+            if not places or (len(places) == 1 and often[next(iter(places))] > 1)
+        }
         for key in self.refuted:
             del self.left[key]
         self.found |= dict.fromkeys(self.refuted)
 
-    def _of(self, call: Candidate, frames: Sequence[Sent]) -> list[str]:
+    def _of(self, call: Candidate, frames: Sequence[Sent]) -> dict[str, int | None]:
         """The places that a call's result may have: those that tell best what came back."""
         open_ones = [each for each in self._calls.values() if each.asked.name == call.asked.name or not _is_named(each)]
         if _is_named(call):
             open_ones = [each for each in open_ones if each.asked.name == call.asked.name]
         if not frames:
-            return [each.asked.key for each in open_ones]
+            return dict.fromkeys(each.asked.key for each in open_ones)
         grades = {each.asked.key: each.tells_itself(frames[-1]) for each in open_ones}
         best = max((grade or OTHER for grade in grades.values()), default=OTHER)
-        return [
-            key
+        return {
+            key: grade
             for key, grade in grades.items()
             if grade == (best or None) or (best < SAME and grade is None and key == call.asked.key)
-        ]
+        }
 
-    def settle(self) -> None:
+    def settle(self, as_asked: Container[str]) -> None:
         """Take what leaves no other reading away, until nothing more does."""
+        for key in [key for key in self.left if key in as_asked]:
+            self._take(key, key)
         while self._settle_one():
             pass
 
     def _settle_one(self) -> bool:
         often = Counter(place for places in self.left.values() for place in places)
+        telling = {key: [place for place, grade in places.items() if grade] for key, places in self.left.items()}
+        told = Counter(place for places in telling.values() for place in places)
         for key, places in self.left.items():
-            own = key if key in places else places[0] if places else None
+            own = key if key in places else next(iter(places), None)
             if len({self._text(place) for place in places}) < 2:
                 return self._take(key, own)
-            only = [place for place in places if often[place] == 1]
+            only = [place for place in telling[key] if len(telling[key]) == told[place] == 1]
+            only = only or [place for place in places if often[place] == 1]
             if len(only) == 1 and not self.refuted:
                 return self._take(key, only[0])
         return False
@@ -101,19 +109,12 @@ class _Places:
         self.found[key] = place
         del self.left[key]
         for places in self.left.values():
-            if place in places:
-                places.remove(place)
+            places.pop(place or "", None)
         return True
 
     def _text(self, place: str) -> str:
         told = self._calls[place].told
         return told.text if told is not None else ""
-
-
-def _are_crossed(calls: Sequence[Candidate]) -> bool:
-    """Whether the names alone say that results are not told in the order of the calls."""
-    starts = [each.told.start for each in calls if each.told is not None]
-    return starts != sorted(starts)
 
 
 def _is_named(call: Candidate) -> bool:

@@ -11,8 +11,9 @@ from tui_host.chat.infer.values import Answer, canonical
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 
-SAME, WHOLE, BEGINNING, END, OTHER = 4, 3, 2, 1, 0
-"""How what came back is told: word for word; within other words; its beginning, or its end alone; or something else is told."""
+SAME, WHOLE, BEGINNING, END, HINT, OTHER = 5, 4, 3, 2, 1, 0
+"""How what came back is told: word for word; within other words; its beginning, or its end alone; as what has no words; or something else
+is told."""
 
 _SHORT = 24
 """Characters from which on a text that stands anywhere within another says that it is the same."""
@@ -29,6 +30,12 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 """Words of hosts for a call that was never sent."""
+_GAVE_UP = re.compile(
+    r"\btime[d-]?[ -]?out|timeout\b|\bgave up\b|\bno (?:answer|response)\b|\btook too long\b|超时", re.IGNORECASE
+)
+"""Words of hosts for a call whose answer they no longer waited for."""
+_NO_TEXT = re.compile(r"\b(?:image|audio|video|binary|blob|resource|file)s?\b|base64", re.IGNORECASE)
+"""Words of hosts for what is no text."""
 _MOST_REFUSED = 600
 
 
@@ -40,7 +47,7 @@ def tells(told: str, answer: Answer) -> int | None:
         answer: What came back.
     """
     if not answer.texts:
-        return OTHER if refuses(told) else None
+        return _grade_without_text(told, answer)
     if len(told) > _READ or any(len(text) > _READ for text in answer.texts):
         return _grade(told, answer)
     return _graded(told, answer)
@@ -49,6 +56,21 @@ def tells(told: str, answer: Answer) -> int | None:
 def refuses(told: str) -> bool:
     """Whether a host says that it did not send a call."""
     return len(told) <= _MOST_REFUSED and _REFUSED.search(told) is not None
+
+
+def gives_up(told: str) -> bool:
+    """Whether a host says that it no longer waited for an answer."""
+    return len(told) <= _MOST_REFUSED and _GAVE_UP.search(told) is not None
+
+
+def _grade_without_text(told: str, answer: Answer) -> int | None:
+    """The same of what holds more than text."""
+    says_so = _NO_TEXT.search(told) is not None
+    if answer.beside and all(_within(text.strip(), told, refused=False) for text in answer.beside):
+        return WHOLE if says_so else BEGINNING
+    if refuses(told) or gives_up(told):
+        return OTHER
+    return HINT if says_so and len(told) <= _MOST_REFUSED else None
 
 
 @lru_cache(maxsize=1 << 12)
@@ -70,7 +92,7 @@ def _grade(told: str, answer: Answer) -> int | None:
     )
     if within or refused:
         return within
-    is_shorter = len(told) < min(map(len, wanted)) >= _LONG
+    is_shorter = len(told) < min(map(len, wanted)) >= _LONG and not gives_up(told)
     return None if answer.is_error or is_shorter or not answer.is_whole else OTHER
 
 

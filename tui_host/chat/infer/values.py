@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_host.capture.words import items, mapping
+from tui_host.chat.infer.clocks import SURE_NS
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 
@@ -54,6 +55,7 @@ class Answer:
         at_ns: When it came.
         mono_ns: The same on its own clock, None where that is not known.
         texts: The ways in which a host may tell it to a model word for word; none where it holds more than text.
+        beside: The texts that stand beside what is no text.
         is_error: It is an error, or a result that has `isError`.
         is_whole: The texts are that; else they are beginnings, as what came was very long.
     """
@@ -61,6 +63,7 @@ class Answer:
     seq: int
     at_ns: int
     texts: tuple[str, ...]
+    beside: tuple[str, ...] = ()
     is_error: bool = False
     is_whole: bool = True
     mono_ns: int | None = None
@@ -85,6 +88,7 @@ class Sent:
         defaults: The tool's arguments that have a default, which hosts may add or leave out.
         dropped: When the host cancelled it, and in which record; None if it has not.
         since_ns: When its connection began.
+        within_ns: How exact its times are, on the clock of the model's side.
     """
 
     capture: str
@@ -100,6 +104,7 @@ class Sent:
     defaults: tuple[tuple[str, str], ...] = ()
     dropped: tuple[int, int] | None = None
     since_ns: int = 0
+    within_ns: int = SURE_NS
     mono_ns: int | None = None
 
     @property
@@ -231,12 +236,19 @@ def _loose(value: JSON) -> JSON:
             return value
 
 
+def block_texts(result: JSON) -> list[str]:
+    """The texts of a result's blocks."""
+    found = mapping(result)
+    blocks = items(found.get("content") if "content" in found else found.get("contents"))
+    return [text for block in blocks if isinstance(text := mapping(block).get("text"), str)]
+
+
 def result_texts(result: JSON) -> tuple[str, ...]:
     """The ways in which a host may tell a result word for word: its texts joined, or itself as JSON."""
     found = mapping(result)
     content = found.get("content") if "content" in found else found.get("contents")
     blocks = items(content)
-    texts = [text for block in blocks if isinstance(text := mapping(block).get("text"), str)]
+    texts = block_texts(result)
     if len(texts) != len(blocks) or (not texts and "structuredContent" not in found):
         return ()
     ways = [joint.join(texts) for joint in ("\n\n", "\n", "")] if len(texts) > 1 else texts
