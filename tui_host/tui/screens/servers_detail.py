@@ -109,16 +109,16 @@ class Parts:
         self._listing: tuple[Tool, ...] | None = None
         self._tools = Entry(key="tools", label="tools")
 
-    def of(self, status: ServerStatus, frames: Flow, lists: Sequence[Entry] = ()) -> list[Entry]:
-        """All that is known of it; `lists` are what it lists beside tools, where that is known one by one."""
+    def of(self, status: ServerStatus, frames: Flow, lists: Sequence[Entry] | None = None) -> list[Entry]:
+        """All that is known of it; `lists` are what it lists beside tools, None where that is only counted."""
         if status.tools is not self._listing:
             self._listing, self._tools = status.tools, self._of_tools(status)
         errors = [_stderr(status, self._mask)] if status.stderr else []
         parts = [
             *(errors if status.state == "failed" else ()),
-            *_facts(status, self._mask),
+            *_facts(status, self._mask, is_counted=lists is None),
             self._tools,
-            *lists,
+            *(lists or ()),
             _frames(status, frames),
             *(errors if status.state != "failed" else ()),
         ]
@@ -147,7 +147,7 @@ def fact(name: str, words: str, *, text: str = "") -> Entry:
     return Entry(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
 
 
-def _facts(status: ServerStatus, mask: Mask) -> list[Entry]:
+def _facts(status: ServerStatus, mask: Mask, *, is_counted: bool) -> list[Entry]:
     resources, templates, prompts = status.resources
     command = mask(status.command)
     facts = [fact("command" if status.transport == "stdio" else "url", command, text=command)] if command else []
@@ -158,7 +158,7 @@ def _facts(status: ServerStatus, mask: Mask) -> list[Entry]:
     if status.capabilities is not None:
         names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
         facts.append(fact("capabilities", mask(names) or "none", text=mask(spelled(status.capabilities))))
-    if status.state == "ready" and command:  # else what it lists is told one by one
+    if status.state == "ready" and is_counted:
         counts = {"resource": resources, "template": templates, "prompt": prompts}
         others = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
         facts.append(fact("also lists", ", ".join(others) or "nothing"))
