@@ -149,7 +149,9 @@ def test_where_a_tap_finds_no_room_for_itself_the_server_runs_without_one(tmp_pa
     process = start([*limited, *tap(tmp_path, *PYTHON, "import os; os.write(1, os.read(0, 9)); os._exit(7)")])
     write(process, [b"ping\n"]).join()
     assert said(process) == b"ping\n"
-    assert told(process).startswith("tui-host tap math: there is no tap, nothing is recorded, the server runs by itself")
+    assert told(process).startswith(
+        "tui-host tap math: there is no tap, nothing is recorded, the server runs by itself"
+    )
     assert process.wait() == 7
 
 
