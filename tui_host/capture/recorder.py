@@ -186,18 +186,20 @@ class Recorder:
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Wait until all that was appended is on disk; False if it cannot be, or not within the time. Blocks."""
-        if self._store is None:
+        store = self._store  # which another thread may leave meanwhile
+        if store is None:
             return False
         try:
-            self._store.run(lambda _: None, timeout)
+            store.run(lambda _: None, timeout)
         except StoreError:
             return False
         return not self.unkept
 
     def close(self, timeout: float = 5.0) -> bool:
         """End the capture; returns like `flush`. Blocks."""
-        if self._store is not None and not self._closed:
-            self._store.end_capture(self.capture, self._wall_ns())
+        store = self._store
+        if store is not None and not self._closed:
+            store.end_capture(self.capture, self._wall_ns())
         self._closed = True
         return self.flush(timeout)
 
