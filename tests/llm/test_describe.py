@@ -7,14 +7,17 @@ from hypothesis import strategies as st
 from tests.llm.asking import TARGET
 from tests.llm.streams import DONE, RECORDED, calls, chunk, event, fragment
 from tests.llm.test_openai_write import CASES
-from tui_host.llm.describe import ResponseWords, list_words, request_words, response_words
+from tui_host.llm.describe import ResponseWords, list_words, request_words
 from tui_host.llm.dialects.openai import OpenAI
 
 NAMES = {"math__multiply": ("math", "multiply")}
 
 
-def words(*pieces: bytes, status: int = 200) -> str:
-    return response_words(b"".join(pieces), dialect="openai", status=status, names=NAMES)
+def words(*pieces: bytes, status: int = 200, dialect: str = "openai") -> str:
+    growing = ResponseWords(dialect=dialect, status=status, names=NAMES)
+    growing.feed(b"".join(pieces))
+    growing.finish()
+    return growing.words
 
 
 def test_a_request_is_told_by_its_counts() -> None:
@@ -103,7 +106,7 @@ def test_a_list_of_models_is_told_by_its_length_in_every_dialect(dialect: str, b
 
 
 def test_a_dialect_that_is_not_known_says_nothing() -> None:
-    assert response_words(RECORDED, dialect="smtp") == ""
+    assert words(RECORDED, dialect="smtp") == ""
 
 
 @pytest.mark.parametrize("status", [200, 204, 302, 400, 500])

@@ -142,21 +142,6 @@ def list_words(body: bytes, *, dialect: str) -> str:
     return _counted(len(names), "model") if names else ""
 
 
-def response_words(
-    body: bytes,
-    *,
-    dialect: str,
-    status: int = 200,
-    headers: tuple[tuple[str, str], ...] = (),
-    names: Mapping[str, tuple[str, str]] = _NO_NAMES,
-) -> str:
-    """The words for a whole response, as `ResponseWords` has them."""
-    growing = ResponseWords(dialect=dialect, status=status, headers=headers, names=names)
-    growing.feed(body)
-    growing.finish()
-    return growing.words
-
-
 def _count(node: Node, name: str) -> int:
     found = node.get(name)
     return len(found.elements) if found is not None else 0
