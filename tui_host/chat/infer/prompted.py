@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_host.capture.words import said
-from tui_host.chat.infer.history import Heard, Piece
+from tui_host.chat.infer.history import Heard
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols import protocol
@@ -132,40 +132,6 @@ def said_by_person(message: Heard) -> str:
     return _NOT_SAID.sub("", text).strip()
 
 
-_LISTED = re.compile(r"<tools>.*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z)", re.DOTALL | re.MULTILINE)
-_FRAMES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (_LISTED, "lists the tools"),
-    (re.compile(r"<environment_details>.*?</environment_details>", re.DOTALL), "details of the environment"),
-    (re.compile(r"</?(?:task|feedback|user_message)>"), "frames what was said"),
-    (re.compile(r"\[(?:use_mcp_tool|access_mcp_resource) for '[^'\n]*'\] Result:"), "frames a result"),
-    (re.compile(r"</?tool_use_result>|</?tool_response>|^Observation:", re.MULTILINE), "frames a result"),
-)
-"""What hosts put into messages, and what for."""
-
-
-def injected_in(
-    name: str, body: bytes, system: Sequence[Piece], messages: Sequence[Heard]
-) -> Iterator[tuple[int, int, str]]:
-    """What a tool protocol put into a request: its first byte, one past its last, what it is for.
-
-    Args:
-        name: The tool protocol.
-        body: The request's body.
-        system: The pieces of the system prompt.
-        messages: The messages.
-    """
-    if name == "native":
-        return
-    for piece in system:
-        yield piece.start, piece.end, f"teaches the tool protocol {name}"
-    new = [message for message in messages if message.role == "user"]
-    for piece in (*system, *(piece for message in new for piece in message.of("text"))):
-        for form, words in _FRAMES:
-            for match in form.finditer(piece.text):
-                start, end = _offsets(body[piece.start : piece.end], *match.span())
-                yield piece.start + start, piece.start + end, words
-
-
 def _place(body: bytes, texts: Sequence[tuple[str, int, int]], start: int, end: int) -> tuple[int, int]:
     """The bytes of a range of the joined texts; where it goes over several, from the first of them to the last."""
     first = last = -1
@@ -173,7 +139,7 @@ def _place(body: bytes, texts: Sequence[tuple[str, int, int]], start: int, end: 
     for text, begin, stop in texts:
         if at <= end and start <= at + len(text):
             low, high = max(start - at, 0), min(end - at, len(text))
-            offsets = _offsets(body[begin:stop], low, high)
+            offsets = offsets_of(body[begin:stop], low, high)
             if high > low or (start == end and first < 0):
                 first = begin + offsets[0] if first < 0 else first
                 last = begin + offsets[1]
@@ -187,7 +153,7 @@ _RUNS = re.compile(
 """Bytes that are a character each, or one character in several."""
 
 
-def _offsets(quoted: bytes, *characters: int) -> tuple[int, ...]:
+def offsets_of(quoted: bytes, *characters: int) -> tuple[int, ...]:
     """Where the characters of a JSON string stand in its bytes; one behind its end at that end."""
     last = max(len(quoted) - 1, 1)
     starts, counts, ends = [1], [0], [1]

@@ -15,9 +15,9 @@ from tui_host.chat.infer.clocks import DOUBTFUL_NS
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.hearing import Hearing
+from tui_host.chat.infer.injected import injected_in
 from tui_host.chat.infer.matching import match
 from tui_host.chat.infer.names import tools_named
-from tui_host.chat.infer.prompted import injected_in
 from tui_host.chat.infer.recognise import foremost, host_named, is_host
 from tui_host.chat.infer.talks import Key, Said, Talks
 from tui_host.chat.infer.values import Asked, Sent, Told

@@ -1,0 +1,110 @@
+"""What a tool protocol of plain text put into a tapped host's request: which bytes, and what for.
+
+The forms are those that hosts were seen to send, ours among them. Source: tool-protocols.md, sections 2 to 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from tui_host.chat.infer.history import Heard, Piece
+from tui_host.chat.infer.prompted import envelopes, offsets_of
+
+_LISTED = r"<tools>\s*(?:[{\[]|<tool>).*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z)"
+_RESULT = (
+    r"\[(?:use_mcp_tool|access_mcp_resource) for '[^'\n]*'\] Result:\n?"
+    r"|<tool_use_result>\s*<name>[^<]*</name>\s*<result>|</result>\s*</tool_use_result>"
+    r"|^Here is the result of mcp tool use `[^`\n]*`:"
+    r"|<tool_response>\s*|\s*</tool_response>"
+    r"|^Observation:[ \t]*|^Tool execution result:|^Tool (?:result|error) for [^\n]*:\n"
+)
+_FRAMES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(_LISTED, re.DOTALL | re.MULTILINE), "lists the tools"),
+    (re.compile(r"\s*<environment_details>.*?</environment_details>", re.DOTALL), "details of the environment"),
+    (re.compile(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>"), "frames what was said"),
+    (re.compile(_RESULT, re.MULTILINE), "frames a result"),
+)  # fmt: skip
+"""What hosts put into messages, and what for."""
+
+_OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
+"""What a paragraph speaks of that teaches a tool protocol."""
+_OF_OTHER_THINGS = re.compile(
+    r"^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
+    r".*?(?=^====|\Z)|^# User Instructions\n.*?(?=^Now Begin!|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+"""Chapters of hosts' prompts that teach none: what the host does beside, and what its user wants."""
+
+
+def injected_in(
+    name: str, body: bytes, system: Sequence[Piece], messages: Sequence[Heard]
+) -> Iterator[tuple[int, int, str]]:
+    """What a tool protocol put into a request: its first byte, one past its last, what it is for. No byte is named twice.
+
+    Args:
+        name: The tool protocol.
+        body: The request's body.
+        system: The pieces of the system prompt.
+        messages: The messages.
+    """
+    if name == "native":
+        return
+    for piece in system:
+        lists = [each for each in _framed(piece.text) if each[2] == "lists the tools"]
+        taught = [(*span, f"teaches the tool protocol {name}") for span in _taught(piece.text, lists)]
+        yield from _in_bytes(body, piece, sorted((*lists, *taught)))
+    for message in messages:
+        if message.role == "user":
+            yield from _around(body, message)
+
+
+def _around(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
+    """What stands around what was said in a message, and around the results that it tells: not within these."""
+    found = list(chain.from_iterable(_in_bytes(body, piece, _framed(piece.text)) for piece in message.of("text")))
+    told = [(each.start, each.end) for each in envelopes(body, message)] if found else []
+    yield from (each for each in found if not any(start < each[1] and each[0] < end for start, end in told))
+
+
+def _framed(text: str) -> list[tuple[int, int, str]]:
+    """The frames in a text, in order; of what one holds nothing is named again."""
+    found = [(*match.span(), words) for form, words in _FRAMES for match in form.finditer(text)]
+    kept: list[tuple[int, int, str]] = []
+    for each in sorted(found, key=lambda each: (each[0], -each[1])):
+        if not kept or each[0] >= kept[-1][1]:
+            kept.append(each)
+    return kept
+
+
+def _taught(text: str, lists: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
+    """What of a prompt teaches, beside the lists: of each run of chapters the first paragraph that speaks of tools, to the last."""
+    spoken = sorted([*(match.span() for match in _OF_TOOLS.finditer(text)), *(each[:2] for each in lists)])
+    for start, end in _between(0, len(text), [match.span() for match in _OF_OTHER_THINGS.finditer(text)]):
+        inside = [each for each in spoken if start <= each[0] and each[1] <= end]
+        if inside:
+            first = text.rfind("\n\n", start, inside[0][0])
+            last = text.find("\n\n", inside[-1][1], end)
+            began, ended = start if first < 0 else first + 2, end if last < 0 else last
+            yield from _between(began, ended, [each[:2] for each in lists])
+
+
+def _between(start: int, end: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The rest of a range, where parts of it are taken, in order."""
+    for begin, stop in taken:
+        if start < min(begin, end):
+            yield start, min(begin, end)
+        start = max(start, stop)
+    if start < end:
+        yield start, end
+
+
+def _in_bytes(body: bytes, piece: Piece, found: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Ranges of a piece's text as ranges of the body."""
+    offsets = (
+        offsets_of(body[piece.start : piece.end], *(at for start, end, _ in found for at in (start, end)))
+        if found
+        else ()
+    )
+    for (_, _, words), start, end in zip(found, offsets[::2], offsets[1::2], strict=True):
+        yield piece.start + start, piece.start + end, words
