@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 
 import pytest
 from hypothesis import example, given
@@ -18,6 +19,7 @@ from tui_host.capture.imports.exchanges import NOT_KNOWN, address_of
 from tui_host.capture.imports.seen import Seen
 from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request
 from tui_host.capture.record import MISSING
+from tui_host.capture.words import mapping
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.dialects import DIALECTS, dialect_at
 
@@ -240,6 +242,40 @@ def test_two_logs_are_joined_by_their_times_whatever_their_zones() -> None:
     assert [each.draft.wire for each in found] == ["llm", "mcp", "mcp", "llm", "llm", "llm"]
     assert [each.at.ns - found[0].at.ns for each in found[:3]] == [0, 500_000_000, 700_000_000]
     assert found[1].draft.peer == "math"
+
+
+NOON_NS = int(datetime(2026, 11, 22, 12).astimezone().timestamp()) * 10**9
+SECOND_NS = 10**9
+
+
+def times(changed_ns: int, *texts: str) -> list[float]:
+    """Of all that is seen, in its order, the seconds after the noon of a day."""
+    files = [File(name="a.log", data=text.encode(), time_ns=changed_ns) for text in texts]
+    return [(each.at.ns - NOON_NS) / 1e9 for each in read(files, WIRES).seen if each.at.is_told]
+
+
+def test_times_without_a_date_are_of_the_day_on_which_the_file_was_last_changed_after_all_its_midnights() -> None:
+    frame = json.dumps(ASK)
+    assert times(NOON_NS, f"8:00:00,5 > {frame}\n7:59:59.9 late {frame}\n[12:00:01.25] {frame}") == [
+        -4 * 3600 + 0.5,
+        -4 * 3600 + 0.5,
+        1.25,
+    ]
+    assert times(NOON_NS, f"23:59:59 {frame}\n00:00:01 {frame}") == [-12 * 3600 - 1, -12 * 3600 + 1]
+    assert times(NOON_NS - 43_199 * SECOND_NS, f"23:59:59 {frame}") == [-12 * 3600 - 1]
+
+
+def test_times_without_a_date_are_beside_those_of_a_log_with_dates() -> None:
+    frame = json.dumps(ASK)
+    dated = f"2026/11/22 23:59:59 {frame}\ntook 00:00:03 {frame}\n"
+    week_later = NOON_NS + 7 * 86_400 * SECOND_NS
+    assert times(week_later, dated, f"00:00:01 {frame}") == [43_199, 43_201]
+
+
+def test_a_time_within_what_was_on_the_wire_is_not_the_log_s() -> None:
+    piece = json.dumps({**mapping(PIECE), "created": NOON_NS // 10**9 - 1000})
+    found = seen(f"{json.dumps(CHAT)}\ndata: {piece}\n", json.dumps(ASK))
+    assert {each.at for each in found} == {(NOW_NS, False)}
 
 
 BODIES: list[tuple[JSON, JSON, str]] = [

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from heapq import merge
 
 from tui_host.capture.imports import body, har, jsonl, lines
+from tui_host.capture.imports.clock import nearest
 from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
 from tui_host.capture.imports.wires import Wires
@@ -55,6 +56,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     """
     notes = Notes(progress or Progress())
     untold_ns = min((file.time_ns for file in files), default=0)  # of files that tell no times, none is before another
+    changed = [file.time_ns for file in files]
     files = [replace(plain(file, notes), time_ns=untold_ns) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
     notes.told += [f"{file.name} ends within a line: it is read up to there." for file in own if jsonl.is_cut(file)]
@@ -68,7 +70,8 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     formats: list[str] = []
     sources: list[Iterator[Seen]] = []
     bodies: list[File] = []
-    for file in files:
+    logs: list[tuple[File, lines.Begin]] = []
+    for file, changed_ns in zip(files, changed, strict=True):
         if file in own:
             formats.append("record lines")
             sources.append(jsonl.read(file, notes))
@@ -80,9 +83,13 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
             bodies.append(file)
         elif lines.recognise(file, wires):
             formats.append("a log")
-            sources.append(lines.read(file, wires, notes, peer_of(file)))
+            logs.append((file, lines.begin_of(file, wires, changed_ns)))
         else:
             raise _unknown(file)
+    dated_ns = next((begin.ns for _, begin in logs if begin.is_dated), None)
+    for file, begin in logs:
+        begin_ns = begin.ns if dated_ns is None or not begin.is_of_a_day else nearest(begin.ns, dated_ns)
+        sources.append(lines.read(file, wires, notes, peer_of(file), begin_ns))
     if bodies:
         sources.append(body.read(bodies, notes, peer_of(bodies[0])))
     return Reading(None, notes, formats, merge(*sources, key=lambda seen: seen.at.ns))

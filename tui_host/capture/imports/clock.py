@@ -1,24 +1,41 @@
-"""The times that a log tells in its words."""
+"""The times that a log tells in its words: with a date, as seconds since 1970, or of a day that it does not name."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
-from tui_host.capture.imports.seen import File, Moment
+from tui_host.capture.imports.seen import Moment
 
 TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
+    r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
     r"|(?<![\d.])(1[5-9]\d{8})(?:\.(\d{1,9})|(\d{3}))?(?![\d])"
+    r"|(?<![\d.:+-])(\d{1,2}:[0-5]\d:[0-5]\d)(?:[.,](\d{1,9}))?(?![\d:])"
 )
+_FOREMOST = 40
+"""Characters of a line in which a time without a date begins; later ones may be of anything."""
+_BACK = timedelta(hours=1)
+"""By more than that no line is late, and no summer ends: a time that is so much earlier is the next day's."""
+_LATE = timedelta(hours=23)
+"""What would be so long after a file was last changed is of the day before: midnight passed between a line and its end."""
+_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class Clock:
-    """The time of what a log has, which never goes back."""
+    """The time of what a log has, which never goes back.
+
+    Attributes:
+        now_ns: The time that was told last; before one was, that of what tells none. The first time without a date is of its day.
+        is_dated: A time with its date was told: one without it is of something else.
+        is_of_a_day: A time without a date was told.
+    """
 
     now_ns: int
+    is_dated: bool = False
+    is_of_a_day: bool = False
     _is_told: bool = False
 
     def at(self, words: str) -> Moment:
@@ -30,27 +47,66 @@ class Clock:
     def hear(self, words: str) -> None:
         """Words that stand alone: the time that they tell is that of what comes next."""
         found = TIME.search(words)
-        if found is not None:
-            try:
-                self.now_ns = max(self.now_ns, _time_ns(found))
-            except (ValueError, OverflowError, OSError):
-                return
-            self._is_told = True
+        if found is None:
+            return
+        of_a_day = found[10] is not None
+        if of_a_day and (self.is_dated or found.start() > _FOREMOST):
+            return
+        try:
+            told_ns = self._of_the_day(found) if of_a_day else _time_ns(found)
+        except (ValueError, OverflowError, OSError):
+            return
+        self.is_dated, self.is_of_a_day = self.is_dated or not of_a_day, self.is_of_a_day or of_a_day
+        self.now_ns = max(self.now_ns, told_ns)
+        self._is_told = True
+
+    def _of_the_day(self, found: re.Match[str]) -> int:
+        now = _local(self.now_ns)
+        told = _on(now.date(), found[10])
+        if told < now - _BACK:
+            told = _on(now.date() + _DAY, found[10])
+        return _ns(told, found[11])
 
 
 def _time_ns(found: re.Match[str]) -> int:
-    day, clock, fraction, zone, epoch, after, milliseconds = found.groups()
+    year, month, day, clock, fraction, zone, epoch, after, milliseconds = found.groups()[:9]
     if epoch is not None:
         return int(epoch) * 10**9 + int((after or milliseconds or "0").ljust(9, "0"))
-    moment = datetime.fromisoformat(f"{day}T{clock}{zone or ''}")
-    seconds = (moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
-    return seconds * 10**9 + int((fraction or "0").ljust(9, "0"))
+    return _ns(datetime.fromisoformat(f"{year}-{month}-{day}T{clock}{zone or ''}").astimezone(UTC), fraction)
 
 
-def first_time(file: File) -> int:
-    """The first time that is told: what stands before it is of the same."""
-    found = TIME.search(file.data[: 1 << 16].decode("utf-8", "replace"))
-    try:
-        return file.time_ns if found is None else _time_ns(found)
-    except (ValueError, OverflowError, OSError):
-        return file.time_ns
+def _ns(moment: datetime, fraction: str | None) -> int:
+    return (moment - _EPOCH) // timedelta(seconds=1) * 10**9 + int((fraction or "0").ljust(9, "0"))
+
+
+def _local(at_ns: int) -> datetime:
+    return datetime.fromtimestamp(at_ns // 10**9, UTC).astimezone()
+
+
+def _on(day: date, clock: str) -> datetime:
+    return datetime.fromisoformat(f"{day}T{clock.zfill(8)}").astimezone()
+
+
+def by_the_last(first_ns: int, last_ns: int, changed_ns: int) -> int:
+    """The first time of a log without dates, whose last line is of the day on which its file was last changed.
+
+    Args:
+        first_ns: That time, on any day.
+        last_ns: The last one, counted on from there.
+        changed_ns: When the file was last changed.
+    """
+    last, changed = _local(last_ns), _local(changed_ns)
+    day = changed.date()
+    if _on(day, f"{last:%H:%M:%S}") - changed > _LATE:
+        day -= _DAY
+    return _moved(first_ns, day - (last.date() - _local(first_ns).date()))
+
+
+def nearest(first_ns: int, other_ns: int) -> int:
+    """The first time of a log without dates on the day on which it is nearest to a time that has one."""
+    other = _local(other_ns).date()
+    return min((_moved(first_ns, other + days * _DAY) for days in (-1, 0, 1)), key=lambda ns: abs(ns - other_ns))
+
+
+def _moved(at_ns: int, day: date) -> int:
+    return _ns(_on(day, f"{_local(at_ns):%H:%M:%S}"), None) + at_ns % 10**9

@@ -8,9 +8,11 @@ which way. Hosts' own logs of their servers are written so too. Source: tool-pro
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from tui_host.capture.imports.clock import Clock, first_time
+from tui_host.capture.imports.clock import Clock, by_the_last
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import is_known, quoted
@@ -27,6 +29,24 @@ _DONE = re.compile(rb"data:[ \t]*\[DONE\]")
 _REQUEST_LINE = re.compile(r"\bPOST\s+(\S{1,2000})")
 _BRACKETS = b" \t[]{},"
 """What is left of a line of a list, or of an object, that is written for eyes."""
+_LOOKED_AT = 1 << 16
+"""Bytes in which the first time is looked for."""
+_SOME_DAY_NS = 2 * 86_400 * 10**9
+"""On that day a log's times are counted from whose day is not known yet."""
+
+
+class Begin(NamedTuple):
+    """The first time that a log tells: what stands before it is of the same.
+
+    Attributes:
+        ns: That time; without one, the file's.
+        is_dated: Its day is told.
+        is_of_a_day: Its day is not, and is taken to be such that the last line is of the day on which the file was last changed.
+    """
+
+    ns: int
+    is_dated: bool = False
+    is_of_a_day: bool = False
 
 
 def recognise(file: File, wires: Wires) -> bool:
@@ -34,9 +54,33 @@ def recognise(file: File, wires: Wires) -> bool:
     return any(seen.draft.wire != "stderr" for seen in read(file, wires, Notes(), ""))
 
 
-def read(file: File, wires: Wires, notes: Notes, peer: str) -> Iterator[Seen]:
-    """What the lines say, in their order; times never go back."""
-    log = _Log(file, wires, notes, peer)
+def begin_of(file: File, wires: Wires, changed_ns: int) -> Begin:
+    """The first time that a log tells.
+
+    Args:
+        file: The log; its time is that of what tells none.
+        wires: The dialects.
+        changed_ns: When it was last changed itself.
+    """
+    clock = Clock(_SOME_DAY_NS)
+    log = _Log(file, wires, Notes(), "", clock)
+    lines = Lines(file.data)
+    first_ns = 0
+    for line in lines:
+        deque(log.take(line), maxlen=0)
+        first_ns = first_ns or (clock.now_ns if clock.is_dated or clock.is_of_a_day else 0)
+        if clock.is_dated or (not first_ns and lines.at > _LOOKED_AT):
+            break  # else the days are counted up to the last line
+    if clock.is_dated:
+        return Begin(clock.now_ns, is_dated=True)
+    if not first_ns:
+        return Begin(file.time_ns)
+    return Begin(by_the_last(first_ns, clock.now_ns, changed_ns), is_of_a_day=True)
+
+
+def read(file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0) -> Iterator[Seen]:
+    """What the lines say, in their order; times never go back, nor before it begins."""
+    log = _Log(file, wires, notes, peer, Clock(begin_ns))
     lines = Lines(file.data)
     notes.progress.expected += len(file.data)
     at = 0
@@ -50,11 +94,11 @@ def read(file: File, wires: Wires, notes: Notes, peer: str) -> Iterator[Seen]:
 class _Log:
     """What was read of one log so far."""
 
-    def __init__(self, file: File, wires: Wires, notes: Notes, peer: str) -> None:
+    def __init__(self, file: File, wires: Wires, notes: Notes, peer: str, clock: Clock) -> None:
         self._file = file
         self._notes = notes
         self._wires = wires
-        self._clock = Clock(first_time(file))
+        self._clock = clock
         self._lane = Exchanges(notes, peer)
         self._servers = Servers(notes, peer, file.name)
         self._url = ""
