@@ -6,7 +6,8 @@ told apart by what they ask for, on one wire each time, that no chance would hav
 tell which frame is whose if
 
 - both were sent, the model is told the same words of both, and either they are of one answer and their host does not show its order,
-  or they are of two answers and each was sent while the other was waited for; or
+  or they are of two answers and each was sent while the other was waited for; or one alone was sent where a tap is, as two servers have
+  tools that the host gives the same name, and the model is told the same words of both: whichever it was, all would look the same; or
 - they are of one answer, results have no ids, the model is told different words of them, and no order tells: not that of the frames,
   since their host does not show its order or one of them was not sent at all; nor that of the results, since all that are alike are
   told in the order in which they came, or were sent, as some hosts do whatever the order of the calls.
@@ -56,6 +57,8 @@ def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterato
         return
     is_alike, is_shown = a.said == b.said and not (a.names_id or b.names_id), a.host in showing
     if is_alike and are_sent and a.words == b.words and (not is_shown if is_one_answer else _overlap(a, b)):
+        yield "sent"
+    if is_alike and is_one_answer and bool(a.frames) != bool(b.frames) and a.words == b.words:
         yield "sent"
     if not is_one_answer or a.by_id or a.words == b.words:
         return

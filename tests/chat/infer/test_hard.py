@@ -466,3 +466,49 @@ def test_a_resource_that_a_model_reads_through_cline_is_joined_to_its_request() 
         ("sent", asked, (docs.id, seq)),
         ("told", asked, (scene.model.id, second)),
     }
+
+
+@pytest.mark.parametrize(
+    ("brought", "told", "is_joined"),
+    [
+        (("3", "4", None), ("4", "Request timed out", "3"), True),  # neither as they were sent nor as they came
+        (("3", "4", None), ("3", "4", "Request timed out"), False),  # as they were sent
+    ],
+)
+def test_alike_calls_whose_results_have_no_ids_are_told_apart_where_no_order_but_theirs_fits(
+    brought: Sequence[str | None], told: Sequence[str], *, is_joined: bool
+) -> None:
+    world, ollama = World(), FORMS["ollama"]
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    asks = Answer("", [Call("", "math__add", SUM)] * 3)
+    exchange = model.ask(ollama, [User("sum")])
+    list(model.answer(ollama, exchange, asks))
+    frames: list[tuple[str, object]] = []
+    for text in brought:
+        world.now += 50 * MS
+        identity, seq = math.call("add", SUM)
+        frames.append((math.id, seq))
+        world.now += 50 * MS
+        if text is None:
+            math.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}})
+        else:
+            math.result(identity, text)
+    world.now += 50 * MS
+    second = model.ask(ollama, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
+    calls = [(model.id, exchange, number) for number in range(3)]
+    wanted: set[tuple[str, Asked, tuple[str, object]]] = {("told", call, (model.id, second)) for call in calls}
+    wanted |= {("sent", call, frames[place]) for call, place in zip(calls, (1, 2, 0), strict=True)}
+    assert found_in(world.story()) == (wanted if is_joined else set())
+
+
+def test_results_without_ids_of_calls_that_no_tap_saw_are_joined_to_none_by_their_order_alone() -> None:
+    world, ollama = World(), FORMS["ollama"]
+    model = world.model()
+    asks = Answer("", [Call("", "web__search", {"q": word}) for word in ("one", "two")])
+    list(model.answer(ollama, model.ask(ollama, [User("search")]), asks))
+    world.now += 50 * MS
+    model.ask(
+        ollama, [User("search"), asks, Results([(call, text) for call, text in zip(asks.calls, "ab", strict=True)])]
+    )
+    assert found_in(world.story()) == set()

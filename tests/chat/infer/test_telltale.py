@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tui_host.chat.infer.telltale import BEGINNING, END, OTHER, SAME, WHOLE, tells
+from tui_host.chat.infer.telltale import BEGINNING, END, HINT, OTHER, SAME, WHOLE, tells
 from tui_host.chat.infer.values import Answer, lean, result_texts
 
 LONG = "\n".join(f"line {number} of what it says" for number in range(200))
@@ -36,6 +36,7 @@ def answered(text: str, *, is_error: bool = False) -> Answer:
         (LONG[:500] + "\n[truncated]", LONG, BEGINNING),
         ("[…]" + LONG[-500:], LONG, END),
         ("It lists many lines.", LONG, None),
+        ("Request timed out", LONG, OTHER),
         ("The user denied this operation.", LONG, OTHER),
         ("The user rejected it (done by hand)", "done", OTHER),
         ("access denied", "access denied", SAME),
@@ -45,10 +46,27 @@ def test_a_result_is_known_in_what_is_told(told: str, text: str, wanted: int | N
     assert tells(told, answered(text)) == wanted
 
 
-def test_of_an_error_and_of_an_image_it_cannot_be_said() -> None:
+def test_of_an_error_it_cannot_be_said() -> None:
     assert tells("The call failed.", answered("no such city", is_error=True)) is None
     assert tells("The user denied this operation.", answered("no such city", is_error=True)) == OTHER
+
+
+@pytest.mark.parametrize(
+    ("told", "beside", "wanted"),
+    [
+        ("[image]", (), HINT),
+        ("It is done.", (), None),
+        ("Request timed out", (), OTHER),
+        ("a cat\n[image]", ("a cat",), WHOLE),
+        ("a cat", ("a cat",), BEGINNING),
+        ("[image]", ("a cat",), HINT),
+    ],
+)
+def test_an_image_is_known_by_the_words_for_it_and_by_the_text_beside_it(
+    told: str, beside: tuple[str, ...], wanted: int | None
+) -> None:
     assert result_texts({"content": [{"type": "image", "data": "aGk="}]}) == ()
+    assert tells(told, Answer(seq=1, at_ns=0, texts=(), beside=beside)) == wanted
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+"""By how much a tap's clock is off, as far as what happened on both sides tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.chat.infer.world import MS
+from tui_host.chat.infer.clocks import SURE_NS, Shift, shift_of
+
+LOOSE = (-3000, 5000)
+OFF = Shift(700 * MS, SURE_NS)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "usual", "low", "high"),
+    [
+        ([LOOSE] * 9, Shift(), -20, 20),
+        ([*[LOOSE] * 40, *[(333, 720)] * 3], Shift(), 333, 720),  # few tell, and all agree
+        ([*[LOOSE] * 40, (333, 720)], Shift(), -20, 20),  # one may be mistaken
+        ([*[LOOSE] * 40, *[(333, 720)] * 2], Shift(), -20, 720),  # it may be so, or not
+        ([LOOSE] * 3, OFF, 680, 720),
+        ([(-3000, 300)] * 3, OFF, -3000, 300),
+        ([*[(690, 710)] * 2, *[(-50, -40)] * 2], OFF, -1300, 2700),  # they do not agree
+    ],
+)
+def test_a_clock_is_off_by_what_most_agree_with_and_else_as_is_usual(
+    bounds: Sequence[tuple[int, int]], usual: Shift, low: int, high: int
+) -> None:
+    shift = shift_of([(one * MS, other * MS) for one, other in bounds], usual)
+    assert (shift.ns - shift.within_ns, shift.ns + shift.within_ns) == (low * MS, high * MS)
