@@ -7,7 +7,7 @@ import json
 import anyio
 import pytest
 
-from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tests.tap.relaying import Kept, answer, peer, relaying, request, rest_of
 from tui_host.errors import JSON
 from tui_host.tap.heads import RequestHead
 from tui_host.tap.logins import FORM_LIMIT, Logins
@@ -198,3 +198,32 @@ async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> 
         assert b"403 Forbidden" in await relay.ask(b"GET /authorize?client_id=a" + head)
         assert b"403 Forbidden" in await relay.ask(b"POST /authorize?client_id=a&response_type=code" + head)
         assert b"403 Forbidden" in await relay.ask(b"GET /.well-known/oauth-protected-resource" + head)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"issuer": "\ud800", "token_endpoint": "\ud800"},
+        {"issuer": "https://mcp.example/\ud800", "token_endpoint": "https://mcp.example/\ud800"},
+        {"resource": "\ud800", "authorization_servers": ["\ud800", "https://login.example/\ud800", 7]},
+        {"issuer": ["https://mcp.example"], "note": '"issuer":"https://mcp.example"'},
+    ],
+)
+def test_metadata_with_what_is_no_url_passes(document: dict[str, JSON]) -> None:
+    passed = told(before(), document)
+    assert isinstance(passed, dict)
+    assert passed.keys() == document.keys()
+
+
+async def test_a_client_that_says_no_more_while_the_tap_asks_first_gets_its_answer_and_an_end() -> None:
+    async def script(stream: Kept) -> None:
+        while True:
+            await stream.head()
+            await stream.send(answer(b"{}", more=b"Content-Type: application/json\r\n"))
+
+    target = b"/.well-known/oauth-protected-resource/mcp"
+    async with peer(script) as up, relaying(up.origin, is_mcp=True) as relay, await relay.client() as client:
+        with anyio.fail_after(5):
+            await client.send(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, relay.host))
+            await client.send_eof()
+            assert b"{}" in await rest_of(client)

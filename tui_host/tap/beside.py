@@ -8,6 +8,7 @@ Source: threats.md, PXY-09; performance.md, Relays.
 from __future__ import annotations
 
 import os
+import select
 import stat
 import threading
 import time
@@ -113,7 +114,8 @@ class Beside:
     def _begin(self) -> None:
         self._speaking = threading.Lock()  # who finds it told has to find it written: the end may follow at once
         self._is_known = threading.Event()
-        threading.Thread(target=self._pass_notices, daemon=True).start()
+        self._listening = threading.Thread(target=self._pass_notices, daemon=True)
+        self._listening.start()
 
     def fork(self) -> int:
         """As `os.fork`: the child goes on in the relay's place, and the parent, whose end waits for nothing more, is to end.
@@ -131,11 +133,19 @@ class Beside:
     def end(self) -> None:
         """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
         with self._speaking:
-            self._is_ending = True
+            self._is_ending = not self._has_broken_down()
         write(self._lifeline, BYE)
         self._telling.close()
-        if not self._is_known.wait(LAST_WORDS):
+        if not self._is_ending:
+            self._listening.join(LAST_WORDS)  # that is told before the end, too, where it has just happened
+        elif not self._is_known.wait(LAST_WORDS):
             self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
+
+    def _has_broken_down(self) -> bool:
+        """Whether nobody is left who could give notice: who ends in order waits for the relay's end."""
+        others_end = select.poll()
+        others_end.register(self._notices, 0)
+        return bool(others_end.poll(0))
 
     def _pass_notices(self) -> None:
         with os.fdopen(self._notices, "rb", closefd=False) as notices:

@@ -253,7 +253,12 @@ class ClientSide(asyncio.BufferedProtocol):
         await learn(self._relay, logins, targets)
         self._asking = "done"
         self.pause(paused=False)
-        asyncio.get_running_loop().call_soon(self._next)
+        asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._next()
+        if self._has_ended and self._transport is not None and not self.eof_received():
+            self._transport.close()
 
     def _check(self, head: RequestHead) -> Route:
         """Where a request goes.

@@ -226,7 +226,7 @@ class Logins:
         if not isinstance(listed, list):
             return
         for each in listed[:_SERVERS_LIMIT]:
-            server = each.encode("utf-8", "replace") if isinstance(each, str) else b""
+            server = _url(each) if isinstance(each, str) else b""
             if _key(server) in self._servers or not self._can_lead(server):
                 continue
             _remember(self._servers, _key(server), None)
@@ -236,22 +236,22 @@ class Logins:
     def _learn_endpoints(self, texts: Mapping[str, str], told: Mapping[str, JSON]) -> bool:
         """Whether the endpoints in an authorization server's metadata are led here."""
         issuer = texts.get("issuer", "")
-        if not self._is_its_own(issuer) and _key(issuer.encode()) not in self._servers:
+        if not self._is_its_own(issuer) and _key(_url(issuer)) not in self._servers:
             return False
-        endpoints = {name: texts[name].encode("utf-8", "replace") for name in _ENDPOINTS if name in texts}
+        endpoints = {name: _url(texts[name]) for name in _ENDPOINTS if name in texts}
         leads = _takes_others(told) and all(map(self._can_lead, endpoints.values()))
-        if _key(issuer.encode()) in self._servers:
-            self._servers[_key(issuer.encode())] = leads
+        if _key(_url(issuer)) in self._servers:
+            self._servers[_key(_url(issuer))] = leads
         for name, url in endpoints.items() if leads else ():
             self._allow(_elsewhere(self._led(url).removeprefix(self._own)), is_shown=name == _SHOWN)
         return leads
 
     def _is_its_own(self, issuer: str) -> bool:
         """Whether an issuer is named by a place of the tap's: all at the server's origin, and elsewhere those it stands for."""
-        return self._origin.rest(issuer.encode()) is not None or self._stands_for(issuer)
+        return self._origin.rest(_url(issuer)) is not None or self._stands_for(issuer)
 
     def _stands_for(self, server: str) -> bool:
-        return self._servers.get(_key(server.encode())) is True
+        return self._servers.get(_key(_url(server))) is True
 
     def _allow(self, url: bytes | None, *, is_shown: bool) -> None:
         if url is not None:
@@ -271,7 +271,7 @@ class Logins:
         changed = self._origin.changed(text)
         if changed != text:
             return changed
-        return json.dumps(self._led(_decoded(text).encode()).decode())[1:-1].encode()
+        return json.dumps(self._led(_url(_decoded(text))).decode("utf-8", "surrogatepass"))[1:-1].encode()
 
     def _led(self, url: bytes) -> bytes:
         changed = self._origin.changed(url)
@@ -332,13 +332,21 @@ def _takes_others(told: Mapping[str, JSON]) -> bool:
     return not names_itself and (not isinstance(methods, list) or any(each in _UNSIGNED for each in methods))
 
 
+def _url(text: str) -> bytes:
+    """A URL in JSON, which may be no text that could be sent."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 def _key(server: bytes) -> bytes:
     return server.rstrip(b"/")
 
 
 def _decoded(text: bytes) -> str:
     """What a string in JSON says, which has been read."""
-    found: object = json.loads(b'"%s"' % text)
+    try:
+        found: object = json.loads(b'"%s"' % text)
+    except ValueError:
+        return ""  # no string, but what looked like one within another
     return found if isinstance(found, str) else ""
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10
-"""While bytes pass it has about a tenth of the time where others want all of it, and all that they leave: what waits has room in the spool."""
+"""While bytes pass it has about a tenth of the time where others want all of it, and all that they leave: what waits has room in the journal."""
 UNWRITTEN = 16 << 20
 """Bytes that are recorded before the database is waited for: here nobody else waits."""
 CLOSE_SECONDS = 10.0

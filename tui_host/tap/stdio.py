@@ -287,7 +287,7 @@ class _Relay:
 
 
 def _close_own() -> None:
-    """Close what this process has opened, which no other is to inherit; what its host has given it to hand on stays open."""
+    """Close what this process has opened, so that what it does next finds descriptors free; what its host has given it stays open."""
     for number in range(3, 64):
         try:
             if not os.get_inheritable(number):

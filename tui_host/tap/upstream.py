@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -97,8 +96,13 @@ class Upstream:
         host, port = _address(self.url)
         if self.proxy is None:
             if source is not None and self.trust is None and is_loopback(host):
-                with contextlib.suppress(OSError):
+                try:
                     await loop.create_connection(protocol, host, port, local_addr=(source, 0))
+                except ConnectionError:
+                    raise
+                except OSError:  # from there nothing leads to it: it is reached by another way, such as IPv6
+                    pass
+                else:
                     return
             name = host if self.trust is not None else None
             await loop.create_connection(

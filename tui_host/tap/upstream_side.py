@@ -71,8 +71,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
                     self._abandoned = True
                     self._client.failed(self.upstream.unreached(error))
             except Exception as error:  # noqa: BLE001 - the last resort: what breaks one connection breaks no other
-                self._relay.tell(f"a connection was broken off by a mistake of tui-host's own: {error!r}")
-                self._break(str(error))
+                self._mistaken(error)
 
     # What asyncio says.
 
@@ -98,7 +97,12 @@ class UpstreamSide(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._abandoned:
             return
-        data = bytes(self._relay.buffer[:nbytes])
+        try:
+            self._take(bytes(self._relay.buffer[:nbytes]))
+        except Exception as error:  # noqa: BLE001 - as in `connect`: the client is not to wait for what does not come
+            self._mistaken(error)
+
+    def _take(self, data: bytes) -> None:
         body = self._body
         if body is not None:
             self._pass(body, data)
@@ -120,9 +124,11 @@ class UpstreamSide(asyncio.BufferedProtocol):
             return
         self._abandoned = True
         body, witness = self._body, self._witness
-        self._let_go()
-        if exc is None and isinstance(body, OpenBody) and witness is not None:
+        is_whole = exc is None and isinstance(body, OpenBody)
+        if is_whole and witness is not None:
             witness.end()
+        self._let_go()
+        if is_whole:
             self._client.answered(lasts=False)
         elif exc is None and self._tunnel and witness is not None:
             witness.end()
@@ -269,7 +275,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def _let_go(self) -> None:
         """Nothing follows what is held of a body."""
-        rest = self._filter.finish() if self._filter is not None else b""
+        try:
+            rest = self._filter.finish() if self._filter is not None else b""
+        except BodyError:
+            return  # it ends in the middle, which the client is told another way
         if rest:
             self._client.write(framed(rest) if self._framing == "chunked" else rest)
 
@@ -339,6 +348,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         self._client.failed(words)
+
+    def _mistaken(self, error: Exception) -> None:
+        self._relay.tell(f"a connection was broken off by a mistake of tui-host's own: {error!r}")
+        self._break(str(error))
 
     def _break(self, words: str) -> None:
         self._abandoned = True
