@@ -8,7 +8,10 @@ from tests.llm.asking import TARGET
 from tests.llm.streams import DONE, RECORDED, calls, chunk, event, fragment
 from tests.llm.test_openai_write import CASES
 from tui_host.llm.describe import ResponseWords, list_words, request_words
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.gemini import Gemini
 from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.dialects.openai_responses import OpenAIResponses
 
 NAMES = {"math__multiply": ("math", "multiply")}
 
@@ -24,17 +27,34 @@ def test_a_request_is_told_by_its_counts() -> None:
     first = OpenAI().write(CASES["openai-tools"], TARGET).body
     more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
 
-    assert request_words(first) == "3 tools · 2 messages"
-    assert request_words(more, first) == "+2 messages"
-    assert request_words(more, b"{}") == "3 tools · +4 messages"
-    assert request_words(b'{"messages":[{}]}') == "1 message"
+    assert request_words(first, dialect=OpenAI()) == "3 tools · 2 messages"
+    assert request_words(more, first, dialect=OpenAI()) == "+2 messages"
+    assert request_words(more, b"{}", dialect=OpenAI()) == "3 tools · +4 messages"
+    assert request_words(b'{"messages":[{}]}', dialect=None) == "1 message"
 
 
-def test_tools_are_counted_where_one_vendor_declares_them_all_in_one_entry() -> None:
-    first = b'{"tools":[{"functionDeclarations":[{},{},{}]},{"googleSearch":{}}],"contents":[{},{}]}'
+@pytest.mark.parametrize(
+    ("spoken", "body"),
+    [
+        (
+            Gemini(),
+            b'{"tools":[{"functionDeclarations":[{},{}],"codeExecution":{}},{"googleSearch":{}}],"contents":[{}]}',
+        ),
+        (
+            OpenAIResponses(),
+            b'{"tools":[{"name":"a"},{"type":"namespace","name":"n","tools":[{},{},{}]}],"input":[{}]}',
+        ),
+    ],
+)
+def test_tools_are_counted_as_in_the_requests_tree_where_one_entry_holds_several(spoken: Dialect, body: bytes) -> None:
+    more = body.replace(b"{},{}", b"{},{},{}")
+    outline = spoken.outline(body)
 
-    assert request_words(first) == "4 tools \u00b7 2 messages"
-    assert request_words(first.replace(b"[{},{}]}", b"[{},{},{}]}"), first) == "+1 message"
+    assert outline is not None
+    assert outline.count("tools") == 4
+    assert request_words(body, dialect=spoken) == "4 tools \u00b7 1 message"
+    assert request_words(more, body, dialect=spoken) == "5 tools \u00b7 1 message"
+    assert request_words(body, body, dialect=spoken) == "1 message"
 
 
 def test_a_response_is_told_by_what_it_asks_or_says() -> None:
@@ -113,5 +133,5 @@ def test_a_dialect_that_is_not_known_says_nothing() -> None:
 @given(body=st.binary(max_size=200))
 def test_foreign_bytes_never_raise(status: int, body: bytes) -> None:
     assert len(words(body, status=status)) <= 200
-    request_words(body, body)
-    request_words(b'{"messages":' + body + b"}")
+    request_words(body, body, dialect=None)
+    request_words(b'{"messages":' + body + b"}", dialect=OpenAI())

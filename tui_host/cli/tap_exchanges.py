@@ -138,7 +138,7 @@ class Exchanges:
             spoken = [dialect.name if dialect is not None else "", asking.protocol.replace("native", "")]
             words += [
                 f"{short(asking.model) or 'no model'} ({', '.join(filter(None, spoken))})",
-                request_words(asking.body),
+                request_words(asking.body, dialect=dialect),
                 self._last_message(asking),
             ]
         if draft.malformed:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from tui_host.llm.dialects import DIALECTS
-from tui_host.llm.dialects.dialect import Decoder
+from tui_host.llm.dialects.dialect import Decoder, Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.jsonspans import Node, spans
 
@@ -14,26 +14,26 @@ _MOST = 200
 _LOOKED_AT = 16 << 10
 """Characters of an answer that its words are made from."""
 _LISTS = ("tools", "messages", "contents", "input")
-_TOOLS_WITHIN = ("functionDeclarations", "function_declarations")
-"""Where the tools of Gemini's one entry stand."""
 _NO_NAMES: Mapping[str, tuple[str, str]] = {}
 
 
-def request_words(body: bytes, previous: bytes | None = None) -> str:
+def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialect | None) -> str:
     """«3 tools · 2 messages»; beside an earlier request of the same turn only what it adds: «+2 messages».
 
     Args:
         body: A request's body, of any dialect; anything else gives no words.
         previous: The body of the request before it, None if this is the first.
+        dialect: How both are written; of one that is not known each entry of the list is taken for a tool.
     """
-    walked = (*_LISTS, *_TOOLS_WITHIN)
-    now = spans(body, walk=walked)
+    now = spans(body, walk=_LISTS)
     if now is None:
         return ""
-    before = spans(previous, walk=walked) if previous is not None else None
-    tools, messages = _tools(now), _messages(now)
+    before = spans(previous, walk=_LISTS) if previous is not None else None
+    offered, messages = _offered(body, now), _messages(now)
     words: list[str] = []
-    if tools and (before is None or tools != _tools(before)):
+    offered_before = _offered(previous, before) if previous is not None and before is not None else b""
+    tools = _tools(offered, dialect) if offered != offered_before else 0
+    if tools and tools != _tools(offered_before, dialect):
         words.append(_counted(tools, "tool"))
     grown = messages - _messages(before) if before is not None else 0
     if grown > 0:
@@ -147,11 +147,18 @@ def _count(node: Node, name: str) -> int:
     return len(found.elements) if found is not None else 0
 
 
-def _tools(node: Node) -> int:
-    """How many tools there are, be they declared in an entry of the list."""
+def _offered(body: bytes, node: Node) -> bytes:
+    """The list of tools, as it stands in a body."""
     found = node.get("tools")
-    entries = found.elements if found is not None else ()
-    return sum(max(1, *(_count(entry, name) for name in _TOOLS_WITHIN)) for entry in entries)
+    return body[found.start : found.end] if found is not None else b""
+
+
+def _tools(offered: bytes, dialect: Dialect | None) -> int:
+    """How many tools a list has: in some dialects one entry may hold several."""
+    body = b'{"tools":%s}' % (offered or b"[]")
+    outline = dialect.outline(body) if dialect is not None else None
+    node = spans(body, walk=_LISTS) if outline is None else None
+    return outline.count("tools") if outline is not None else _count(node, "tools") if node is not None else 0
 
 
 def _messages(node: Node) -> int:

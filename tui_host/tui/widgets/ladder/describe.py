@@ -19,11 +19,12 @@ def describe(source: InspectorSource, row: Row) -> Steps[str]:
     if row.size > MOST or row.missing:
         return ""
     body = yield from reading(source, row)
+    dialect = source.dialect(row)
     if row.kind == "request":
         before = request_before(source, row)
         in_turn = before is not None and before.turn == row.turn and before.clock == row.clock
-        return request_words(body.data, source.body(before) if before is not None and in_turn else None)
-    dialect = source.dialect(row)
+        earlier = source.body(before) if before is not None and in_turn else None
+        return request_words(body.data, earlier, dialect=dialect)
     if dialect is None:
         return ""
     if row.method == "GET" and row.status < 400:  # nobody asks a model so
