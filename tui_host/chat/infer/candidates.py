@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tui_host.chat.infer.telltale import HINT, OTHER, gives_up, refuses, tells
+from tui_host.chat.infer.telltale import END, HINT, OTHER, gives_up, refuses, tells
 from tui_host.chat.infer.values import Asked, Sent, Told
 
 
@@ -59,7 +59,7 @@ class Candidate:
         if frame.dropped:
             if frame.dropped[0] > at_ns + frame.within_ns:  # it was still waited for
                 return OTHER
-            return HINT if gives_up(text) else None
+            return END if gives_up(text) else None
         if answer is None or answer.at_ns > at_ns + frame.within_ns:
             return HINT if gives_up(text) else OTHER if refuses(text) else None
         return tells(text, answer)

@@ -21,6 +21,7 @@ from tui_host.chat.infer.groups import Group, Possible, groups
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.places import placed
+from tui_host.chat.infer.taken import without_taken
 from tui_host.chat.infer.telltale import SAME
 from tui_host.chat.infer.values import Carried, Sent, lean
 
@@ -61,6 +62,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     shifts = field.shifts()
     field = _Field(waiting, [_on_clock(frame, shifts[frame.capture]) for frame in left])
     possible = field.possible()
+    without_taken(possible, waiting, {frame.key: frame for frame in field.frames})
     competing = [
         Group(members, calls, possible) for members, calls in groups(list(_carried(possible, field.frames)), possible)
     ]

@@ -1,0 +1,70 @@
+"""Which frames cannot be of an answer, as all that it was told is what other frames brought."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.groups import Possible
+from tui_host.chat.infer.telltale import OTHER
+from tui_host.chat.infer.values import Sent
+
+_Alike: TypeAlias = tuple[str, str, str]
+"""An answer, and the name of calls in it."""
+_Key: TypeAlias = tuple[str, int]
+
+
+def without_taken(possible: Possible, candidates: Sequence[Candidate], frames: Mapping[_Key, Sent]) -> None:
+    """Take calls away from frames that brought nothing that is told of any call of that name and answer.
+
+    This is for calls that nothing but the order of their results tells apart, where the results say whose they are by name: whichever
+    is whose, what is told of them is what they brought, each a text of its own.
+
+    Args:
+        possible: The calls that each frame may carry.
+        candidates: All calls.
+        frames: The frames.
+    """
+    told: dict[_Alike, list[Candidate]] = defaultdict(list)
+    for each in candidates:
+        if each.told is not None and each.told.by_name and not each.told.by_id:
+            told[_alike(each)].append(each)
+    rivals: dict[_Alike, list[_Key]] = defaultdict(list)
+    for key, calls in possible.items():
+        if frames[key].answer is not None:  # else it may be sent again, and the other is what brought it
+            for alike in {_alike(call) for call in calls if call.is_twin}:
+                rivals[alike].append(key)
+    for alike, keys in rivals.items():
+        if len(keys) > len(told[alike]) > 0:
+            for key in _strangers(told[alike], [frames[key] for key in keys]):
+                possible[key] = [call for call in possible[key] if _alike(call) != alike]
+
+
+def _alike(call: Candidate) -> _Alike:
+    return (*call.answer, call.asked.name)
+
+
+def _strangers(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[_Key]:
+    """The frames that brought nothing of what is told but what others, as many as it is told of, brought without a doubt."""
+    often = Counter(call.told.text for call in calls if call.told is not None)
+    grades = {
+        frame.key: {call.told.text: call.tells_itself(frame) for call in calls if call.told is not None}
+        for frame in frames
+    }
+    takers: dict[str, set[_Key]] = {}
+    for text, count in often.items():
+        best = max(grade[text] or OTHER for grade in grades.values())
+        found = {key for key, grade in grades.items() if grade[text] == best > OTHER}
+        if len(found) == count and all(_is_only(grades[key], text) for key in found):
+            takers[text] = found
+    for key, grade in grades.items():
+        open_ones = [text for text, each in grade.items() if each != OTHER and key in takers.get(text, {key})]
+        if not open_ones:
+            yield key
+
+
+def _is_only(grades: Mapping[str, int | None], text: str) -> bool:
+    """Whether nothing else is told as well of what a frame brought."""
+    return all((grade or OTHER) < (grades[text] or OTHER) for other, grade in grades.items() if other != text)
