@@ -272,6 +272,18 @@ def test_beyond_its_limit_memory_gives_up_the_oldest_bytes_and_counts_them() -> 
     assert seen[-1].draft.data == b"9" * 4000
 
 
+def test_beyond_its_end_memory_takes_no_more_and_counts_what_is_left_out() -> None:
+    memory = Memory(unkept_bytes=20_000, most_bytes=40_000)
+    recorder = Recorder(None, Redactor(), capture="c1", memory=memory)
+    numbers = [recorder.append(frame(b"a")) for _ in range(1000)]
+
+    kept = len(recorder.since(0))
+
+    assert 20 < kept < 60
+    assert recorder.left_out == 1000 - kept
+    assert numbers[-1] == kept
+
+
 def test_what_can_never_be_kept_is_counted_and_holds_up_nothing(recorder: Recorder, store: Store) -> None:
     recorder.append(replace(frame(b"a"), place=replace(frame().place, turn=1 << 80)))
     recorder.append(frame(b"b"))

@@ -33,10 +33,12 @@ class Memory:
     Attributes:
         window_bytes: Of records that are on disk too, for views that follow.
         unkept_bytes: While the store cannot write; beyond it the oldest bytes go, and are counted.
+        most_bytes: With what records take without their bytes; beyond it what comes is left out, and counted. None for no end.
     """
 
     window_bytes: int = 32 << 20
     unkept_bytes: int = 256 << 20
+    most_bytes: int | None = None
 
 
 MEMORY = Memory()
@@ -78,6 +80,7 @@ class Recorder:
         revision: Grows when something new is visible, or what is told of it changed.
         unkept: Records that are visible but only in memory.
         dropped: Records whose bytes had to go because memory was full.
+        left_out: What was not recorded at all because memory was full.
         without: Why nothing is kept while there is no store.
         fault: Why records are not kept, empty if they are.
     """
@@ -96,6 +99,7 @@ class Recorder:
         self.redactor = redactor
         self.revision = 0
         self.dropped = 0
+        self.left_out = 0
         self.without: str = NOT_RECORDED
         self.fault: str = NOT_RECORDED
         self._kind: CaptureKind = kind
@@ -151,12 +155,16 @@ class Recorder:
             at_ns: When, if not just now, as `now` told it.
 
         Returns:
-            The record's number in the capture.
+            The record's number in the capture; of what is left out the last one's before it.
         """
         size = len(draft.data) + OVERHEAD
         if draft.kind == "request" and draft.head is not None:
             self.redactor.learn(draft.head)  # before what answers it
+        most = self._memory.most_bytes
         with self._lock:
+            if most is not None and self._bytes + size > most and self.fault:
+                self.left_out += 1
+                return self._seq
             self._seq = seq = self._seq + 1
             mono_ns = self._mono_ns()
             drift_ns = self._wall_ns() - mono_ns - self._ahead_ns

@@ -37,7 +37,7 @@ TOLD_LIMIT = 1000
 TOUCH_SECONDS = 5.0
 """How often at most a list is told that something came."""
 
-MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)
+MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20, most_bytes=128 << 20)
 """No view follows here, and what a tap takes should not grow."""
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
@@ -89,7 +89,7 @@ class TapRecording:
         self._open_at = 0.0
         self._is_refused = self._is_anew = self._is_waiting_told = False
         self._faults: set[str] = set()  # told since all was well
-        self._dropped = 0
+        self._dropped = self._left_out = 0
         self._notices: list[str] = []
         self._ends_at: float | None = None
         self._is_ending = threading.Event()
@@ -248,10 +248,14 @@ class TapRecording:
 
     def _missing(self) -> str:
         """What is missing of what came while nothing was recorded."""
-        lost = self.recorder.dropped - self._dropped
-        self._dropped += lost
-        if lost:
-            return f"of {lost:,} records the bytes were dropped"
+        dropped, left_out = self.recorder.dropped, self.recorder.left_out
+        words = [
+            f"of {dropped - self._dropped:,} records the bytes were dropped" if dropped > self._dropped else "",
+            f"{left_out - self._left_out:,} are missing" if left_out > self._left_out else "",
+        ]
+        self._dropped, self._left_out = dropped, left_out
+        if any(words):
+            return ", ".join(filter(None, words))
         return "of what passed since, nothing is missing" if self._is_anew else "nothing is missing"
 
     def tell_once(self, words: str) -> None:
