@@ -15,6 +15,8 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.masks import Mask
+from tui_host.tui.source import EMPTY_KEPT
+from tui_host.tui.widgets.first import EMPTY_LIVE
 
 CAPTURE = "c1"
 CALL_ID = "s.1.1.1"
@@ -58,6 +60,7 @@ class Wires:
         self.ladder = Ladder()
         self.live = live
         self.user = "you"
+        self.why_empty = EMPTY_LIVE if live else EMPTY_KEPT
         self.mask = Mask()
         self.records: list[Record] = []
 

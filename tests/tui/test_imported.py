@@ -6,10 +6,16 @@ import json
 from pathlib import Path
 
 from tests.capture.test_imports import ASK, CHAT, TELL
-from tests.tui.app_running import MATH, running
+from tests.tui.app_running import MATH, WIDE, Running, running
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
+from tui_host.host.host import Host
 from tui_host.host.importing import import_files
+from tui_host.settings.load import Overrides, load
+from tui_host.tui.app import TuiHost
+from tui_host.tui.incoming import Incoming
+from tui_host.tui.run import around
+from tui_host.tui.source import EMPTY_KEPT
 
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
 
@@ -49,3 +55,29 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.until(lambda: "one.log" not in app.text)
         await app.press("enter")
         await app.until_shown("no chat stands in it", "tools/call #1")
+
+
+async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(tmp_path: Path) -> None:
+    """Nothing of a session of one's own stands there meanwhile: no question to send, no wire that waits for one."""
+    file = tmp_path / "some.log"
+    file.write_text(f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n", encoding="utf-8")
+    seen: list[str] = []
+
+    settings = load(Overrides(config=None, data_dir=tmp_path / "data"), {"HOME": str(tmp_path)})
+    incoming = Incoming([file], tmp_path / "its.db", settings)
+    app = TuiHost(Host(settings, database=incoming.database))
+    async with around(app), incoming.shown_in(app), app.run_test(size=WIDE, notifications=True) as pilot:
+        here = Running(app, pilot)
+
+        def is_read() -> bool:
+            seen.append(here.text)
+            return "request  63" in here.text and "hello" in here.text
+
+        await here.until(is_read)
+    assert "reading some.log" in seen[0]
+    assert "reading some.log" in seen[0].replace("reading some.log", "", 1)  # chat and list
+    for text in seen:
+        assert "From a file, read only." in text
+        assert not [
+            words for words in ("Ask anything", "Nothing on the wire", EMPTY_KEPT, "Each number") if words in text
+        ]

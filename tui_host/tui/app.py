@@ -82,6 +82,7 @@ class TuiHost(Drawn):
         first_frame: Set once something is painted.
         complete: Set once chat and inspector stand in it; the host waits for it.
         begin: Makes the session that is shown first.
+        reading: What chat and list say of it while it is read from a file; empty for a session of one's own.
     """
 
     TITLE = "tui-host"
@@ -108,6 +109,7 @@ class TuiHost(Drawn):
         self._pressed = asyncio.Event()
         self._session: Session | None = None
         self.begin: Callable[[], Session] = host.sessions.new
+        self.reading = ""
         self._is_open = self._is_looking = False
         self._told = 0
         host.approver = self
@@ -133,7 +135,7 @@ class TuiHost(Drawn):
     @override
     def get_default_screen(self) -> Screen[None]:
         """The main screen lies below all others, instead of a blank one that would be laid out and drawn first."""
-        return MainScreen(self.host, lambda: self.session, self._glyphs)
+        return MainScreen(self.host, lambda: self.session, self._glyphs, self.reading)
 
     def on_mount(self) -> None:
         """Let the rest come, and the host begin, after the first frame."""

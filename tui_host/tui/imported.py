@@ -1,4 +1,4 @@
-"""What came from a file, for chat and inspector: nothing of this process belongs to it, and nothing more will come."""
+"""What comes from a file, for chat and inspector: nothing of this process belongs to it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from tui_host.tui.source import SessionSource
+from tui_host.tui.widgets.first import FROM_FILE, reading_words
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -21,8 +22,8 @@ NO_CHAT = "What was captured elsewhere: no chat stands in it; the wires are in t
 class ImportSource(SessionSource):
     """The rows and bytes of one import."""
 
-    empty = NO_CHAT
-    read_only = "From a file, read only.  ctrl+n new session  / commands"
+    empty: str | None = NO_CHAT
+    read_only = FROM_FILE
 
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
@@ -45,3 +46,16 @@ class ImportSource(SessionSource):
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         return {}
+
+
+class ArrivingSource(ImportSource):
+    """What stands for one while its file is read: there are no rows before all of it was understood."""
+
+    def __init__(self, host: Host, session: Session) -> None:
+        super().__init__(host, session)
+        self.empty = reading_words(session.title)
+
+    @property
+    @override
+    def why_empty(self) -> str:
+        return reading_words(self._session.title)

@@ -14,6 +14,8 @@ from typing import IO, TYPE_CHECKING
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.host.importing_process import COMMAND, Reached, question, reached
 from tui_host.settings.secrets import listed_environment
+from tui_host.tui.sources import ARRIVING
+from tui_host.tui.widgets.first import reading_words
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
@@ -52,6 +54,7 @@ class Incoming:
     async def shown_in(self, app: TuiHost) -> AsyncGenerator[None]:
         """While the block runs the app, it shows how far this has come, and then what came of it; an error ends it."""
         app.begin = partial(self._session_until_then, app)
+        app.reading = reading_words(self._names)
         async with asyncio.TaskGroup() as group:
             following = group.create_task(self._follow(app))
             try:
@@ -63,7 +66,7 @@ class Incoming:
         """What is shown until theirs is there."""
         from tui_host.capture.store.sessions import foreign_session
 
-        info = foreign_session("incoming", self._names)
+        info = foreign_session(ARRIVING, self._names)
         return app.host.sessions.foreign(info)
 
     async def _follow(self, app: TuiHost) -> None:
@@ -121,7 +124,7 @@ class Incoming:
             stdin.write(self._question)
             stdin.flush()
         conversation = app.session.conversation
-        number = conversation.add(NoteItem(turn=1, kind="note", what=f"reading {self._names} …"))
+        number = conversation.add(NoteItem(turn=1, kind="note", what=reading_words(self._names)))
         while not (so_far := reached(await asyncio.to_thread(stdout.readline))).id:
             conversation.put(number, NoteItem(turn=1, kind="note", what=f"reading {self._names}: {_words(so_far)}"))
         return so_far

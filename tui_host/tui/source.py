@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.llm.dialects import DIALECTS, dialect_at
 from tui_host.tui.masks import mask_of
+from tui_host.tui.widgets.first import EMPTY_LIVE
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -24,6 +25,8 @@ PER_PIECE = 100
 """Records folded between two looks at the clock."""
 PER_PAGE = 250
 """Records of a row that are read at a time."""
+EMPTY_KEPT = "Nothing was kept of this session's wires."
+BEING_READ = "What was recorded is being read …"
 
 
 class SessionSource:
@@ -62,6 +65,13 @@ class SessionSource:
     def is_behind(self) -> bool:
         """Whether what was recorded before is still being read: there is no need to draw each step of that."""
         return self._earlier is not None
+
+    @property
+    def why_empty(self) -> str:
+        """Why there is no row, while there is none."""
+        if self.is_behind and (self._session.turn or self._session.is_foreign):
+            return BEING_READ
+        return EMPTY_LIVE if self.live else EMPTY_KEPT
 
     @property
     def user(self) -> str:

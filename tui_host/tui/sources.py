@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from tui_host.tui.source import SessionSource
 
 
+ARRIVING = "arriving"
+"""The id of what stands for a session that is being read from a file. None that is kept has it."""
+
+
 def source_of(host: Host, session: Session) -> SessionSource:
     """What the inspector reads from; what only sessions from elsewhere need is imported for them alone."""
     match session.source:
@@ -18,9 +22,9 @@ def source_of(host: Host, session: Session) -> SessionSource:
 
             return TapSource(host, session)
         case "import":
-            from tui_host.tui.imported import ImportSource
+            from tui_host.tui.imported import ArrivingSource, ImportSource
 
-            return ImportSource(host, session)
+            return (ArrivingSource if session.id == ARRIVING else ImportSource)(host, session)
         case _:
             from tui_host.tui.source import SessionSource
 

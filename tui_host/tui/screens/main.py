@@ -12,12 +12,12 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.tui.markdown.parser import loaded
-from tui_host.tui.offers import offers
+from tui_host.tui.offers import Offers, offers
 from tui_host.tui.screens.speaking import SpeakingScreen
 from tui_host.tui.sources import source_of
 from tui_host.tui.widgets import status
 from tui_host.tui.widgets.covered import Covered, CoveredContainer, CoveredVertical
-from tui_host.tui.widgets.first import FirstChat, FirstInspector
+from tui_host.tui.widgets.first import FROM_FILE, FirstChat, FirstInspector
 from tui_host.tui.widgets.prompt.field import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class MainScreen(Covered, SpeakingScreen):
         host: Whose sessions.
         begin: Gives the session to show first; asked when something is sent, or when all is there.
         glyphs: The marks to draw with.
+        reading: What chat and list say while that session is read from a file, until it can tell so itself.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Stop", show=False)]
@@ -75,12 +76,13 @@ class MainScreen(Covered, SpeakingScreen):
     }
     """
 
-    def __init__(self, host: Host, begin: Callable[[], Session], glyphs: Glyphs) -> None:
+    def __init__(self, host: Host, begin: Callable[[], Session], glyphs: Glyphs, reading: str = "") -> None:
         super().__init__(host, begin, glyphs)
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
         self._held_arrangements = 0
         self._has_first = True
+        self._reading = reading
         self._offers = offers(host.settings)
         self._source: SessionSource | None = None
         self._is_awaited = False  # the chat of a session that was just opened, which nobody has seen yet
@@ -96,16 +98,17 @@ class MainScreen(Covered, SpeakingScreen):
         yield self._lines.header
         with Horizontal(id="body"):
             with CoveredContainer(id="chat"), CoveredVertical(id="talk"):
-                yield Container(FirstChat(self._offers), id="paper")
+                yield Container(FirstChat(self._offered), id="paper")
                 yield self._lines.waiting
                 yield self._prompt
-            yield Container(FirstInspector(self._glyphs), id="wires")
+            yield Container(FirstInspector(self._glyphs, self._reading), id="wires")
         yield self._lines.keys
 
     def on_mount(self) -> None:
         """The prompt has the focus."""
         self._prompt.focus()
-        self._prompt.quick = dict(self._offers.questions)
+        self._prompt.quick = dict(self._offered.questions)
+        self._prompt.invite(self._invitation())
         self._look_at_lines()
 
     @property
@@ -132,7 +135,7 @@ class MainScreen(Covered, SpeakingScreen):
             mask=self._mask.marks,
             id="transcript",
         )
-        inspector = Inspector(glyphs=self._glyphs)
+        inspector = Inspector(glyphs=self._glyphs, reading=self._reading)
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)
         self._transcript, self._inspector = transcript, inspector
@@ -181,6 +184,7 @@ class MainScreen(Covered, SpeakingScreen):
             self._source = source_of(self._host, self._session)
             transcript.show(self._session.conversation)
             inspector.show(self._source)
+            self._say_what_is_empty(transcript)
         is_behind = self._source is not None and self._source.is_behind
         is_due = time.monotonic() >= self._draw_at
         if (
@@ -206,9 +210,9 @@ class MainScreen(Covered, SpeakingScreen):
 
     def _invitation(self) -> str:
         """What can be done in the prompt: ask, answer the model's question, or nothing in a session from elsewhere."""
-        if self._source is not None and self._source.read_only:
-            return self._source.read_only
-        answers = list(self._prompt.quick) if len(self._session.conversation) else []
+        if read_only := FROM_FILE if self._is_awaiting_file else "" if self._source is None else self._source.read_only:
+            return read_only
+        answers = list(self._prompt.quick) if self._source is not None and len(self._session.conversation) else []
         if not answers:
             return PLACEHOLDER
         keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
@@ -224,8 +228,20 @@ class MainScreen(Covered, SpeakingScreen):
     def _made_empty(self) -> Empty:
         from tui_host.tui.widgets.transcript.empty import Empty
 
-        questions, lines = self._offers if self._empty is None else ((), (self._empty,))
+        questions, lines = self._offered if self._empty is None else ((), (self._empty,))
         return Empty(questions=questions, lines=lines)
+
+    @property
+    def _is_awaiting_file(self) -> bool:
+        """Whether what is on screen will come from a file, and there is nothing yet that could tell so."""
+        if not self._reading or self._source is not None:
+            return False
+        return self._shown is None or self._shown.is_foreign
+
+    @property
+    def _offered(self) -> Offers:
+        """What stands in the chat of a session that has no source yet, or none that says so."""
+        return Offers((), (self._reading,)) if self._is_awaiting_file else self._offers
 
     @property
     def has_news(self) -> bool:

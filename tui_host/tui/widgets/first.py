@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.offers import Offers
 
+EMPTY_LIVE = "Nothing on the wire yet. Ask something: each byte appears here as it moves."
+FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
+"""What stands in the prompt beside what was captured elsewhere."""
+
 
 class FirstChat(Widget):
     """An empty chat as `Transcript` draws it."""
@@ -72,17 +76,21 @@ class FirstInspector(Widget):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"first-inspector--heading"}
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self, glyphs: Glyphs, reading: str = "") -> None:
         super().__init__()
         self._glyphs = glyphs
+        self._reading = reading
 
     @override
     def render(self) -> Content:
         width = self.size.width
         heading = self.get_visual_style("first-inspector--heading")
-        lines = [Content.styled(heading_text(Heading(), width, self._glyphs), heading), Content("")]
-        lines += [Content(f"  {words}") for words in _wrapped(EMPTY_LIVE, width - 4)]
+        said = heading_text(Heading(live=not self._reading), width, self._glyphs)
+        lines = [Content.styled(said, heading), Content("")]
+        lines += [Content(f"  {words}") for words in _wrapped(self._reading or EMPTY_LIVE, width - 4)]
         return Content("\n").join(lines)
 
 
-EMPTY_LIVE = "Nothing on the wire yet. Ask something: each byte appears here as it moves."
+def reading_words(title: str) -> str:
+    """What stands in chat and list while a file is read."""
+    return f"reading {title} …"

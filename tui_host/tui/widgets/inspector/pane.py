@@ -35,7 +35,6 @@ _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("l
 _ROOM = 9
 """Lines below which the list and a detail take turns."""
 _NO_MATCH = "No row matches the filter. Escape takes it away."
-_EMPTY_KEPT = "Nothing was kept of this session's wires."
 
 
 def relative_of(source: InspectorSource, row: Row) -> Row | None:
@@ -59,6 +58,7 @@ class Inspector(Container):
     Args:
         glyphs: The marks to draw with.
         describe: How a model's body is put into a row's words.
+        reading: What is said before there is a source, if that is not that nothing has moved yet.
 
     Attributes:
         ladder: The list.
@@ -91,6 +91,7 @@ class Inspector(Container):
         *,
         glyphs: Glyphs = UNICODE,
         describe: Describe = describe,
+        reading: str = "",
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
@@ -103,7 +104,8 @@ class Inspector(Container):
         )
         self._source: InspectorSource | None = None
         self._told: tuple[InspectorSource, int, int | None] | None = None
-        self._why_empty = EMPTY_LIVE
+        self._reading = reading
+        self._why_empty = reading or EMPTY_LIVE
         self._stacked = False
         self._flipped = False
 
@@ -112,7 +114,7 @@ class Inspector(Container):
         yield self._header
         yield self._filter
         yield self.ladder
-        yield Static(EMPTY_LIVE, id="inspector-empty", markup=False)
+        yield Static(self._why_empty, id="inspector-empty", markup=False)
         yield Static(_NO_MATCH, id="inspector-no-match", markup=False)
         yield Container(*self.details, id="inspector-details")
 
@@ -152,9 +154,9 @@ class Inspector(Container):
         source, ladder = self._source, self.ladder
         is_empty = source is None or not len(source.ladder.rows)
         self.set_class(is_empty, "-empty")
-        self._say_why_empty(EMPTY_LIVE if source is None or source.live else _EMPTY_KEPT)
+        self._say_why_empty((self._reading or EMPTY_LIVE) if source is None else source.why_empty)
         if source is None or is_empty:
-            self._header.show(Heading(live=source is None or source.live))
+            self._header.show(Heading(live=not self._reading if source is None else source.live))
             return
         ladder.sync()
         self._tell()

@@ -27,6 +27,11 @@ class InspectorSource(Protocol):
         ...
 
     @property
+    def why_empty(self) -> str:
+        """Why there is no row, while there is none."""
+        ...
+
+    @property
     def user(self) -> str:
         """Who asks the model in it: `you`, or what the user of another host is called."""
         ...
