@@ -29,6 +29,11 @@ def answered(text: str, *, is_error: bool = False) -> Answer:
         ("Result: 3", "3", WHOLE),
         ("<output>\n3\n</output>", "3", WHOLE),
         ('{"output": "Tool output:\\n3"}', "3", WHOLE),
+        (
+            '<output>[{"text": "it is noon, 12 o\\u2019clock sharp"}]</output>',
+            "it is noon, 12 o’clock sharp",
+            BEGINNING,
+        ),
         ("13", "3", OTHER),
         ("3.5", "3", OTHER),
         ("-3", "3", OTHER),
