@@ -159,10 +159,40 @@ def test_the_lines_of_several_servers_in_one_log_of_claude_desktop_are_of_severa
     assert not any(draft.malformed for draft in drafts)
 
 
-def test_a_history_of_messages_is_the_request_that_would_tell_it() -> None:
-    history = json.dumps([{"role": "user", "content": [{"type": "text", "text": "hi"}], "ts": 1}])
-    request = seen(history)[0].draft
-    assert (request.kind, request.data) == ("request", b'{"messages":%s}' % history.encode())
+def test_a_file_of_messages_is_an_exchange_for_each_of_the_model_with_its_own_bytes_and_times() -> None:
+    told = [
+        b'{"role": "user", "content": "one", "ts": 1795312800000}',
+        b'{"role":"assistant","content":[{"type":"tool_use","id":"i","name":"n","input":{}}],"ts":1795312801000}',
+        b'{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "i"}], "ts": 1795312802000}',
+    ]
+    found = seen(b"[%s]" % b", ".join(told))
+    assert [each.draft.kind for each in found] == ["request", "response", "chunk", "end", "request", "end"]
+    assert found[0].draft.data == b'{"messages":[%s]}' % told[0]
+    assert b'"content":[{"type":"tool_use","id":"i","name":"n","input":{}}]}' in found[2].draft.data
+    assert found[4].draft.data == b'{"messages":[%s]}' % b", ".join(told)
+    assert [each.at.ns // 10**9 for each in found] == [1795312800, *[1795312801] * 3, *[1795312802] * 2]
+    assert not any(
+        each.at.is_told for each in seen('[{"role":"user","content":"a"},{"role":"assistant","content":""}]')
+    )
+
+
+def test_a_request_and_an_answer_of_different_apis_stand_alone_with_a_word() -> None:
+    files = [
+        File(name="an.req", data=b'{"model":"m","max_tokens":9,"system":"s","messages":[{"role":"user"}]}'),
+        File(name="oa.sse", data=f"data: {json.dumps(PIECE)}\n\n".encode()),
+    ]
+    reading = read(files, WIRES)
+    assert [each.draft.kind for each in reading.seen] == ["request", "end", "request", "response", "chunk", "end"]
+    assert "an.req and oa.sse do not fit together" in reading.notes.told[0]
+
+
+def test_a_stream_whose_lines_an_object_joins_without_the_empty_ones_has_them_again() -> None:
+    lines = [f"data: {json.dumps(PIECE)}"] * 2
+    entry = {"dir": "response", "body": "\n".join([*lines, "data: [DONE]"])}
+    chunk = next(
+        each.draft.data for each in seen(f"{json.dumps(CHAT)}\n{json.dumps(entry)}") if each.draft.kind == "chunk"
+    )
+    assert chunk.decode() == "\n\n".join([*lines, "data: [DONE]"])
 
 
 def test_an_archive_may_hold_a_body_in_base64_and_sockets_are_left_out_with_a_word() -> None:
@@ -287,6 +317,8 @@ BODIES: list[tuple[JSON, JSON, str]] = [
         "anthropic",
     ),
     ({"contents": [{"parts": []}]}, [{"candidates": []}], "gemini"),
+    ({"contents": [{"parts": []}]}, {"error": {"code": 400, "message": "x", "status": "INVALID"}}, "gemini"),
+    (CHAT, {"error": {"message": "x", "type": "y", "param": None, "code": None}}, "openai"),
     ({"model": "m", "messages": [{"role": "user"}], "options": {}}, {"message": {}, "done": True}, "ollama"),
 ]
 

@@ -1,7 +1,4 @@
-"""Files that hold one body: a request to a model, or its answer, whole or as a stream. Their bytes stay as they are.
-
-A list of messages, as Cline keeps of each task in `api_conversation_history.json`, is shown as the request that would tell it.
-"""
+"""Files that hold one body: a request to a model, or its answer, whole or as a stream. Their bytes stay as they are."""
 
 from __future__ import annotations
 
@@ -11,8 +8,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from tui_host.capture.imports.exchanges import Exchanges
+from tui_host.capture.imports.messages import exchanges_in
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Seen, read_value
-from tui_host.capture.imports.wires import dialect_of_answer, dialect_of_history, dialect_of_request
+from tui_host.capture.imports.wires import (
+    dialect_of_answer,
+    dialect_of_history,
+    dialect_of_request,
+    dialects_of_request,
+)
 
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
 _LINE = re.compile(rb"[^\r\n]+")
@@ -23,11 +26,19 @@ _LOOKED_AT = 200
 
 
 class Body(NamedTuple):
-    """What a file holds: a request, or the `messages` of one, or an answer in one of its forms (`sse`, `ndjson`, `json`)."""
+    """What a file holds.
+
+    Attributes:
+        is_request: It is a request, or the `messages` of one; else an answer in one of its forms (`sse`, `ndjson`, `json`).
+        dialect: In which it is written.
+        form: How.
+        dialects: Of a request, all in which it may be written.
+    """
 
     is_request: bool
     dialect: str
     form: str
+    dialects: frozenset[str] = frozenset()
 
 
 def recognise(file: File) -> Body | None:
@@ -39,7 +50,7 @@ def recognise(file: File) -> Body | None:
     if value is not None:
         asked, said = dialect_of_request(value), dialect_of_answer(value)
         if asked or said:
-            return Body(is_request=bool(asked), dialect=asked or said, form="json")
+            return Body(bool(asked), asked or said, "json", dialects_of_request(value, asked))
         told = dialect_of_history(value)
         return Body(is_request=True, dialect=told, form="messages") if told else None
     first = list(islice(_lines(data), _LOOKED_AT))
@@ -64,18 +75,32 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 
 def read(files: Sequence[File], notes: Notes, peer: str) -> Iterator[Seen]:
-    """The exchange of a request, an answer, or one of each, in whatever order they are named."""
+    """Each request with the first answer in its dialect, in whatever order they are named; what fits nothing stands alone."""
     found = [(body, file) for file in files if (body := recognise(file)) is not None]
-    found.sort(key=lambda each: not each[0].is_request)
+    answers = [each for each in found if not each[0].is_request]
     lane = Exchanges(notes, peer)
     at = Moment(min(file.time_ns for _, file in found), is_told=False)
+    alone: list[File] = []
     for body, file in found:
-        data = file.data[:]
-        if body.is_request:
-            if body.form == "messages":
-                data = b'{"messages":%s}' % data
-            yield from lane.request(data, at, dialect=body.dialect, are_messages=body.form == "messages")
-        else:
-            yield from lane.answer(data, at, dialect=body.dialect, form=body.form)
-            yield from lane.finish()
+        if body.form == "messages":
+            yield from exchanges_in(file, lane, notes, body.dialect)
+        elif body.is_request:
+            fitting = next((each for each in answers if each[0].dialect in body.dialects), None)
+            dialect = body.dialect if fitting is None else fitting[0].dialect
+            yield from lane.request(file.data[:], at, dialect=dialect)
+            if fitting is None:
+                alone.append(file)
+                continue
+            answers.remove(fitting)
+            yield from _answer(*fitting, at, lane)
+    yield from lane.finish()
+    for body, file in answers:
+        yield from _answer(body, file, at, lane)
+    if alone and answers:
+        asked, said = (" and ".join(file.name for file in each) for each in (alone, [file for _, file in answers]))
+        notes.told.append(f"{asked} and {said} do not fit together, being of different APIs: each is shown alone.")
+
+
+def _answer(body: Body, file: File, at: Moment, lane: Exchanges) -> Iterator[Seen]:
+    yield from lane.answer(file.data[:], at, dialect=body.dialect, form=body.form)
     yield from lane.finish()

@@ -13,7 +13,6 @@ from tui_host.capture.record import MISSING, Draft, Head, Kind
 NOT_KNOWN = "(not in the file)"
 """Stands among the headers, where no header has such a name, and says what of a head is not known."""
 NO_HEAD = "method, address and headers: the file has the body alone"
-NO_HEAD_OF_MESSAGES = "method, address, headers, and all of the body but its messages: the file has them alone"
 NO_HEADERS = "headers: the file has the body and the address alone"
 NO_REQUEST = "the request: the file has the answer alone"
 NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
@@ -47,9 +46,7 @@ class Exchanges:
         self._peer = peer
         self._open: _Open | None = None
 
-    def request(
-        self, body: bytes, at: Moment, *, dialect: str, url: str = "", are_messages: bool = False
-    ) -> Iterator[Seen]:
+    def request(self, body: bytes, at: Moment, *, dialect: str, url: str = "", lacks: str = NO_HEAD) -> Iterator[Seen]:
         """A request's body.
 
         Args:
@@ -57,17 +54,23 @@ class Exchanges:
             at: When it was sent.
             dialect: In which it is written.
             url: Where it was sent to; empty if that is not known.
-            are_messages: Of the body the messages alone are known.
+            lacks: What is not known of it where the address is not.
         """
         yield from self.finish()
-        if url:
-            head = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
-        else:
-            head = _not_known(dialect, NO_HEAD_OF_MESSAGES if are_messages else NO_HEAD)
+        known = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
+        head = known if url else _not_known(dialect, lacks)
         yield self._begin(body, at, head)
 
-    def answer(self, data: bytes, at: Moment, *, dialect: str, form: str) -> Iterator[Seen]:
-        """Bytes of an answer: all, or the next ones of a stream."""
+    def answer(self, data: bytes, at: Moment, *, dialect: str, form: str, lacks: str = NO_STATUS) -> Iterator[Seen]:
+        """Bytes of an answer: all, or the next ones of a stream.
+
+        Args:
+            data: Those bytes.
+            at: When they came.
+            dialect: In which they are written.
+            form: How they are (`sse`, `ndjson`, `json`).
+            lacks: What is not known of it.
+        """
         if self._open is None:
             yield self._begin(b"", at, _not_known(dialect, NO_REQUEST), MISSING)
         opened = self._open
@@ -75,7 +78,7 @@ class Exchanges:
         opened.at = at
         if not opened.is_answered:
             opened.is_answered = True
-            head = Head(headers=((NOT_KNOWN, NO_STATUS), ("content-type", TYPES[form])))
+            head = Head(headers=((NOT_KNOWN, lacks), ("content-type", TYPES[form])))
             yield Seen(at, _after(opened.draft, "response", head=head))
         kept = data[: max(BODY_LIMIT - opened.size, 0)]
         opened.size += len(data)

@@ -41,6 +41,9 @@ MOST_WORDS = 100
 """Characters of a member that can tell a time or a direction."""
 _EVENT = re.compile(r"\s*(?:event:[^\n]*\n)?data:[ \t]?(?=\{)")
 
+_ONE_BREAK = re.compile(rb"(?m)^(data:[^\n]*)\n(?=(?:data|event):)")
+"""Between events that are one line each: who joined the lines of a stream that he read lost the empty ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
@@ -102,7 +105,8 @@ def _in_text(text: str, words: str, url: str, depth: int) -> Iterator[Quoted]:
     if found is not None:
         first = read_value(text[found.end() :].partition("\n")[0].strip().encode("utf-8", "surrogatepass"))
         if dialect := dialect_of_answer(first):
-            yield Quoted(words, data, None, dialect, url)
+            whole = _ONE_BREAK.sub(rb"\1\n\n", data)
+            yield Quoted(words, whole, None, dialect, url)
         return
     value = read_value(data) if text.lstrip()[:1] in {"{", "["} else None
     if is_known(value):

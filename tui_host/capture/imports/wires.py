@@ -54,6 +54,16 @@ def dialect_of_request(value: JSON) -> str:
     return "openai-responses" if isinstance(body.get("input"), str) or _are_objects(body.get("input")) else ""
 
 
+def dialects_of_request(value: JSON, dialect: str) -> frozenset[str]:
+    """All dialects in which a request's body may be written that is taken for one of a dialect."""
+    body = mapping(value)
+    if dialect != "openai":
+        return frozenset({dialect})
+    roles = {said(mapping(message).get("role")) for message in items(body.get("messages"))}
+    is_plain = roles <= {"user", "assistant"} and "max_tokens" in body and "tools" not in body
+    return frozenset({"openai", "ollama", *(("anthropic",) if is_plain else ())})
+
+
 def dialect_of_history(value: JSON) -> str:
     """The dialect of a list of messages, which a request would tell; empty if it is none."""
     if not isinstance(value, list) or not _are_objects(value):
@@ -80,7 +90,19 @@ def dialect_of_answer(value: JSON) -> str:
         return "anthropic"
     if "done" in body and isinstance(body.get("message"), Mapping):
         return "ollama"
-    return ""
+    return _dialect_of_error(body, body.get("error"))
+
+
+def _dialect_of_error(body: Mapping[str, JSON], error: JSON) -> str:
+    """The dialect of an error body; empty if it is none, or may be anything's."""
+    told = mapping(error)
+    if not body.keys() <= {"type", "error", "request_id"} or not isinstance(told.get("message"), str):
+        return ""
+    if body.get("type") == "error":
+        return "anthropic"
+    return (
+        "gemini" if {"code", "status"} <= told.keys() else "openai" if told.keys() & {"type", "code", "param"} else ""
+    )
 
 
 def _dialect_of_messages(body: Mapping[str, JSON]) -> str:

@@ -18,14 +18,14 @@ from tui_host.llm.protocols import protocol
 from tui_host.llm.protocols.protocol import Reader
 
 _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("cline", re.compile(r"<use_mcp_tool>")),
+    ("cline", re.compile(r"<use_mcp_tool>|<attempt_completion>")),
     ("cherry", re.compile(r"<tool_use>")),
     ("hermes", re.compile(r"<tool_call>")),
     ("react", re.compile(r"^\W*Action Input\W", re.MULTILINE)),
     ("json", re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:')),
     ("function", re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:')),
 )
-"""What in a system prompt teaches a protocol; the first that fits."""
+"""What in a system prompt teaches a protocol, or in an answer follows it; the first that fits."""
 
 _TOOLS = re.compile(r'^\W*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^\W*(?:- )?([\w.-]+)(?=:\s)', re.MULTILINE)
 """Names that a prompt lists."""
