@@ -155,9 +155,9 @@ class TapRecording:
             self.recorder.leave(str(error))
             return
         self._is_refused = False
+        self._save(store)  # first: on a disk that is almost full nothing is kept that belongs to no session
         self.recorder.keep_in(store)
         self._store = store
-        self._save(store)
         if self._is_anew:  # what was carried over into it belongs to nobody
             with suppress(StoreError):  # it cannot be written, which is told
                 store.sessions.claim(self._session)
