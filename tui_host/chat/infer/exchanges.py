@@ -27,6 +27,7 @@ MOST = 8 << 20
 """Bytes of a body that is read; of a larger one it is not told what it says."""
 AT_WORK_NS = 60_000_000_000
 """So long after an answer a call is taken for one of its turn that is none that it asks for, word for word."""
+_MODEL = re.compile(rb'"model(?:Version)?"\s*:\s*"([^"\\]{1,100})"')
 _ALIKE = 200
 """Characters of an answer by which it is known again: hosts cut, and take thinking out."""
 
@@ -64,11 +65,13 @@ class Asking:
         self.offered, self.system_pieces, self.messages = request.offered, request.system, request.messages
         system = "\n\n".join(piece.text for piece in self.system_pieces)
         head = record.draft.head or Head()
-        self.protocol = protocol_of(system, self.messages)
         opening = self.messages[0].text if self.messages and self.messages[0].role == "user" else ""
         self.host = host_asking(head.headers, system, opening)
         self.model = model_asked(head.url or "", request.around)
         self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
+        self._is_guessed = head.method is None and not (self.model or system or request.offered)
+        taught = "\n".join(each.text for each in self.messages if each.role == "model") if self._is_guessed else system
+        self.protocol = protocol_of(taught, self.messages)
         self._dialect = dialect
         self._reader: Reader = reader_of(self.protocol, system)
         self._decoder: Decoder = dialect.decoder("")
@@ -119,6 +122,7 @@ class Asking:
         except CodingError:
             self._size = MOST + 1
             return
+        self._learn(plain)
         self._size += len(plain)
         if self._refusal is not None:
             self._refusal.feed(plain)
@@ -126,6 +130,16 @@ class Asking:
         self._ends.append(self._size)
         self._times.append(at_ns)
         self._take(self._decoder.feed(plain))
+
+    def _learn(self, plain: bytes) -> None:
+        """What an answer tells where its request is not known, or not known but for its messages."""
+        if self._size or not self._is_guessed:
+            return
+        named = _MODEL.search(plain)
+        self.model = named[1].decode("utf-8", "replace") if named is not None else self.model
+        if self.protocol == "native":
+            self.protocol = protocol_of(plain.decode("utf-8", "replace"), ())
+        self._reader = reader_of(self.protocol, "")
 
     def _take(self, events: Sequence[ModelEvent]) -> None:
         for event in events:
