@@ -6,6 +6,7 @@ import json
 
 import pytest
 from textual import events
+from textual.widgets import Input
 
 from tests.tui.app_running import Running
 from tui_host.chat.conversation import NoteItem, UserItem
@@ -51,6 +52,22 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     await app.until_shown("Search for commands")
     await app.press("escape")
     await app.until(lambda: app.app.screen is app.main)
+
+
+async def test_what_is_typed_right_after_a_screens_key_goes_to_its_field_or_nowhere_and_never_to_the_prompt(
+    app: Running,
+) -> None:
+    for key, typed, field in (("f5", "zwq x", True), ("f4", "zwq x", True), ("f3", "zwq", False)):
+        before = said(app)
+        keys = ["space" if letter == " " else letter for letter in typed]
+        await app.press_at_once(key, *keys, *(["enter"] if key == "f5" else []))
+        if field:
+            await app.until(lambda: [each.value for each in app.app.screen.query(Input)] == [typed])  # noqa: B023 - awaited
+        await app.pilot.pause()
+        assert app.app.screen is not app.main
+        assert (app.prompt.text, said(app)) == ("", before)
+        await app.press("escape")
+        await app.until(lambda: app.app.screen is app.main)
 
 
 async def test_the_wait_before_a_request_is_sent_again_counts_down(app: Running) -> None:

@@ -73,6 +73,36 @@ class PageScreen(Screen[None]):
     }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[events.Event] | None = []
+
+    @override
+    def _forward_event(self, event: events.Event) -> None:
+        """Keep what is typed before there is anything to take it: Textual would lose it."""
+        if self._held is not None and isinstance(event, events.Key | events.Paste):
+            self._held.append(event)
+        else:
+            super()._forward_event(event)
+
+    @override
+    def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:
+        super().set_focus(widget, scroll_visible, from_app_focus)
+        if self.focused is not None:
+            self._let_go()
+
+    @override
+    def _update_auto_focus(self) -> None:
+        super()._update_auto_focus()
+        if self.is_mounted:
+            self._let_go()  # though nothing here should take the focus
+
+    def _let_go(self) -> None:
+        """Hand on what was typed, before anything that comes now."""
+        held, self._held = self._held, None
+        for event in held or ():
+            (self.focused or self)._forward_event(event)  # noqa: SLF001 - ours too: a screen is a widget
+
     @override
     def compose(self) -> ComposeResult:
         heading = Line(id="page-heading")

@@ -36,10 +36,12 @@ class ComingSource:
     Attributes:
         ladder: Its row, after that of the request before it.
         live: Nothing more comes.
+        why_empty: Nothing: there is a row.
         user: Who would send it.
     """
 
     live = False
+    why_empty = ""
     user = "you"
 
     def __init__(self, drafts: Sequence[Draft], wires: SessionSource | None) -> None:

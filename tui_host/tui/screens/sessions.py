@@ -140,9 +140,9 @@ class SessionsScreen(ChoiceScreen):
         self._is_described = True
         self._states: list[tuple[str, bool, int]] = []
 
-    async def on_mount(self) -> None:
-        """List all."""
-        await self._search()
+    def on_mount(self) -> None:
+        """List all, once the field has the focus: reading may take a while."""
+        self.call_later(self._search)
 
     def look(self) -> None:
         """List all once the host has opened what is kept; say so when a session here begins to wait, or ends its turn."""
