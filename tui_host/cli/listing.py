@@ -80,15 +80,14 @@ def _story(told: TapStory, counts: Mapping[str, Passed]) -> Listed:
     first = told.taps[0]
     alone = [TapStory(taps=[tap], about=[about]) for tap, about in zip(told.taps, told.about, strict=True)]
     taps = [_story(each, counts) for each in alone] if len(alone) > 1 else []
-    asking = told.asking
     return Listed(
         info=replace(
             first,
             title=told.title,
             updated_ns=told.updated_ns,
             live=told.live,
-            model=asking.model or first.model,
-            protocol=asking.protocol or first.protocol,
+            model=told.model or first.model,
+            protocol=told.protocol or first.protocol,
         ),
         passed=total(counts.get(tap.id, NOTHING) for tap in told.taps),
         hosts=told.hosts,

@@ -18,6 +18,7 @@ from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.store.intake import Intake, free_suffix
 from tui_host.capture.store.sessions import SessionInfo, foreign_session, session_id
 from tui_host.chat.conversation import Conversation, Item, item_to_text
+from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import SettingsError, StoreError, TuiHostError
@@ -179,13 +180,12 @@ def _join(keeping: _Keeping, story: Story) -> None:
     conversation = Conversation()
     Telling(story, conversation).tell()
     keeping.tell(conversation.items)
-    models = story.models
     keeping.session = replace(
         keeping.session,
-        title=": ".join(filter(None, (" and ".join(story.hosts), keeping.session.title))),
+        title=": ".join(filter(None, (in_words(story.hosts), keeping.session.title))),
         turns=story.talks.turns,
-        model="/".join(filter(None, models[-1])) if models else "",
-        protocol=next(iter(story.protocols), ""),
+        model=models_in_words([each for each in models_of(story.spoken) if each[1]]),
+        protocol=in_words(protocols_of(story.spoken)),
     )
 
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.chat.conversation import Conversation
 from tui_host.chat.infer.following import Following, Piece, Told
-from tui_host.chat.infer.stories import whose
+from tui_host.chat.infer.speaking import in_words
 from tui_host.errors import StoreError
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.source import LOOK_SECONDS, SessionSource
@@ -53,7 +53,7 @@ class TapSource(SessionSource):
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="following")
         self._reading: Future[None] | None = None
         self._version: object = None
-        self._told = Told()
+        self._told: Told = Told()
         self._is_behind = True
         self._links: dict[tuple[str, int], Record] = {}
         self._turns: dict[int, int] = {}
@@ -120,12 +120,13 @@ class TapSource(SessionSource):
         self.live, self.is_stale = told.live, told.is_stale
         session.title = told.title or session.title
         session.turn = max(told.turns, 1)
-        if told.model is not None:
-            session.model = ModelRef(provider=told.model[0], model=told.model[1])
+        if told.model:
+            provider, _, model = told.model.partition("/")
+            session.model = ModelRef(provider=provider, model=model)
             session.protocol = told.protocol
         if told.is_whole:
             self._is_behind = False
-            said = NO_MODEL if told.has_calls and told.model is None else NOTHING_SAID
+            said = NO_MODEL if told.has_calls and not told.model else NOTHING_SAID
             self.empty = said if told.title else GONE
 
     @property
@@ -152,7 +153,7 @@ class TapSource(SessionSource):
 
     @property
     def _whose(self) -> str:
-        return whose(self._told.hosts) or "another host"
+        return in_words(self._told.hosts) or "another host"
 
     # Bytes.
 

@@ -354,14 +354,6 @@ def test_a_question_to_a_host_that_drops_calls_from_its_history_is_the_new_one_a
     assert [said.text for said in scene.world.story().exchanges] == ["hello", "a sum", "", "another"]
 
 
-def test_the_model_that_was_asked_last_is_told_last() -> None:
-    scene = Scene()
-    scene.asks("one")
-    scene.model.ask(FORMS["ollama"], [User("two")])
-    scene.asks("three")
-    assert [model for _, model in scene.world.story().models] == ["qwen-x", "gpt-x"]
-
-
 def test_what_failed_is_tried_again_by_its_host_soon_and_by_a_person_after_other_turns() -> None:
     scene = Scene()
 

@@ -12,7 +12,8 @@ from tui_host.capture.record import Draft, Head
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.chat.infer.about import About, about
 from tui_host.chat.infer.recognise import host_asking, host_named, model_asked
-from tui_host.chat.infer.stories import together, whose
+from tui_host.chat.infer.speaking import Speaking, in_words, models_of
+from tui_host.chat.infer.stories import together
 
 SECOND = 1_000_000_000
 
@@ -126,7 +127,7 @@ def test_taps_of_the_same_time_tell_one_story_but_not_those_of_different_hosts()
         tap("later", 300, 400),
     ]
     hosts = {"of claude": "Claude Desktop", "of cline": "Cline", "llm": "Cline", "math": "Cline"}
-    told = together(taps, 200 * SECOND, lambda each: About(hosts=[hosts.get(each.id, "")]))
+    told = together(taps, 200 * SECOND, lambda each: About(clients=[hosts.get(each.id, "")]))
     assert [[each.id for each in story] for story in told] == [["later"], ["llm", "math", "of cline"], ["of claude"]]
 
 
@@ -136,18 +137,18 @@ def test_what_may_be_of_either_of_two_hosts_does_not_make_one_story_of_them() ->
     told = together(
         taps,
         50 * SECOND,
-        lambda each: About(kind="llm", protocol=protocols.get(each.id, "")),
+        lambda each: About(kind="llm", spoken=[Speaking(protocol=protocols.get(each.id, ""))]),
         lambda each, stories: [of[0].id for of in stories].index("cherry") if each.id == "its server" else None,
     )
     assert {tuple(each.id for each in story) for story in told} == {("cherry", "its server"), ("cline",), ("idle",)}
 
 
 def offering(*offered: str) -> About:
-    return About(kind="llm", hosts=["the OpenAI SDK for Python"], offered=offered)
+    return About(kind="llm", clients=["the OpenAI SDK for Python"], offered=offered)
 
 
 def serving(server: str, *tools: str) -> About:
-    return About(kind="stdio", hosts=["the MCP SDK for Python"], tools=frozenset((server, tool) for tool in tools))
+    return About(kind="stdio", clients=["the MCP SDK for Python"], tools=frozenset((server, tool) for tool in tools))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_agents_that_do_not_say_who_they_are_are_two_where_each_offers_its_model
     [([], ""), (["Cline"], "Cline"), (["Cline", "Zed"], "Cline and Zed"), (list("abcde"), "a, b +3 more")],
 )
 def test_many_hosts_are_not_all_named(hosts: list[str], words: str) -> None:
-    assert whose(hosts) == words
+    assert in_words(hosts) == words
 
 
 def test_a_tap_is_known_by_its_first_chat_request_however_much_else_was_asked_before() -> None:
@@ -197,7 +198,7 @@ def test_a_tap_is_known_by_its_first_chat_request_however_much_else_was_asked_be
         model.keep(Draft(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head))
     model.ask(FORMS["openai"], [User("hi")], "Cline/3")
     known = about(record for _, record in world.records)
-    assert (known.kind, known.host, known.models) == ("llm", "Cline", ["gpt-x"])
+    assert (known.kind, known.hosts, models_of(known.spoken)) == ("llm", ["Cline"], [("example", "gpt-x")])
 
 
 def test_a_server_is_known_by_its_tools_and_a_model_by_those_that_it_is_offered() -> None:

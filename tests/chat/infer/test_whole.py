@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.infer.forms import FORMS, Answer, Call, User
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact import Redactor
@@ -86,6 +86,50 @@ def test_two_hosts_at_once_tell_two_stories_each_with_the_server_that_it_called(
         ("the OpenAI SDK for JavaScript and the MCP SDK for Python: tap llm cherry, tap stdio two", "cherry"),
         ("the MCP SDK for Python: tap stdio idle", ""),
     }
+    opened.close()
+
+
+def test_hosts_that_take_turns_at_one_tap_are_one_story_in_which_each_calls_its_own_servers(tmp_path: Path) -> None:
+    model, call = KeptModelTap(tmp_path, "example"), Call("", "everything__echo", {"a": 1})
+    asked = [User("go")]
+    hosts = (
+        ("anthropic", "claude-cli/2.0.14", "claude-code"),
+        ("gemini", "GeminiCLI/v0.9.0/gemini-x (linux)", "gemini-cli-mcp-client"),
+        ("cherry", "OpenAI/Python 2.20", ""),
+    )
+    servers: list[KeptServerTap] = []
+    for name, agent, client in hosts:
+        form = FORMS[name]
+        if client:
+            servers.append(KeptServerTap(tmp_path, "everything"))
+            servers[-1].start(["echo"], client=client)
+        for _ in range(6):  # one after the other; what follows the first records tells of the others
+            list(model.answer(form, model.ask(form, asked, agent), Answer("Hello.", [])))
+        list(model.answer(form, model.ask(form, asked, agent), Answer("", [call] if client else [])))
+        if client:
+            servers[-1].result(servers[-1].call("echo", call.arguments)[0], name)
+            list(
+                model.answer(
+                    form, model.ask(form, [*asked, Answer("", [call]), Results([(call, name)])], agent), Answer("Done.")
+                )
+            )
+    assert all(tap.kept.recording.close() for tap in (model, *servers))
+    opened = Store.open(tmp_path / "data" / "tui-host.db")
+    (listed,) = listing(opened)
+    whole = whole_of(opened)
+    title = "Claude Code, Gemini CLI +1 more: tap llm example, tap stdio everything"
+    assert (listed.info.title, whole.info.title) == (title, title)
+    assert listed.hosts == ["Claude Code", "Gemini CLI", "the OpenAI SDK for Python"]
+    told = {(each.model, each.protocol) for each in (listed.info, whole.info)}
+    assert told == {("example/claude-x, gemini-x +1 more", "native and cherry")}
+    calls = [item for text in whole.session_items("") if (item := json.loads(text))["item"] == "call"]
+    assert [(item["result"], item["words"]) for item in calls] == [
+        (name, "decided in its own host · inferred") for name in ("anthropic", "gemini")
+    ]
+    links = [json.loads(record.draft.data) for record, _ in whole.session_records("") if record.draft.kind == "link"]
+    assert sorted(link["relation"] for link in links if link["call"]) == sorted(
+        [*["asked", "sent", "answered", "told"] * 2]
+    )
     opened.close()
 
 

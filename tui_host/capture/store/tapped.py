@@ -6,11 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tui_host.capture.store.schema import SEQ_BITS
+
 if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
 
 _CAPTURES = """
     SELECT DISTINCT captures.id FROM places JOIN captures ON captures.key = places.capture WHERE session = ? ORDER BY 1
+"""
+_REQUESTS = """
+    SELECT records.key - (captures.key << ?1) FROM captures
+        CROSS JOIN records ON records.key > (captures.key << ?1) + ?2 AND records.key < (captures.key + 1) << ?1
+        CROSS JOIN places ON places.key = records.place
+    WHERE captures.id = ?3 AND records.kind = 'request' AND wire = 'llm' ORDER BY records.key
 """
 _OF_TAPS = "session IN (SELECT id FROM sessions WHERE source = 'tap')"
 _EXCHANGES = f"""
@@ -45,6 +53,16 @@ def captures_of(store: Store, session: str) -> Sequence[str]:
         StoreError: The file cannot be read.
     """
     return [str(row[0]) for row in store.read(_CAPTURES, session)]
+
+
+def requests_of(store: Store, capture: str, after: int = 0) -> Sequence[int]:
+    """The numbers of a capture's requests to a model behind one, in order.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    found = store.read(_REQUESTS, SEQ_BITS, after, capture)
+    return [seq for (seq,) in found if isinstance(seq, int)]
 
 
 def passed(store: Store) -> Mapping[str, Passed]:

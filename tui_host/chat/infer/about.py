@@ -1,13 +1,18 @@
-"""What a tap is, as its first records tell: before what it stands, which host it belongs to, which model is asked."""
+"""What a tap is, as some of its records tell: before what it stands, which hosts it belongs to, which models are asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tui_host.capture.record import Record
+from tui_host.capture.store.tapped import requests_of
+from tui_host.chat.infer.exchanges import asking_of
+from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.recognise import is_host
+from tui_host.chat.infer.speaking import NATIVE, Speaking, hosts_of, protocols_of, speaking_in
 from tui_host.chat.infer.story import Story
 
 if TYPE_CHECKING:
@@ -19,49 +24,56 @@ FIRST = 500
 """Records that are looked at, at most: hosts ask for lists of models, and for health, before they ask a model."""
 _TELLING = 16
 """And so many frames, or records of exchanges with a model, tell what they can tell."""
+_SAMPLED = 16
+"""Requests behind these that are looked at in one look: another host may speak through the same tap. Of more, some and the last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class About:
     """What a tap is.
 
     Attributes:
         kind: `llm`, `stdio` or `http`; empty where nothing has passed yet.
         peer: What it stands before, as it calls it; empty likewise.
-        hosts: Whose it is, as the host says itself.
-        models: The models that are asked.
-        protocol: The tool protocol that is spoken; empty where no model is asked.
+        spoken: What requests told of who speaks, in order; nothing where no model is asked.
+        clients: What the clients of servers call themselves.
         offered: The names of the tools that a model is offered by the vendor's API.
         tools: Server and own name of the tools that a server has.
     """
 
     kind: str = ""
     peer: str = ""
-    hosts: Sequence[str] = ()
-    models: Sequence[str] = ()
-    protocol: str = ""
+    spoken: Sequence[Speaking] = ()
+    clients: Sequence[str] = ()
     offered: Sequence[str] = ()
     tools: frozenset[tuple[str, str]] = frozenset()
 
-    @property
-    def host(self) -> str:
-        """The one host that is known by its name; empty for what hosts are made with, and for several."""
-        return self.hosts[0] if len(self.hosts) == 1 and is_host(self.hosts[0]) else ""
+    @cached_property
+    def hosts(self) -> Sequence[str]:
+        """Whose it is, as they say themselves."""
+        return hosts_of(self.spoken, self.clients)
+
+    @cached_property
+    def known_hosts(self) -> frozenset[str]:
+        """Those of them that are known by name, and not what hosts are made with."""
+        return frozenset(filter(is_host, self.hosts))
+
+    @cached_property
+    def taught(self) -> frozenset[str]:
+        """The tool protocols that a host teaches its model itself."""
+        return frozenset(protocols_of(self.spoken)) - {NATIVE}
 
     @property
     def is_known(self) -> bool:
         """Whether anything tells it from taps of other hosts."""
-        return bool(self.host) or self.protocol not in {"", "native"}
+        return bool(self.known_hosts or self.taught)
 
     def is_of_another_host(self, other: About) -> bool:
-        """Whether two taps are known to be of different hosts: by their names, or as each teaches a model its own tool protocol."""
-        taught = [each.protocol for each in (self, other) if each.protocol not in {"", "native"}]
-        return len({self.host, other.host} - {""}) > 1 or len(set(taught)) > 1
-
-    @property
-    def model(self) -> str:
-        """PROVIDER/MODEL of the model that was asked last; empty if none was."""
-        return f"{self.peer}/{self.models[-1]}" if self.models else ""
+        """Whether two taps are known to share no host: by their names, or as each teaches a model its own tool protocol."""
+        return any(
+            one and two and not one & two
+            for one, two in ((self.known_hosts, other.known_hosts), (self.taught, other.taught))
+        )
 
 
 class Looking:
@@ -78,7 +90,8 @@ class Looking:
         self.about = About()
         self._capture = capture
         self._story = Story()
-        self._seen = self._count = self._telling = self._searched = 0
+        self._hearing = Hearing()
+        self._seen = self._asked = self._count = self._telling = self._searched = 0
 
     @property
     def is_done(self) -> bool:
@@ -101,7 +114,24 @@ class Looking:
         if not self.is_done:
             limit = FIRST - self._count
             self.feed(store.records(capture=self._capture, after=self._seen, limit=limit))
+        if self.is_done and self.about.kind == "llm":
+            self._look_on(store)
         return self.about
+
+    def _look_on(self, store: Store) -> None:
+        """Look at what was asked since, by whatever host."""
+        new = requests_of(store, self._capture, self._asked)
+        sampled = {new[len(new) * number // _SAMPLED - 1] for number in range(1, _SAMPLED + 1)} if new else ()
+        spoken, offered = dict.fromkeys(self.about.spoken), dict.fromkeys(self.about.offered)
+        for seq in sorted(sampled):
+            record = store.record(self._capture, seq)
+            asking = None if record is None else asking_of(record, record.time_ns, self._hearing)
+            if asking is not None and asking.messages:
+                spoken.setdefault(speaking_in(asking))
+                offered.update(dict.fromkeys(asking.offered))
+        if new:
+            self._asked = new[-1]
+            self.about = replace(self.about, spoken=list(spoken), offered=list(offered))
 
     def calls(self, store: Store) -> Story:
         """What it said so far, further than to tell what it is: for the calls in it. Blocks.
@@ -130,14 +160,12 @@ class Looking:
                 peer = draft.peer
             if self._is_told or self._telling >= _TELLING:
                 break
-        models = [model for _, model in story.models if model]
-        protocol = next(iter(story.protocols), "")
+        self._asked = self._seen
         self.about = About(
             kind=kind,
             peer=peer,
-            hosts=story.hosts,
-            models=models,
-            protocol=protocol,
+            spoken=story.spoken,
+            clients=list(story.frames.clients.values()),
             offered=list(dict.fromkeys(name for said in story.exchanges for name in said.asking.offered)),
             tools=frozenset(story.frames.tools),
         )

@@ -34,6 +34,37 @@ def agents_of(
     return {name: min(together) for name, together in agents.items()}
 
 
+def kin_of(
+    taps: Sequence[SessionInfo],
+    abouts: Mapping[str, About],
+    touch: Callable[[SessionInfo, SessionInfo], bool],
+) -> Mapping[str, str]:
+    """Taps that a host which is known by name has in common, and those that others of its taps have in common with further hosts.
+
+    Hosts that take turns at one tap are so of one story with all that is each one's own.
+
+    Args:
+        taps: All taps.
+        abouts: What is known of each.
+        touch: Whether two of them ran at the same time.
+
+    Returns:
+        For each tap that is of a known host the id of one of those with which it belongs together.
+    """
+    before: dict[str, list[SessionInfo]] = {}
+    kin: dict[str, set[str]] = {}
+    for tap in taps:
+        together = {tap.id}
+        for host in abouts[tap.id].known_hosts:
+            for other in before.setdefault(host, []):
+                if other.id not in together and touch(tap, other):
+                    together |= kin[other.id]
+            before[host].append(tap)
+        if abouts[tap.id].known_hosts:
+            kin.update(dict.fromkeys(together, together))
+    return {name: min(together) for name, together in kin.items()}
+
+
 def _offers(model: About, server: About) -> bool:
     """Whether a model is told of a server's tools."""
     return not model.is_of_another_host(server) and _names_any(tuple(model.offered), server.tools)

@@ -14,7 +14,7 @@ from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.history import Heard
 from tui_host.chat.infer.names import HUB, meant, tools_named
 from tui_host.chat.infer.prompted import protocol_of, reader_of
-from tui_host.chat.infer.recognise import host_asking, model_asked
+from tui_host.chat.infer.recognise import agent_of, host_asking, model_asked
 from tui_host.chat.infer.values import Asked, canonical_text
 from tui_host.llm.describe import ResponseWords
 from tui_host.llm.dialects import dialect_at
@@ -43,6 +43,7 @@ class Asking:
         offered: The names of the tools that it offers by the vendor's API.
         protocol: The tool protocol that it speaks.
         host: Who asks, as far as that can be told.
+        agent: What its headers alone say of that.
         model: Who is asked.
         status: The response's, 0 before it came, and where it is not known.
         has_answer: Its head came.
@@ -67,6 +68,7 @@ class Asking:
         head = record.draft.head or Head()
         opening = self.messages[0].text if self.messages and self.messages[0].role == "user" else ""
         self.host = host_asking(head.headers, system, opening)
+        self.agent = agent_of(head.headers)
         self.model = model_asked(head.url or "", request.around)
         self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
         self._is_guessed = head.method is None and not (self.model or system or request.offered)

@@ -17,6 +17,7 @@ from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Item
+from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.stories import Known, story_with
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.telling import Telling
@@ -48,8 +49,8 @@ class Told:
         live: More may come.
         running: The captures to which it may come.
         hosts: Whose it is, as far as they say who they are.
-        model: Provider and model asked last, None before one was.
-        protocol: The tool protocol used most.
+        model: The models that were asked, in words; empty before one was.
+        protocol: The tool protocols in which they were, in words.
         turns: How many turns there are.
         has_calls: A server was asked something.
         names: Server and own name for the names of tools that stand for one tool alone.
@@ -62,7 +63,7 @@ class Told:
     live: bool = True
     running: frozenset[str] = frozenset()
     hosts: Sequence[str] = ()
-    model: tuple[str, str] | None = None
+    model: str = ""
     protocol: str = ""
     turns: int = 0
     has_calls: bool = False
@@ -299,12 +300,11 @@ class Following:
         """What was said, and who speaks."""
         story = self._story
         self._telling.tell()
-        models, protocols = story.models, story.protocols
         self._told = replace(
             self._told,
             hosts=story.hosts,
-            model=models[-1] if models else None,
-            protocol=protocols[0] if protocols else "",
+            model=models_in_words(models_of(story.spoken)),
+            protocol=in_words(protocols_of(story.spoken)),
             turns=story.talks.turns,
             has_calls=bool(story.frames.sent),
             names=self._names(),

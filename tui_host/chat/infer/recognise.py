@@ -79,9 +79,15 @@ def host_asking(headers: Iterable[tuple[str, str]], system: str, opening: str = 
         system: The system prompt.
         opening: What the conversation begins with in the user's place.
     """
+    agent, title = agent_of(headers)
+    return _speaking(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], title)
+
+
+def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """What a request's headers say of who sends it: user agent and client, and what it is called."""
     found = {name.lower(): value for name, value in headers}
     agent = " ".join(filter(None, (found.get("user-agent", ""), found.get("x-client-name", ""))))
-    return _speaking(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], found.get("x-title", "").strip())
+    return agent, found.get("x-title", "").strip()
 
 
 @lru_cache(maxsize=64)
@@ -115,12 +121,6 @@ def host_named(client: str) -> str:
 def is_host(name: str) -> bool:
     """Whether a name is a host's, and not that of what hosts are made with."""
     return name in HOSTS
-
-
-def foremost(names: Iterable[str]) -> list[str]:
-    """Hosts, each once; what they are made with only if no host is named."""
-    known = list(dict.fromkeys(filter(None, names)))
-    return [name for name in known if is_host(name)] or known
 
 
 def model_asked(url: str, body: bytes) -> str:

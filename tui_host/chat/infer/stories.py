@@ -13,10 +13,10 @@ from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.infer.about import About, Looking
-from tui_host.chat.infer.agents import agents_of
+from tui_host.chat.infer.agents import agents_of, kin_of
 from tui_host.chat.infer.clocks import SURE_NS
 from tui_host.chat.infer.names import tools_named
-from tui_host.chat.infer.recognise import foremost
+from tui_host.chat.infer.speaking import Speaking, hosts_of, in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story
 
 NEAR_NS = 5_000_000_000
@@ -25,8 +25,6 @@ NEAR_NS = 5_000_000_000
 Known = MutableMapping[str, Sequence[Looking]]
 """What is known of taps by their sessions, for each of their captures."""
 Owner: TypeAlias = Callable[[SessionInfo, Sequence[Sequence[SessionInfo]]], int | None]
-_NAMED = 2
-"""Hosts that are named: over a tap that runs for long many may speak."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +42,17 @@ class TapStory:
     @property
     def hosts(self) -> Sequence[str]:
         """Whose it is, as the hosts say themselves."""
-        return foremost(host for each in self._abouts for host in each.hosts)
+        return hosts_of(self._spoken, [client for each in self._abouts for client in each.clients])
 
     @property
-    def asking(self) -> About:
-        """What asked a model last; about nothing where none was asked."""
-        return next((each for each in reversed(self._abouts) if each.model), About())
+    def model(self) -> str:
+        """The models that were asked, in words; empty where none was."""
+        return models_in_words(models_of(self._spoken))
+
+    @property
+    def protocol(self) -> str:
+        """The tool protocols in which they were, in words."""
+        return in_words(protocols_of(self._spoken))
 
     @property
     def live(self) -> bool:
@@ -82,7 +85,7 @@ class TapStory:
     def title(self) -> str:
         """The hosts, and what is tapped of them: `Cline: tap llm api.deepseek.com, tap stdio math`."""
         names = dict.fromkeys(chain.from_iterable(self._names))
-        return ": ".join(filter(None, (whose(self.hosts), ", ".join(names))))
+        return ": ".join(filter(None, (in_words(self.hosts), ", ".join(names))))
 
     @property
     def _names(self) -> Sequence[Sequence[str]]:
@@ -94,14 +97,12 @@ class TapStory:
         return list(zip(self.taps, known, strict=True))
 
     @property
+    def _spoken(self) -> Sequence[Speaking]:
+        return list(dict.fromkeys(chain.from_iterable(each.spoken for each in self._abouts)))
+
+    @property
     def _abouts(self) -> Sequence[About]:
         return [each for of_tap in self.about for each in of_tap]
-
-
-def whose(hosts: Sequence[str]) -> str:
-    """The hosts in words: `Cline and Zed`, `Cline, Zed +3 more`."""
-    more = len(hosts) - _NAMED
-    return f"{', '.join(hosts[:_NAMED])} +{more} more" if more > 0 else " and ".join(hosts)
 
 
 def _names(tap: SessionInfo, abouts: Sequence[About]) -> Sequence[str]:
@@ -180,9 +181,10 @@ def together(
     """
     abouts = {tap.id: about_of(tap) for tap in taps}
     agents = agents_of(taps, abouts, lambda one, two: _touch(one, two, now_ns))
+    kin = kin_of(taps, abouts, lambda one, two: _touch(one, two, now_ns))
 
     def are_two(one: SessionInfo, two: SessionInfo) -> bool:
-        if abouts[one.id].host and abouts[one.id].host == abouts[two.id].host:
+        if abouts[one.id].known_hosts & abouts[two.id].known_hosts or kin.get(one.id, one.id) == kin.get(two.id):
             return False
         agent = agents.get(one.id)
         is_another = agent is not None and agents.get(two.id, agent) != agent

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -16,9 +15,10 @@ from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.injected import injected_in
-from tui_host.chat.infer.matching import match
+from tui_host.chat.infer.matching import Matched, match
 from tui_host.chat.infer.names import tools_named
-from tui_host.chat.infer.recognise import foremost, host_named, is_host
+from tui_host.chat.infer.recognise import host_named, is_host
+from tui_host.chat.infer.speaking import Speaking, hosts_of, speaking_in
 from tui_host.chat.infer.talks import Key, Said, Talks
 from tui_host.chat.infer.values import Asked, Sent, Told
 
@@ -46,6 +46,15 @@ class Joined:
     sent: tuple[Sent, ...] = ()
     told: tuple[Told, ...] = ()
     rivals: tuple[Sent, ...] = ()
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether a frame carries it by what it says alone, and names no call."""
+        return not all(map(self.is_named_in, self.sent))
+
+    def is_named_in(self, sent: Sent) -> bool:
+        """Whether a frame has the model's id of the call."""
+        return self.asked.wire_id in sent.ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +155,7 @@ class Story:
         return place
 
     def _step_of(self, sent: Sent) -> Place:
-        client = host_named(self.frames.clients.get(sent.capture, ""))
+        client = self._client_of(sent)
         recent = self._recent(client)
         if sent.mono_ns is None:  # all that was said may stand before it in the file: calls are taken in their order
             recent = reversed(list(recent))
@@ -213,7 +222,14 @@ class Story:
                 told.setdefault(call.key, []).append(place)
             if not self.talks.is_left(key):
                 candidates += self._candidates(key, calls, told)
-        matched = match(candidates, list(self.frames.sent.values()))
+        matched = Matched(frames={}, told={}, doubtful={})
+        for calls, frames in self._parties(candidates):
+            found = match(calls, frames)
+            matched = Matched(
+                frames={**matched.frames, **found.frames},
+                told={**matched.told, **found.told},
+                doubtful={**matched.doubtful, **found.doubtful},
+            )
         self.doubtful = frozenset(matched.doubtful)
         rivals: dict[str, list[Sent]] = {}
         for frame, calls in matched.doubtful.items():
@@ -228,6 +244,27 @@ class Story:
             places = tuple(told.get(place or "", ()))
             rival = tuple(rivals.get(call.key, ()))
             yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rival)
+
+    def _parties(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Sequence[Candidate], Sequence[Sent]]]:
+        """Calls with the frames that may carry them: a host that says who it is to models and to servers carries out its own alone."""
+        clients = {sent.key: self._client_of(sent) for sent in self.frames.sent.values()}
+        asking = {each.host for each in self.spoken}
+        closed = {host for host in asking.intersection(clients.values()) if is_host(host)}
+        for host in (*sorted(closed), ""):
+            calls = [
+                each
+                for each in candidates
+                if _within(self._exchanges[each.asked.capture, each.asked.exchange].host, closed) == host
+            ]
+            frames = [sent for sent in self.frames.sent.values() if _within(clients[sent.key], closed) == host]
+            if len(asking) < 2:  # whatever is not named may be of the only one
+                yield candidates, list(self.frames.sent.values())
+                return
+            yield calls, frames
+
+    def _client_of(self, sent: Sent) -> str:
+        """The host that sent a frame, as it calls itself."""
+        return host_named(self.frames.clients.get(sent.capture, ""))
 
     def _candidates(self, key: Key, calls: Sequence[Asked], told: Mapping[str, Sequence[Told]]) -> Iterator[Candidate]:
         until = self.talks.until(key)
@@ -271,7 +308,7 @@ class Story:
                 link = replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
                 yield Found(capture=asked.capture, place=place, link=link)
             for sent in joined.sent:
-                known = "id" if asked.wire_id in sent.ids else "value"
+                known = "id" if joined.is_named_in(sent) else "value"
                 link = replace(bare, relation="sent", span=Span(seq=sent.seq), known=known)
                 yield Found(capture=sent.capture, place=place, link=link)
                 if sent.answer is not None:
@@ -286,25 +323,14 @@ class Story:
     # Who it is.
 
     @property
+    def spoken(self) -> Sequence[Speaking]:
+        """What the exchanges tell of who speaks, each different one once, in order."""
+        return list(dict.fromkeys(speaking_in(said.asking) for said in self.talks.said.values()))
+
+    @property
     def hosts(self) -> Sequence[str]:
         """The hosts that spoke, as they call themselves."""
-        named = [said.asking.host for said in self.talks.said.values()]
-        named += [host_named(client) for client in self.frames.clients.values()]
-        return foremost(named)
-
-    @property
-    def models(self) -> Sequence[tuple[str, str]]:
-        """Provider and model of all that were asked, the one that was asked last at the end."""
-        found = [(said.asking.peer, said.asking.model) for said in self.talks.said.values()]
-        return list(dict.fromkeys(reversed(found)))[::-1]
-
-    @property
-    def protocols(self) -> Sequence[str]:
-        """The tool protocols that were spoken, the one first that is used most with the model that was asked last."""
-        spoken = [(said.asking.model, said.asking.protocol) for said in self.talks.said.values()]
-        last = spoken[-1][0] if spoken else ""
-        often = Counter((model == last, protocol) for model, protocol in spoken)
-        return list(dict.fromkeys(protocol for (_, protocol), _ in sorted(often.items(), key=_by_use)))
+        return hosts_of(self.spoken, self.frames.clients.values())
 
     @property
     def exchanges(self) -> Sequence[Said]:
@@ -312,9 +338,8 @@ class Story:
         return list(self.talks.said.values())
 
 
-def _by_use(counted: tuple[tuple[bool, str], int]) -> tuple[bool, int]:
-    (is_last, _), count = counted
-    return not is_last, -count
+def _within(host: str, closed: Container[str]) -> str:
+    return host if host in closed else ""
 
 
 def _span_of(asked: Asked) -> Span:

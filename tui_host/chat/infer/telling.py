@@ -21,6 +21,7 @@ from tui_host.chat.infer.story import Joined, Story
 from tui_host.chat.infer.talks import Said
 
 _BY_HOST = "decided in its own host"
+_INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
 """Frames that are named where nothing tells which of them it was."""
 
@@ -109,7 +110,7 @@ def _trouble(asking: Asking) -> str:
 def _words(joined: Joined) -> str:
     """Whose call it was; or why nothing of its server's side is joined to it."""
     if joined.sent:
-        return _BY_HOST
+        return _INFERRED if joined.is_inferred else _BY_HOST
     if joined.rivals:
         which = "which of" if len(joined.rivals) > 1 else "whether"
         more = len(joined.rivals) - _NAMED

@@ -18,6 +18,7 @@ from tui_host.capture.store.names import own_name
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Conversation, item_to_text
+from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.stories import TapStory
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
@@ -85,7 +86,6 @@ class Whole:
             self._links = [link for of_capture in links for link in of_capture]
             return
         self._links = list(self._found_links(story))
-        models = story.models
         self.info = replace(
             self.info,
             title=told.title,
@@ -93,8 +93,8 @@ class Whole:
             updated_ns=told.updated_ns,
             turns=story.talks.turns,
             live=told.live,
-            model="/".join(models[-1]) if models else "",
-            protocol=next(iter(story.protocols), ""),
+            model=models_in_words(models_of(story.spoken)),
+            protocol=in_words(protocols_of(story.spoken)),
         )
 
     def _merged(self) -> Iterator[Record]:

@@ -11,7 +11,6 @@ from textual.message import Message
 
 from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
-from tui_host.chat.infer.about import About
 from tui_host.chat.infer.stories import Known, TapStory, look_at, stories_of
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.tui.masks import mask_of
@@ -221,7 +220,7 @@ class SessionsScreen(ChoiceScreen):
         info = listed.found.session
         here = self._host.sessions.get(info.id)
         story = listed.story
-        asking = About() if story is None else story.asking
+        model, protocol = (info.model, info.protocol) if story is None else (story.model, story.protocol)
         return Choice(
             words=mask_of(self._host, self.glyphs).marks(line(listed.title, 200)) or "untitled",
             before=moment,
@@ -230,8 +229,8 @@ class SessionsScreen(ChoiceScreen):
                 info.listed_source,
                 self._state(info, here) if story is None else "live" if story.live else "",
                 f"{info.turns:,} turn{'s' if info.turns != 1 else ''}" if story is None else story.size,
-                line(asking.model or info.model, 40),
-                asking.protocol or info.protocol,
+                line(model or info.model, 40),
+                protocol or info.protocol,
             ),
         )
 
