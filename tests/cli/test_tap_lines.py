@@ -132,7 +132,7 @@ def test_of_a_servers_exchange_that_holds_frames_only_the_failure_has_a_line() -
     exchange(world, replace(ping, exchange="x2"), status=200)
     exchange(world, replace(ping, exchange="x3"), status=401)
 
-    assert [" ".join(line.split()) for line in lines(world)] == [
+    assert [" ".join(line.split()).replace(" B ", " ") for line in lines(world)] == [
         "example --> #1 0 GET /mcp?a=1",
         "example <-- #1 7 2 ms 200 text/event-stream",
         'example --> "seven" 46 ping',
@@ -167,6 +167,29 @@ def test_frames_are_told_with_what_they_answer_and_how_long_that_took() -> None:
     assert " 12 ms tools/call add ok: ␛]52;c;x␇晴" in result
     assert result.endswith("…")
     assert cells(result) < 140
+
+
+def test_each_message_of_a_batch_is_told_as_it_is_alone() -> None:
+    world = World()
+    tap = world.server("math")
+    tap.call("add", {})
+    world.now += 12 * MS
+    refused = b'{"jsonrpc":"2.0","id":1,"error":"bad thing"}'
+    others = [b'{"id":%d,"error":{"code":-1}}' % number for number in range(2, 30)]
+    batch = b"[" + b",".join([refused, b"[]", b'{"id":"a","result":{"isError":1}}', *others]) + b"]\n"
+    tap.keep(Draft(wire="mcp", kind="frame", peer="math", direction="in", data=batch, connection="c1"))
+
+    told = lines(world)[1:]
+    assert [told[0].split()[2], told[2].split()[2]] == ["1", '"a"']
+    assert [line[32:] for line in told[:4]] == [
+        "tools/call add ERROR: bad thing",
+        "ERROR no message (an empty batch): []",
+        'result ERROR: {"isError":1} (isError is neither true nor false)',
+        "error ERROR: -1",
+    ]
+    assert " 12 ms " in told[0]
+    assert len(told) == 21
+    assert told[-1].split(maxsplit=2) == ["math", "<--", "and 11 more of this batch, ERROR in 11"]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ class FrameHead:
         id: The id, as JSON text.
         progress_token: The token of a progress notification, or the one a request gives for its progress, as JSON text.
         request_id: The id that a cancellation names, as JSON text.
-        is_error: It is an error, or a result that has `isError`.
+        is_error: It is an error, or a result that has `isError`, be that no boolean as it must be.
         name: `params.name`: the tool, or the prompt.
         words: A short form of what it says, one line; `frame_head` alone looks for it.
         reason: Why it is malformed, or what is odd about it.
@@ -163,7 +163,7 @@ def _words(value: JSON) -> str:
     if isinstance(method, str):
         return clean(words_of_request(method, mapping(message.get("params"))))
     if "error" in message:
-        return clean(words_of_error(mapping(message["error"])))
+        return clean(words_of_error(message["error"]))
     return clean(words_of_result(mapping(message.get("result"))))
 
 
@@ -210,11 +210,13 @@ def _of_answer(value: Mapping[str, JSON], words: str) -> FrameHead:
         odd = "both a result and an error" if "result" in value else ""
         return FrameHead(kind="error", id=identity, is_error=True, words=words, reason=odd)
     result = value["result"]
-    is_error = mapping(result).get("isError") is True
+    flag = mapping(result).get("isError", False)
+    is_error = bool(flag)
     if not identity:
         reason = "an answer without an id"
         return FrameHead(kind="malformed", is_error=is_error, words=words, reason=reason)
-    odd = "" if isinstance(result, Mapping) else "the result is not an object"
+    odd = "" if isinstance(flag, bool) else "isError is neither true nor false"
+    odd = odd if isinstance(result, Mapping) else "the result is not an object"
     return FrameHead(kind="result", id=identity, is_error=is_error, words=words, reason=odd)
 
 
@@ -260,7 +262,7 @@ def _of_skimmed(line: bytes) -> FrameHead | None:
         )
     if identity and ((b"", b"result") in found or (b"", b"error") in found):
         failed = (b"", b"error") in found
-        is_error = failed or found.get((b"", b"result", b"isError")) == b"true"
+        is_error = failed or bool(_value(found.get((b"", b"result", b"isError"))))
         words = _text(found.get((b"", b"error", b"message")) or found.get((b"", b"result", b"content", b"", b"text")))
         return FrameHead(kind="error" if failed else "result", id=identity, is_error=is_error, words=words)
     return None

@@ -62,9 +62,10 @@ def _introduction(result: Mapping[str, JSON]) -> str:
     return " · ".join(words for words in (name.strip(), ", ".join(map(said, versions)), offers) if words)
 
 
-def words_of_error(error: Mapping[str, JSON]) -> str:
-    """Code and message of an error."""
-    return f"{said(error.get('code'))} {said(error.get('message'))}".strip()
+def words_of_error(error: JSON) -> str:
+    """Code and message of an error, or all of one that has neither."""
+    known = mapping(error)
+    return f"{said(known.get('code'))} {said(known.get('message'))}".strip() or said(error)
 
 
 def said(value: JSON) -> str:

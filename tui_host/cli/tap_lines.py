@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from signal import Signals
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.capture.frames import FrameHead, frame_head
+from tui_host.capture.frames import WHOLE, FrameHead, frame_head, frames_in
 from tui_host.capture.record import Direction, Record, lasted
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.cli.tap_line import ERROR, Line, begun, short
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 10_000
 """Requests whose answer is still waited for."""
+_IN_A_BATCH = 20
+"""Messages of one batch that have lines of their own."""
 _ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))
 """So hosts end servers."""
 
@@ -45,7 +47,7 @@ class PlainLines:
         self._write(Line(time_ns=session.created_ns, peer=session.title, words=f"begins: session {session.id}").text)
 
     def write(self, record: Record) -> None:
-        """One record, in no line or one."""
+        """One record, in no line, one, or some."""
         try:
             lines = list(self._lines(record))
         except Exception as error:  # noqa: BLE001 - whatever it is in what others said, the lines after this one do not suffer for it
@@ -62,10 +64,10 @@ class PlainLines:
 
     def _lines(self, record: Record) -> Iterator[Line]:
         if record.draft.kind == "frame":
-            line = self._frames.line(record)
-            if self._exchanges is not None:
-                self._exchanges.carries(record, line.ref)
-            yield line
+            for line in self._frames.lines(record):
+                if self._exchanges is not None:
+                    self._exchanges.carries(record, line.ref)
+                yield line
         elif record.draft.exchange is not None:
             if self._exchanges is None:
                 from tui_host.cli.tap_exchanges import (
@@ -91,10 +93,28 @@ class _Frames:
         self._hide = hide
         self._asked: dict[_Key, _Asked] = {}
 
-    def line(self, record: Record) -> Line:
-        """The line of the next one."""
+    def lines(self, record: Record) -> Iterator[Line]:
+        """The line of the next one, or those of a batch: of the messages that have none the errors are counted."""
         draft = record.draft
         head = frame_head(draft.data)
+        if head.kind != "batch" or len(draft.data) > WHOLE:
+            yield self._line(record, head)
+            return
+        hidden = failed = 0
+        for number, data in enumerate(frames_in(draft.data)):
+            single = replace(record, draft=replace(draft, data=data, malformed=None))
+            head = frame_head(data)
+            line = self._line(single, head)
+            if number < _IN_A_BATCH:
+                yield line
+            else:
+                hidden += 1
+                failed += head.is_error or head.kind == "malformed"
+        if hidden:
+            errors = f", {ERROR} in {failed}" if failed else ""
+            yield replace(begun(record), size=None, words=f"and {hidden} more of this batch{errors}")
+
+    def _line(self, record: Record, head: FrameHead) -> Line:
         asked = self._question(record, head)
         found = replace(begun(record), ref=head.id, words=" ".join(self._words(record, head, asked)))
         return found if asked is None else replace(found, took_ns=lasted(asked.mono_ns, record.mono_ns))
@@ -111,15 +131,16 @@ class _Frames:
                 outcome = ERROR if head.is_error else "ok"
                 yield f"{asked.words if asked is not None else 'result'} {outcome}{': ' if said else ''}{said}"
             case "error":
-                yield f"{asked.words if asked is not None else 'error'} {ERROR}: {said}"
+                yield f"{asked.words if asked is not None else 'error'} {ERROR}{': ' if said else ''}{said}"
             case "batch":
-                yield f"a batch of {said}"
+                yield f"a batch of {said}, not looked into"
             case "malformed":
                 text = record.draft.data[:800].decode("utf-8", "backslashreplace")
                 yield f"{ERROR} no message ({record.draft.malformed or head.reason}): {short(self._hide(text))}"
                 return
-        if record.draft.malformed:
-            yield f"({record.draft.malformed})"
+        odd = record.draft.malformed or head.reason
+        if odd:
+            yield f"({odd})"
 
     def _remember(self, record: Record, head: FrameHead) -> None:
         draft = record.draft

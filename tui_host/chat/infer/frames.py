@@ -132,7 +132,7 @@ class Frames:
             return
         error = mapping(message.get("error"))
         texts = result_texts(held) if held is not None else _said(error.get("message"))
-        is_error = held is None or mapping(held).get("isError") is True
+        is_error = held is None or bool(mapping(held).get("isError"))
         beside = () if texts else tuple(block_texts(held))
         answer = Answer(
             seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, beside=beside, is_error=is_error
