@@ -255,7 +255,10 @@ def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_
         texts = [b"".join((texts[0], texts[0].splitlines()[-1][:50], b"\n", texts[1]))]
         told.append("tap{}.jsonl has 1 line broken off before another session begins: left out.")
     paths = [written(tmp_path, f"tap{number}.jsonl", text) for number, text in enumerate(texts)]
+    if files == 2:  # the story's export, and a tap's own log
+        paths.append(written(tmp_path, "again.jsonl", texts[0]))
     imported = import_files(store, paths, Redactor())
+    assert len([r for r, _ in store.session_records(imported.id) if r.draft.kind == "request"]) == 1
     assert imported.notices == tuple(words.format(files - 1) for words in told)
     links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
     assert [link["relation"] for link in links] == ["asked", "sent"]
@@ -317,6 +320,38 @@ def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp
     for session in (imported.id, alone.id):
         items = [json.loads(text) for text in store.sessions.item_texts(session)]
         assert [(item["item"], item["turn"], item["text"]) for item in items] == [("answer", 1, "hello")]
+
+
+def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_no_model_that_it_does_not_name(
+    store: Store, tmp_path: Path
+) -> None:
+    call = "<use_mcp_tool><server_name>math</server_name><tool_name>add</tool_name><arguments>{}</arguments></use_mcp_tool>"
+    task = [
+        {"role": "user", "content": [{"type": "text", "text": "<task>\nsum\n</task>"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": call}]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "[use_mcp_tool for 'math'] Result:"}, {"type": "text", "text": "3"}],
+        },
+        {"role": "assistant", "content": "<attempt_completion><result>three</result></attempt_completion>"},
+    ]
+    imported = import_files(store, [written(tmp_path, "task.json", json.dumps(task))], Redactor())
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert [item["item"] for item in items] == ["user", "call", "answer"]
+    assert [items[0]["text"], items[1]["tool"], items[1]["result"], items[2]["text"]] == [
+        "sum",
+        "math__add",
+        "3",
+        "three",
+    ]
+    found = store.find_session(imported.id)
+    assert (found.model, found.protocol, found.turns) == ("", "cline", 1)
+
+
+def test_an_answer_alone_is_of_the_model_that_it_names(store: Store, tmp_path: Path) -> None:
+    answer = f'data: {json.dumps(PIECE)[:-1]}, "model": "deepseek-chat"}}\n\n'
+    imported = import_files(store, [written(tmp_path, "oa.sse", answer)], Redactor())
+    assert store.find_session(imported.id).model == "oa/deepseek-chat"
 
 
 def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_exported_and_brought_in_again(

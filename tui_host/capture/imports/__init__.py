@@ -67,6 +67,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     ]
     if own == files and len(own) == 1 and len(jsonl.sessions_of(own[0])) == 1:
         return Reading(own[0], notes, ["record lines"], iter(()))
+    taps = jsonl.Taps(notes, len(own))
     formats: list[str] = []
     sources: list[Iterator[Seen]] = []
     bodies: list[File] = []
@@ -74,7 +75,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     for file, changed_ns in zip(files, changed, strict=True):
         if file in own:
             formats.append("record lines")
-            sources.append(jsonl.read(file, notes))
+            sources.append(taps.read(file))
         elif har.recognise(file):
             formats.append("an HTTP archive")
             sources.append(har.read(file, wires, notes))

@@ -83,41 +83,62 @@ def halves(file: File) -> int:
     return found
 
 
-def read(file: File, notes: Notes) -> Iterator[Seen]:
-    """What taps recorded, as what others captured is read: all captures on one clock.
+class Taps:
+    """What taps recorded, as what others captured is read: all captures on one clock, what several files have of one once.
 
-    Raises:
-        TuiHostError: It is no tap's, or a line is no record; names it.
+    Args:
+        notes: Gives the ids.
+        count: How many files there are.
     """
-    for session in sessions_of(file):
-        if session.source != "tap":
-            raise unreadable(file, "a session that is no tap's is read alone, one file at a time")
-    return _seen(file, notes)
 
+    def __init__(self, notes: Notes, count: int) -> None:
+        self._notes = notes
+        self._count = count
+        self._ids: dict[tuple[str, str], str] = {}
+        self._clocks: dict[str, int] = {}
+        self._read: set[tuple[str, int]] = set()
 
-def _seen(file: File, notes: Notes) -> Iterator[Seen]:
-    ids: dict[tuple[str, str], str] = {}
-    clocks: dict[str, int] = {}
-    by_capture: dict[str, list[Seen]] = {}
-    for record, _ in records(file, "", notes.progress):
+    def read(self, file: File) -> Iterator[Seen]:
+        """What a file has.
+
+        Raises:
+            TuiHostError: It is no tap's, or a line is no record; names it.
+        """
+        for session in sessions_of(file):
+            if session.source != "tap":
+                raise unreadable(file, "a session that is no tap's is read alone, one file at a time")
+        return self._seen(file)
+
+    def _seen(self, file: File) -> Iterator[Seen]:
+        by_capture: dict[str, list[Seen]] = {}
+        for record, _ in records(file, "", self._notes.progress):
+            if record.draft.kind == "link":
+                continue  # found anew: what it names has other names here
+            if self._count > 1:
+                size, key = len(self._read), (record.capture, record.seq)
+                self._read.add(key)
+                if len(self._read) == size:
+                    continue  # a session's export, and its tap's own log
+            seen = self._of(record)
+            if len(file.data) > MOST:  # that much is not held in memory, nor joined
+                yield seen
+            else:
+                by_capture.setdefault(record.capture, []).append(seen)
+        yield from merge(*by_capture.values(), key=lambda seen: seen.at.ns)
+
+    def _of(self, record: Record) -> Seen:
         capture, draft = record.capture, record.draft
-        if draft.kind == "link":
-            continue  # found anew: what it names has other names here
         exchange, connection = draft.exchange, draft.connection
         if exchange is not None:
-            exchange = ids.get((capture, exchange)) or ids.setdefault((capture, exchange), notes.new_exchange())
+            key = capture, exchange
+            exchange = self._ids.get(key) or self._ids.setdefault(key, self._notes.new_exchange())
         if connection is not None:
             key = capture, f"connection {connection}"
-            connection = ids.get(key) or ids.setdefault(key, notes.new_connection(draft.peer))
+            connection = self._ids.get(key) or self._ids.setdefault(key, self._notes.new_connection(draft.peer))
         at = Moment(record.time_ns, is_told=False)
         if record.mono_ns is not None:
-            at = Moment(record.mono_ns + clocks.setdefault(capture, record.time_ns - record.mono_ns))
-        seen = Seen(at, replace(draft, exchange=exchange, connection=connection))
-        if len(file.data) > MOST:  # that much is not held in memory, nor joined
-            yield seen
-        else:
-            by_capture.setdefault(capture, []).append(seen)
-    yield from merge(*by_capture.values(), key=lambda seen: seen.at.ns)
+            at = Moment(record.mono_ns + self._clocks.setdefault(capture, record.time_ns - record.mono_ns))
+        return Seen(at, replace(draft, exchange=exchange, connection=connection))
 
 
 def captures_of(file: File, progress: Progress) -> Sequence[str]:
