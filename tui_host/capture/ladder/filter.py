@@ -7,8 +7,22 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from tui_host.capture.ladder.rows import LadderRows
-from tui_host.capture.ladder.table import ANSWER, DOUBTFUL, ERROR, INFERRED, KINDS, OUTWARD, STATES, RowTable
+from tui_host.capture.ladder.table import (
+    ANSWER,
+    DOUBTFUL,
+    ERROR,
+    INFERRED,
+    KINDS,
+    MISSING,
+    OUTWARD,
+    REDACTED,
+    STATES,
+    RowTable,
+)
+from tui_host.capture.record import MISSING as NOT_THERE
 
+_TELLING = 4
+"""Letters of which one of our own words is known by a part: fewer stand in too many."""
 Test: TypeAlias = Callable[[int], bool]
 """Whether the row of a number fits."""
 
@@ -64,15 +78,36 @@ def _plain(word: str, rows: LadderRows) -> Test:
     ids, words, tools = table.ids, table.words, _tool(word, rows)
     wanted = word.encode()
     plain = word.isascii()
+    facts = _facts(word, rows)
 
     def fits(number: int) -> bool:
         if hits[peer[number]] or hits[method[number]] or hits[url[number]] or hits[malformed[number]]:
+            return True
+        if any(fact(number) for fact in facts):
             return True
         said = words[number]
         found = wanted in said.lower() if plain else word in said.decode().casefold()
         return found or word in ids[number].casefold() or tools(number)
 
     return fits
+
+
+def _facts(word: str, rows: LadderRows) -> list[Test]:
+    """What a row says of itself in words of ours that have the word in them."""
+    table = rows.table
+    flags, kinds, states, events = table.flags, table.kinds, table.states, table.small["events"]
+    response = KINDS.index("response")
+    said: dict[str, Test] = {
+        **{name: _kind(name, rows) for name in ("error", "result", "malformed", "inferred", "stderr")},
+        "doubtful which call": _kind("doubtful", rows),
+        "redacted": lambda number: bool(flags[number] & REDACTED),
+        NOT_THERE: lambda number: bool(flags[number] & MISSING),
+        "events": lambda number: events[number] > 1 and kinds[number] == response,
+        "cut": lambda number: STATES[states[number]] == "cut",
+        "failed": lambda number: STATES[states[number]] == "failed",
+    }
+    facts = [test for words, test in said.items() if word in words.split() or (len(word) >= _TELLING and word in words)]
+    return [*facts, _status(word, rows)] if word.isdecimal() else facts
 
 
 def _hits(table: RowTable, value: str) -> bytearray:
