@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -122,6 +123,51 @@ def test_what_went_wrong_is_told_by_one_word_and_whose_it_was() -> None:
     assert told[0] == f"ERROR 429 for POST /{path} · slow down"
     assert told[1].startswith("200 ERROR cut by peer · ")
     assert told[2:] == ["ERROR not connected: nobody is there", "ERROR 502 of the tap itself · no"]
+
+
+CUT = b'{"message":{"role":"assistant","content":"It is"},"done":false}\n'
+UNREADABLE = b'{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print(add(1"}]}'
+
+
+@pytest.mark.parametrize(
+    ("dialect", "status", "headers", "body", "told"),
+    [
+        ("openai", 302, (("Location", "https://h/login"),), b"", "302 → https://h/login"),
+        ("openai", 304, (), b"", "304 · empty"),
+        ("openai", 404, (), b"", "ERROR 404 for POST {path} · empty"),
+        ("openai", 200, (), b"", "200 ERROR no answer · empty"),
+        ("anthropic", 204, (), b"", "204 ERROR no answer · empty"),
+        ("ollama", 200, (), CUT, '200 ERROR without its end · "It is", cut off'),
+        (
+            "gemini",
+            200,
+            KIND,
+            b"data: " + UNREADABLE + b"\n\n",
+            "200 MALFORMED_FUNCTION_CALL: print(add(1 · ERROR a call that cannot be read: print(add(1",
+        ),
+        ("", 200, (), b'{"error":{"message":"no such model","code":7}}', "200 ERROR in the answer: no such model"),
+        ("", 200, (), gzip.compress(b'{"error":"down"}'), "200 ERROR in the answer: down"),
+        ("", 200, KIND, b'{"data":[]}', "200 text/event-stream"),
+        ("", 204, (), b"", "204 · empty"),
+    ],
+)
+def test_a_complete_response_that_is_no_whole_answer_says_what_it_is(
+    dialect: str, status: int, headers: tuple[tuple[str, str], ...], body: bytes, told: str
+) -> None:
+    world = World()
+    tap, form = world.model(), FORMS[dialect or "openai"]
+    url = form.url if dialect else "http://h/v1/embeddings"
+    asked = form.request([User("hi")], "")
+    draft = replace(MODELS, head=Head(method="POST", url=url), data=asked)
+    tap.keep(draft)
+    answer = replace(draft, direction="in", data=b"", head=None)
+    tap.keep(replace(answer, kind="response", head=Head(status=status, headers=headers)))
+    if body:
+        tap.keep(replace(answer, kind="chunk", data=body, encoding="gzip" if body[:1] == b"\x1f" else None))
+    tap.keep(replace(answer, kind="end", data=Ending(size=len(body), kept=len(body)).to_bytes()))
+
+    line = lines(world)[-1].partition(" ms ")[2]
+    assert line.partition(" · first byte")[0] == told.format(path=urlsplit(url).path)
 
 
 def test_of_a_servers_exchange_that_holds_frames_only_the_failure_has_a_line() -> None:

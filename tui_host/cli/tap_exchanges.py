@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.codings import CodingError, Decoder, decoder
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.http_frames import is_rpc
@@ -20,6 +20,8 @@ from tui_host.chat.infer.prompted import envelopes, said_by_person
 from tui_host.cli.tap_line import ERROR, SAID, Line, begun, short
 from tui_host.llm.describe import call_words, request_words, said_words
 from tui_host.llm.dialects import dialect_at
+from tui_host.llm.faults import fault_in
+from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Usage
 
 _LOOKED_AT = 16 << 10
@@ -45,7 +47,8 @@ class _Open:
         kind: The response's content type.
         coding: The response's content coding, if it cannot be undone here.
         first_ns: When the first byte of the response's body came, None before.
-        said: The beginning of a refusal's body.
+        location: Where a redirection leads.
+        said: The beginning of the body of a refusal, or of what no model says, after content decoding.
     """
 
     request: Record
@@ -58,8 +61,28 @@ class _Open:
     is_the_taps: bool = False
     kind: str = ""
     coding: str = ""
+    location: str = ""
     first_ns: int | None = None
     said: bytearray = field(default_factory=bytearray)
+    _decoder: Decoder | None = None
+
+    def hear(self, data: bytes, encoding: str | None) -> None:
+        """More of the body."""
+        if self.coding or len(self.said) >= _LOOKED_AT:
+            return
+        self._decoder = self._decoder or decoder(encoding)
+        try:
+            self.said += self._decoder.feed(data)[: _LOOKED_AT - len(self.said)]
+        except CodingError:
+            self.coding = encoding or ""
+
+    def is_empty(self, ending: Ending) -> bool:
+        """Whether its body has no byte."""
+        return not ending.size and self.first_ns is None
+
+    def is_heard(self, ending: Ending) -> bool:
+        """Whether it is known whole what a model says."""
+        return self.asking is not None and self.asking.is_readable and not self.coding and ending.kept >= ending.size
 
 
 class Exchanges:
@@ -94,9 +117,9 @@ class Exchanges:
             _answered(found, draft.head or Head())
         elif draft.kind == "chunk":
             found.first_ns = record.mono_ns if found.first_ns is None else found.first_ns
-            if found.status >= 400 and draft.encoding is None:
-                found.said += draft.data[: _LOOKED_AT - len(found.said)]
             found.coding = found.coding or _unread(draft.encoding)
+            if found.status >= 400 or found.asking is None:
+                found.hear(draft.data, draft.encoding)
         else:
             del self._open[name]
             yield from self._ended(record, found, read_ending(draft.data))
@@ -174,7 +197,11 @@ class Exchanges:
         if not exchange.has_line and exchange.status < 400 and not is_broken:
             return
         began_ns = exchange.request.mono_ns
-        words = [self._outcome(exchange, ending), *self._said(exchange, is_broken=is_broken)]
+        words = [self._outcome(exchange, ending)]
+        if not exchange.is_empty(ending):
+            words += self._said(exchange, is_broken=is_broken)
+        elif ending.reason == "complete" and not exchange.location:
+            words.append("empty")
         first_ns = lasted(began_ns, exchange.first_ns)
         if first_ns is not None and exchange.asking is not None and exchange.status < 400:
             words.append(f"first byte {short_time(first_ns / 1_000_000)}")
@@ -195,21 +222,41 @@ class Exchanges:
             words.append(f"{ERROR} {ending.reason}{why}")
         elif ending.reason != "complete":
             words.append(ending.reason)
-        elif exchange.status < 400 and exchange.asking is None:
-            words.append(short(exchange.kind))
-        elif exchange.status < 400 and exchange.asking is not None:
-            words.append(short(exchange.asking.fold.vendor_stop) or exchange.asking.fold.stop or "")
+        elif exchange.location:
+            words.append(f"→ {short(self._hide(exchange.location))}")
+        elif exchange.status < 400:
+            words.append(self._end_of_body(exchange, ending))
         return " ".join(filter(None, words))
+
+    def _end_of_body(self, exchange: _Open, ending: Ending) -> str:
+        """How the body of a complete response ends."""
+        asking = exchange.asking if exchange.status < 300 else None
+        if asking is None:
+            fault = _fault(bytes(exchange.said))
+            return f"{ERROR} in the answer: {short(self._hide(fault))}" if fault else short(exchange.kind)
+        if not exchange.is_heard(ending):
+            return ""
+        word = short(asking.fold.vendor_stop)
+        match asking.fold.stop:
+            case "cut" | None:
+                return f"{ERROR} {'no answer' if exchange.is_empty(ending) else 'without its end'}"
+            case stop:
+                return word or stop
 
     def _said(self, exchange: _Open, *, is_broken: bool) -> Iterator[str]:
         """What the answer says, asks for and cost; of a refusal its words."""
         asking = exchange.asking
-        if exchange.status >= 400 or asking is None:
+        if exchange.status >= 400:
             told = asking.trouble if asking is not None and not is_broken else ""
             yield short(self._hide(told or exchange.said.decode("utf-8", "backslashreplace")))
             return
+        if asking is None or exchange.status >= 300:
+            return
         if exchange.coding:
             yield f"its body is in {short(exchange.coding)}, which is not read here"
+            return
+        if not asking.is_readable:
+            yield "its body is too large, or not in the coding that it names"
             return
         fold = asking.fold
         if fold.failure:
@@ -222,7 +269,7 @@ class Exchanges:
         if len(calls) > _CALLS:
             yield f"and {len(calls) - _CALLS} calls more"
         for broken in fold.malformed:
-            yield f"a call that cannot be read: {short(broken.reason)}"
+            yield f"{ERROR} a call that cannot be read: {short(broken.reason)}"
         yield _tokens(fold.usage)
 
 
@@ -230,7 +277,19 @@ def _answered(exchange: _Open, head: Head) -> None:
     fields = {name.lower(): value for name, value in head.headers}
     exchange.status = head.status or 0
     exchange.is_the_taps = _TAPS_OWN in fields
+    exchange.location = fields.get("location", "") if 300 <= exchange.status < 400 else ""
     exchange.kind = fields.get("content-type", "").partition(";")[0]
+
+
+def _fault(body: bytes) -> str:
+    """The words of the `error` that a JSON object has."""
+    try:
+        value = read_json(body)
+    except ValueError:
+        return ""
+    error = value.get("error") if isinstance(value, dict) else None
+    fault = fault_in({"error": error}) if error else None
+    return fault[0] or "without a word" if fault is not None else ""
 
 
 def _unread(encoding: str | None) -> str:

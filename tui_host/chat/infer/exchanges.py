@@ -175,6 +175,11 @@ class Asking:
         said = self.fold.failure if self._refusal is None else self._refusal.words
         return said or self._broken
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether all that came of the body was read: it is not too large, and its coding can be undone."""
+        return self._size <= MOST
+
     def calls(self) -> Sequence[Asked]:
         """The calls that it asks for and that are complete."""
         if self._calls is not None:
