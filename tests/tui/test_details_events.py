@@ -36,7 +36,7 @@ def test_an_event_that_comes_in_two_chunks_is_one() -> None:
     wires.chunk(response, b'data: {"a"', 1.2)
     wires.chunk(response, b":1}\n\n", 1.3)
     lines = drawn(events_page(wires, response, set()))
-    assert next(line for line in lines if '{"a":1}' in line).split()[-3:] == ["+300", "ms", "13"]
+    assert next(line for line in lines if '{"a":1}' in line).split()[-4:] == ["+300", "ms", "13", "B"]
 
 
 def test_what_is_no_event_stream_is_listed_by_chunks() -> None:

@@ -173,7 +173,7 @@ def test_in_a_narrow_line_how_it_went_outlives_what_it_said() -> None:
 
 def test_times_sizes_and_paths_are_short() -> None:
     assert [short_size(size) for size in (0, 812, 3100, 999_499, 1_500_000, 12_000_000)] == [
-        "0", "812", "3.1k", "999k", "1.5M", "12M",
+        "0 B", "812 B", "3.1k", "999k", "1.5M", "12M",
     ]  # fmt: skip
     times = {
         12: "12 ms",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 def short_size(size: int) -> str:
-    """Bytes in three figures or so: `812`, `3.1k`, `12M`."""
+    """Bytes in three figures or so: `812 B`, `3.1k`, `12M`."""
     if size < 1000:
-        return str(size)
+        return f"{size} B"
     for unit in "kMG":
         size_in_unit = size / 1000
         if size_in_unit < 9.95:

@@ -196,7 +196,7 @@ def _tools(tools: Sequence[Tool], mask: Mask) -> Entry:
 
 
 def _size(size: int, tokens: int) -> tuple[str, str]:
-    return f"{short_size(size)}B" if size >= 1000 else f"{size} B", f"~{tokens:,} tok"
+    return short_size(size) + "B" * (size >= 1000), f"~{tokens:,} tok"
 
 
 @lru_cache(maxsize=4096)
