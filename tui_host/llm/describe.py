@@ -119,6 +119,14 @@ def call_words(name: str, arguments: str, hide: Callable[[str], str] = str, most
     return _line(f"asks {name} {hide(arguments[:_LOOKED_AT])}", most)
 
 
+def end_words(fold: Fold) -> str:
+    """How an answer ended, if not as an answer should: «cut at the token limit», «an empty answer»; empty otherwise."""
+    is_empty = not (fold.text.strip() or fold.thinking.strip() or fold.calls)
+    if fold.stop == "end" and is_empty:
+        return "an empty answer"
+    return {"cut": "cut off", "length": "cut at the token limit", "refused": "refused"}.get(fold.stop or "", "")
+
+
 def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
     """«"6 × 5 + 7 = 37"», «thinks "hm", cut off», «refused»; empty while nothing was said.
 
@@ -128,9 +136,10 @@ def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) 
         most: Characters.
     """
     text = hide((fold.text or fold.thinking)[:_LOOKED_AT])
-    ending = {"cut": ", cut off", "length": ", cut at the token limit", "refused": ", refused"}.get(fold.stop or "", "")
+    ending = end_words(fold)
     if not text.strip():
-        return {"cut": "cut off", "end": "an empty answer", "refused": "refused"}.get(fold.stop or "", "")
+        return ending
+    ending = f", {ending}" if ending else ""
     quoted = f'"{_line(text, most - len(ending) - 12)}"'
     return f"{quoted}{ending}" if fold.text else f"thinks {quoted}{ending}"
 

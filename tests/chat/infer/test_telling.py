@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
+
 import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.world import MS, ModelTap, World
+from tui_host.capture.ending import Ending
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.record import Draft, Head
 from tui_host.chat.conversation import CallItem, Conversation, Item, NoteItem
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
@@ -27,12 +32,30 @@ def cut(model: ModelTap, exchange: str) -> None:
     list(model.answer(OPENAI, exchange, Answer("It is"), cut=True))
 
 
+def hang(model: ModelTap, exchange: str) -> None:
+    """The host waits no longer."""
+    model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
+    ending = Ending(reason="closed by host").to_bytes()
+    model.keep(Draft(wire="llm", kind="end", peer="example", exchange=exchange, data=ending))
+
+
+def end_with(reason: str, text: str, model: ModelTap, exchange: str) -> None:
+    body = {"choices": [{"message": {"content": text}, "finish_reason": reason}]}
+    head = Head(status=200, headers=(("content-type", "application/json"),))
+    model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=head))
+    model.keep(Draft(wire="llm", kind="chunk", peer="example", exchange=exchange, data=json.dumps(body).encode()))
+    model.keep(Draft(wire="llm", kind="end", peer="example", exchange=exchange, data=Ending().to_bytes()))
+
+
 @pytest.mark.parametrize(
     ("ends", "words"),
     [
         (ModelTap.refuse, "example answered 429: slow down"),
         (ModelTap.fail, "no answer came: cut by peer"),
         (cut, "the answer broke off: cut by peer"),
+        (hang, "the answer broke off: closed by host"),
+        (partial(end_with, "length", "It is"), "cut at the token limit"),
+        (partial(end_with, "stop", ""), "an empty answer"),
     ],
 )
 def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(ends: object, words: str) -> None:

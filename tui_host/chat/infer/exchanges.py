@@ -106,7 +106,7 @@ class Asking:
                 self.is_over = True
                 ending = read_ending(draft.data)
                 self.is_missing = ending.reason == MISSING
-                self._broken = "" if ending.kind == "end" else ending.error or ending.reason
+                self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
                 self._take(self._decoder.finish())
                 for event in self._reader.finish():
                     self.fold.add(event)

@@ -19,6 +19,7 @@ from tui_host.chat.conversation import (
 from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.story import Joined, Story
 from tui_host.chat.infer.talks import Said
+from tui_host.llm.describe import end_words
 
 _BY_HOST = "decided in its own host"
 _INFERRED = f"{_BY_HOST} · inferred"
@@ -95,8 +96,9 @@ def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], I
         )
     for joined in calls:
         yield ("call", joined.asked.key), _call(said, joined)
-    if asking.is_over and not asking.is_answered:
-        yield ("note",), NoteItem(turn=said.turn, kind="note", what=_trouble(asking))
+    trouble = "" if not asking.is_over else end_words(fold) if asking.is_answered else _trouble(asking)
+    if trouble:
+        yield ("note",), NoteItem(turn=said.turn, kind="note", what=trouble)
 
 
 def _trouble(asking: Asking) -> str:
