@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from tui_host.capture.record import Draft, Head
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.chat.infer.about import About, about
 from tui_host.chat.infer.recognise import host_asking, host_named, model_asked
-from tui_host.chat.infer.speaking import Speaking, in_words, models_of
+from tui_host.chat.infer.speaking import Speaking, hosts_of, in_words, models_of
 from tui_host.chat.infer.stories import together
 
 SECOND = 1_000_000_000
@@ -180,6 +181,24 @@ def test_agents_that_do_not_say_who_they_are_are_two_where_each_offers_its_model
 
     told = together(taps, 90 * SECOND, lambda each: abouts[each.id], owner)
     assert {tuple(each.id for each in story) for story in told} - {("later",)} == stories
+
+
+SDK = Speaking(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""))
+
+
+@pytest.mark.parametrize(
+    ("spoken", "clients", "hosts"),
+    [
+        ([Speaking(host="Codex", agent=("codex_exec/1", "")), SDK], ["mcp"], ["Codex", "the OpenAI SDK for Python"]),
+        ([replace(SDK, host="Aider"), SDK], [], ["Aider"]),
+        ([SDK], ["@librechat/api-client"], ["LibreChat"]),
+        ([SDK], ["mcp"], ["the OpenAI SDK for Python", "the MCP SDK for Python"]),
+    ],
+)
+def test_what_hosts_are_made_with_is_named_where_it_may_not_be_of_one_that_is(
+    spoken: list[Speaking], clients: list[str], hosts: list[str]
+) -> None:
+    assert hosts_of(spoken, clients) == hosts
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ class Looking:
             kind=kind,
             peer=peer,
             spoken=story.spoken,
-            clients=list(story.frames.clients.values()),
+            clients=list(dict.fromkeys(story.frames.clients.values())),
             offered=list(dict.fromkeys(name for said in story.exchanges for name in said.asking.offered)),
             tools=frozenset(story.frames.tools),
         )

@@ -31,14 +31,14 @@ class Frames:
     Attributes:
         sent: The calls, in order.
         tools: Server and own name of each tool that was listed or called.
-        clients: What the clients call themselves, by capture.
+        clients: What the clients call themselves, by capture and connection: hosts may share a tap.
         revision: Grows with what matters to joining.
     """
 
     def __init__(self) -> None:
         self.sent: dict[tuple[str, int], Sent] = {}
         self.tools: set[tuple[str, str]] = set()
-        self.clients: dict[str, str] = {}
+        self.clients: dict[tuple[str, str], str] = {}
         self.revision = 0
         self._calls: dict[_Identity, tuple[str, int]] = {}
         self._lists: set[_Identity] = set()
@@ -68,8 +68,8 @@ class Frames:
     def _ask(self, record: Record, message: dict[str, JSON], key: _Identity, at_ns: int) -> None:
         params = mapping(message.get("params"))
         client = mapping(params.get("clientInfo") or mapping(params.get("_meta")).get(_CLIENT))
-        if client and record.capture not in self.clients:
-            self.clients[record.capture] = said(client.get("name"))
+        if client and key[:2] not in self.clients:
+            self.clients[key[:2]] = said(client.get("name"))
             self.revision += 1
         match message["method"]:
             case "tools/call":

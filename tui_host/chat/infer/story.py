@@ -264,7 +264,7 @@ class Story:
 
     def _client_of(self, sent: Sent) -> str:
         """The host that sent a frame, as it calls itself."""
-        return host_named(self.frames.clients.get(sent.capture, ""))
+        return host_named(self.frames.clients.get((sent.capture, sent.connection), ""))
 
     def _candidates(self, key: Key, calls: Sequence[Asked], told: Mapping[str, Sequence[Told]]) -> Iterator[Candidate]:
         until = self.talks.until(key)
