@@ -348,6 +348,13 @@ def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_no_model_that_i
     assert (found.model, found.protocol, found.turns) == ("", "cline", 1)
 
 
+def test_an_error_alone_is_an_answer(store: Store, tmp_path: Path) -> None:
+    error = '{"type": "error", "error": {"type": "invalid_request_error", "message": "a header is missing"}}'
+    imported = import_files(store, [written(tmp_path, "error.json", error)], Redactor())
+    (item,) = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert item["what"] == "the answer is an error: a header is missing"
+
+
 def test_an_answer_alone_is_of_the_model_that_it_names(store: Store, tmp_path: Path) -> None:
     answer = f'data: {json.dumps(PIECE)[:-1]}, "model": "deepseek-chat"}}\n\n'
     imported = import_files(store, [written(tmp_path, "oa.sse", answer)], Redactor())

@@ -104,7 +104,8 @@ def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], I
 def _trouble(asking: Asking) -> str:
     if asking.is_missing:
         return f"the answer is {MISSING}"
-    what = "the answer broke off" if asking.has_answer else "no answer came"
+    is_error = bool(asking.fold.failure) and not (asking.fold.text or asking.fold.thinking or asking.fold.calls)
+    what = "the answer is an error" if is_error else "the answer broke off" if asking.has_answer else "no answer came"
     what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what
     return f"{what}: {asking.trouble}" if asking.trouble else what
 
