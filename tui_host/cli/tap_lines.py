@@ -19,6 +19,8 @@ _REMEMBERED = 10_000
 """Requests whose answer is still waited for."""
 _IN_A_BATCH = 20
 """Messages of one batch that have lines of their own."""
+_READ_OF_A_BATCH = 1000
+"""Messages of one batch that are read."""
 _ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))
 """So hosts end servers."""
 
@@ -100,19 +102,21 @@ class _Frames:
         if head.kind != "batch" or len(draft.data) > WHOLE:
             yield self._line(record, head)
             return
-        hidden = failed = 0
-        for number, data in enumerate(frames_in(draft.data)):
+        batch = frames_in(draft.data)
+        failed = 0
+        for number, data in enumerate(batch[:_READ_OF_A_BATCH]):
             single = replace(record, draft=replace(draft, data=data, malformed=None))
             head = frame_head(data)
             line = self._line(single, head)
             if number < _IN_A_BATCH:
                 yield line
             else:
-                hidden += 1
                 failed += head.is_error or head.kind == "malformed"
-        if hidden:
+        if len(batch) > _IN_A_BATCH:
             errors = f", {ERROR} in {failed}" if failed else ""
-            yield replace(begun(record), size=None, words=f"and {hidden} more of this batch{errors}")
+            unread = f", not looked into behind message {_READ_OF_A_BATCH:,}" if len(batch) > _READ_OF_A_BATCH else ""
+            words = f"and {len(batch) - _IN_A_BATCH} more of this batch{errors}{unread}"
+            yield replace(begun(record), size=None, words=words)
 
     def _line(self, record: Record, head: FrameHead) -> Line:
         asked = self._question(record, head)
