@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,12 +24,15 @@ from tests.tap.stdio_taps import (
     recorded,
     runs,
     said,
+    sessions,
     start,
     tap,
     told,
     until,
     write,
 )
+from tui_host.tap.command import IGNORED_BY_PYTHON
+from tui_host.tap.stdio import OWN
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
 MIXED = b"".join(
@@ -145,14 +149,18 @@ def test_what_cannot_be_started_is_told_with_the_codes_of_a_shell(tmp_path: Path
 
 
 def test_where_a_tap_finds_no_room_for_itself_the_server_runs_without_one(tmp_path: Path) -> None:
-    limited = ["sh", "-c", 'ulimit -n 12; exec "$@"', "sh"]
-    process = start([*limited, *tap(tmp_path, *PYTHON, "import os; os.write(1, os.read(0, 9)); os._exit(7)")])
-    write(process, [b"ping\n"]).join()
-    assert said(process) == b"ping\n"
-    assert told(process).startswith(
-        "tui-host tap math: there is no tap, nothing is recorded, the server runs by itself"
-    )
-    assert process.wait() == 7
+    server = tap(tmp_path, "sh", "-c", "cat; wait; exit 7")
+    limits = ["-n 12", *(["-v 15000", "-v 30000"] if sys.platform == "linux" else [])]  # descriptors, memory, threads
+    for limit in limits:
+        process = start(["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *server])
+        writing = write(process, [b"ping\n" * 30_000])
+        assert said(process) == b"ping\n" * 30_000
+        writing.join()
+        why = told(process)
+        assert why.startswith("tui-host tap math: there is no tap, nothing is recorded, the server runs by itself")
+        assert why.count("\n") == 1
+        assert process.wait() == 7
+    assert not sessions(tmp_path)
 
 
 def test_an_end_of_input_is_handed_on_and_what_comes_after_it_delivered(tmp_path: Path) -> None:
@@ -183,16 +191,26 @@ def test_each_side_learns_that_the_other_has_closed_one_direction(tmp_path: Path
     assert process.wait() == -signal.SIGTERM
 
 
+PASSED = [
+    *(
+        int(number)
+        for number in sorted(signal.valid_signals() - OWN - {*IGNORED_BY_PYTHON, signal.SIGTSTP, signal.SIGTERM})
+    ),
+    int(signal.SIGTERM),
+]
+"""All but those that stop or fault the tap itself; the last one ends it."""
+
+
 def test_signals_reach_the_server_and_its_answer_to_them_is_the_taps(tmp_path: Path) -> None:
     server = (
         "import os, signal, sys\n"
         "def heard(number, frame):\n    os.write(1, b'%d\\n' % number)\n    number == 15 and sys.exit(5)\n"
-        "for number in (1, 2, 10, 12, 15): signal.signal(number, heard)\n"
+        "for number in map(int, sys.argv[1:]): signal.signal(number, heard)\n"
         "os.write(1, b'ready\\n')\nwhile True: signal.pause()"
     )
-    process = start(tap(tmp_path, *PYTHON, server))
+    process = start(tap(tmp_path, *PYTHON, server, *map(str, PASSED)))
     assert line_of(process) == b"ready\n"
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
+    for number in PASSED:
         process.send_signal(number)
         assert line_of(process) == b"%d\n" % number
     assert process.wait() == 5

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import stat
 import threading
 import time
@@ -17,6 +18,7 @@ from tui_host.tap.descriptors import write
 from tui_host.tap.journal import Journal
 from tui_host.tap.log_file import open_log
 from tui_host.tap.passing import BYE, HOPEFUL, TAKEN, Telling
+from tui_host.tap.threads import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,10 +90,15 @@ class Beside:
         journal: Where it is told what passes.
         lifeline: The other end of the process's.
         notices: The other end of the process's.
+        process: Its id.
     """
 
-    def __init__(self, tell: Callable[[str], None], *, journal: Journal, lifeline: int, notices: int) -> None:
+    def __init__(
+        self, tell: Callable[[str], None], *, journal: Journal, lifeline: int, notices: int, process: int
+    ) -> None:
         self._tell = tell
+        self._process = process
+        self._speaking = threading.Lock()  # who finds it told has to find it written: the end may follow at once
         self._journal = journal
         self._lifeline = lifeline
         self._notices = notices
@@ -106,22 +113,24 @@ class Beside:
 
         Args:
             soon: As `Telling` has it.
+
+        Raises:
+            OSError: There can be no other thread.
         """
         self._telling = Telling(self._journal, soon)
         self._begin()
         return self._telling
 
     def _begin(self) -> None:
-        self._speaking = threading.Lock()  # who finds it told has to find it written: the end may follow at once
+        self._speaking = threading.Lock()  # in a forked process nobody gives back the one from before
         self._is_known = threading.Event()
-        self._listening = threading.Thread(target=self._pass_notices, daemon=True)
-        self._listening.start()
+        self._listening = Thread(self._pass_notices)
 
     def fork(self) -> int:
         """As `os.fork`: the child goes on in the relay's place, and the parent, whose end waits for nothing more, is to end.
 
         Raises:
-            OSError: There can be no other process.
+            OSError: There can be no other process; or, in it, no other thread.
         """
         child = self._telling.fork()
         if not child:
@@ -130,6 +139,13 @@ class Beside:
             self._is_known.set()  # it may have been told to the parent
         return child
 
+    def undo(self) -> None:
+        """As if it had never begun: nothing has passed."""
+        with self._speaking:
+            self._is_ending = True
+        os.kill(self._process, signal.SIGKILL)
+        os.waitpid(self._process, 0)
+
     def end(self) -> None:
         """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
         with self._speaking:
@@ -137,7 +153,7 @@ class Beside:
         write(self._lifeline, BYE)
         self._telling.close()
         if not self._is_ending:
-            self._listening.join(LAST_WORDS)  # that is told before the end, too, where it has just happened
+            self._listening.wait(LAST_WORDS)  # that is told before the end, too, where it has just happened
         elif not self._is_known.wait(LAST_WORDS):
             self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
 
@@ -159,7 +175,7 @@ class Beside:
         with self._speaking:
             if not self._is_ending:
                 self._telling.give_up()
-                self._tell("recording has broken down; everything is passed on, nothing is recorded")
+                self._tell("recording has broken down; everything is passed on, nothing more is recorded")
         self._is_known.set()
 
 
@@ -172,13 +188,14 @@ def begin(work: Callable[[Ends], None], tell: Callable[[str], None], file: int |
     journal = Journal()
     lifeline, lifeline_write = os.pipe()
     notices_read, notices = os.pipe()
-    if os.fork() == 0:
+    process = os.fork()
+    if process == 0:
         _apart(work, Ends(journal, lifeline=lifeline, notices=notices), file)
     journal.add_only()
     for theirs in (lifeline, notices, file):
         if theirs is not None:
             os.close(theirs)
-    return Beside(tell, journal=journal, lifeline=lifeline_write, notices=notices_read)
+    return Beside(tell, journal=journal, lifeline=lifeline_write, notices=notices_read, process=process)
 
 
 def _apart(work: Callable[[Ends], None], ends: Ends, file: int | None) -> NoReturn:

@@ -11,6 +11,7 @@ from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.errors import TuiHostError
+from tui_host.tap.threads import Thread
 
 LOOK_SECONDS = 0.05
 """How often it is looked for what is new."""
@@ -69,11 +70,15 @@ class Logged:
         self._exit: tuple[int, int] | None = None
         self._fault = ""
         self._is_ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
+        self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        """Begin.
+
+        Raises:
+            OSError: There can be no other thread.
+        """
+        self._thread = Thread(self._run)
 
     def exited(self, code: int, time_ns: int) -> None:
         """The server has ended: that is told behind all records."""
@@ -82,7 +87,8 @@ class Logged:
     def close(self, timeout: float) -> None:
         """Write what is left, and end; what could not be written is told. Blocks."""
         self._is_ending.set()
-        self._thread.join(timeout)
+        if self._thread is not None:
+            self._thread.wait(timeout)
         if missing := self._recorder.last - self._seq:
             self._tell(f"the log misses what came last, records: {missing:,}")
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import select
 import signal
-import threading
 
 from tui_host.tap.descriptors import READ_BYTES, read, write
+from tui_host.tap.threads import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tui_host.tap.passing import Telling
+
+NO_MEMORY = b"tui-host tap: no memory is left to pass on what comes; this stream ends here\n"
 
 
 class Pump:
@@ -42,17 +45,39 @@ class Pump:
         self._telling = telling
         self._ended = ended
 
-    def start(self) -> None:
-        """Begin; or go on after a halt, in a forked process."""
+    def prepare(self) -> None:
+        """Have a thread that begins; or goes on after a halt, in a forked process.
+
+        Raises:
+            OSError: There can be none.
+        """
         self._is_halted = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._turn = _thread.allocate_lock()
+        self._turn.acquire()
+        self._thread = Thread(self._run)
+
+    def start(self) -> None:
+        """Begin."""
+        self._turn.release()
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait for its end."""
-        self._thread.join(seconds)
+        self._thread.wait(seconds)
 
     def _run(self) -> None:
+        self._turn.acquire()
+        try:
+            self._pass()
+        except MemoryError:
+            self.is_broken = True
+            write(2, NO_MEMORY)
+        if self._is_halted and not self.is_broken:
+            return  # perhaps at the true end: who goes on will see
+        self._telling.go()
+        self.is_over = True
+        self._ended()
+
+    def _pass(self) -> None:
         source, target, kind = self.source, self.target, self._kind
         passed, go = self._telling.passed, self._telling.go
         if self._rest:
@@ -64,11 +89,6 @@ class Pump:
                 break
             self.written += len(chunk)
             go()
-        if self._is_halted and not self.is_broken:
-            return  # perhaps at the true end: who goes on will see
-        go()
-        self.is_over = True
-        self._ended()
 
     @property
     def is_held(self) -> bool:
@@ -87,7 +107,7 @@ class Pump:
             nowhere: A descriptor that is at its end.
         """
         thread = self._thread
-        if self.is_over or thread.ident is None:
+        if self.is_over:
             return
         self._is_halted = True
         theirs = [(os.dup(each), each) for each in (self.source, self.target)]
@@ -97,17 +117,17 @@ class Pump:
         signal.signal(
             signal.SIGURG, lambda _number, _frame: None
         )  # nobody sends it; one that is ignored wakes no thread
-        if thread.is_alive():
+        if thread.is_alive:
             signal.pthread_kill(thread.ident, signal.SIGURG)
         os.set_blocking(back, False)
         while True:
-            was_alive = thread.is_alive()
+            was_alive = thread.is_alive
             try:
                 self._rest += os.read(back, READ_BYTES)
             except BlockingIOError:
                 if not was_alive:
                     break
-                thread.join(0.001)
+                thread.wait(0.001)
         for kept, each in theirs:
             os.dup2(kept, each)
         for each in (back, aside, *(kept for kept, _ in theirs)):

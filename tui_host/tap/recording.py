@@ -24,6 +24,7 @@ from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
 from tui_host.tap.logged import Log, Logged
+from tui_host.tap.threads import Thread
 
 LOOK_SECONDS = 0.5
 """How often it is looked for what is wrong."""
@@ -94,7 +95,7 @@ class TapRecording:
         self._ends_at: float | None = None
         self._is_ending = threading.Event()
         self._is_kept = False
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     def start(self, typed: Path | None, environment: Mapping[str, str]) -> None:
         """Open the database and keep what is recorded there, as soon and as long as that is possible.
@@ -102,11 +103,13 @@ class TapRecording:
         Args:
             typed: `--data-dir DIR`.
             environment: The process's.
+
+        Raises:
+            OSError: There can be no other thread.
         """
         if self._logged is not None:
             self._logged.start()
-        self._thread = threading.Thread(target=self._run, args=(typed, environment), name="recording", daemon=True)
-        self._thread.start()
+        self._thread = Thread(lambda: self._run(typed, environment))
 
     def close(self, timeout: float = 5.0) -> bool:
         """Write what waits, and end; what cannot be written within the time is given up, which is told. Blocks.
@@ -117,7 +120,7 @@ class TapRecording:
         self._ends_at = time.monotonic() + timeout
         self._is_ending.set()
         if self._thread is not None:
-            self._thread.join(timeout + LAST_SECONDS)
+            self._thread.wait(timeout + LAST_SECONDS)
         return self._is_kept
 
     def exited(self, code: int, mono_ns: int) -> None:

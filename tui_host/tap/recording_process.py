@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from tui_host.tap.kinds import OUT
 from tui_host.tap.passing import BYE, HOPEFUL, TAKEN, taken_from
+from tui_host.tap.threads import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,8 +62,7 @@ def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding],
     signal.signal(signal.SIGTERM, lambda _number, _frame: told.hurry())
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    guarding = threading.Thread(target=_guard, args=(ends.lifeline,))
-    guarding.start()
+    guarding = Thread(lambda: _guard(ends.lifeline))
 
     def say(line: str) -> None:
         _say(asked, ends.notices, line)
@@ -73,7 +72,7 @@ def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding],
     except Exception as error:  # noqa: BLE001 - the last resort: the relay goes on, and the server is ended all the same
         _tell(asked, say, f"recording has broken down: {error!r}; everything is passed on")
     os.close(ends.notices)
-    guarding.join()
+    guarding.wait()
 
 
 class Told:

@@ -24,6 +24,7 @@ from tui_host.tap.descriptors import write
 from tui_host.tap.kinds import ERROR, EXITED, IN, OUT
 from tui_host.tap.log_file import NoLogError
 from tui_host.tap.pump import Pump
+from tui_host.tap.threads import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,12 +43,20 @@ START_SECONDS = 1.0
 """So long the process that records leaves the processor to a server that says nothing yet."""
 PIPE_LIMIT = 1 << 20
 """Bytes that a pipe holds at most, where nobody has let it hold more: what comes after them, somebody says who has not ended."""
+ROOM = 4 << 20
+"""Bytes of memory that have to be free where a tap begins: more than its pumps ever take."""
 WRONG = 2
 """The exit code for what is not usable as it was typed."""
 
 TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """What a terminal, or a host that signals a group, would send to all that the server has started."""
-TO_SERVER = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT)
+OWN = {
+    *(signal.SIGCHLD, signal.SIGURG),  # with which a tap learns of its server's end, and wakes a thread
+    *(signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP),  # its own faults
+    *(signal.SIGTTIN, signal.SIGTTOU),  # of its terminal: who is not stopped there reads again at once
+    *(signal.SIGKILL, signal.SIGSTOP),  # nobody hears them
+}
+"""What is a process's own business; every other signal was sent to the server."""
 
 
 def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
@@ -60,9 +69,13 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
     """
 
     def tell(words: str) -> None:
-        from tui_host.capture.visible import visible
+        line = f"tui-host tap {tap.name}: {words}"
+        try:
+            from tui_host.capture.visible import visible
 
-        line = visible(f"tui-host tap {tap.name}: {words}", newlines=False)
+            line = visible(line, newlines=False)
+        except (ImportError, MemoryError):  # there is no room for it either
+            line = ascii(line)[1:-1]
         write(2, f"{line}\n".encode(errors="backslashreplace"))
 
     try:
@@ -83,11 +96,15 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
 
     try:
         running = _Relay(tap, closed, lambda: begin(work, tell, asked.log_file), tell)
-    except OSError as error:  # mostly `ulimit -n`, `ulimit -u`
+    except (OSError, MemoryError) as error:  # mostly `ulimit -n`, `ulimit -u`, `ulimit -v`
         _close_own()
-        tell(f"there is no tap, nothing is recorded, the server runs by itself: {error.strerror}")
+        tell(f"there is no tap, nothing is recorded, the server runs by itself: {_reason(error)}")
         become(tap.command, closed, tell)
-    running.run()
+    try:
+        running.run()
+    except (OSError, MemoryError) as error:
+        tell(f"the tap cannot go on, and ends the server: {_reason(error)}")
+        running.give_up()
 
 
 class _Relay:
@@ -107,22 +124,34 @@ class _Relay:
         input_read, self._input = os.pipe()
         self._output, output_write = os.pipe()
         self._errors, errors_write = os.pipe()
-        theirs = (input_read, output_write, errors_write)
+        self._theirs = (input_read, output_write, errors_write)
         self._beside = begin()
+        try:
+            self._prepare()
+        except (OSError, MemoryError):
+            self._beside.undo()
+            raise
         self._listen()
-        self._group = self._start(theirs)
-        for descriptor in theirs:
-            os.close(descriptor)
-        self._beside.guard(self._group)
 
-    def run(self) -> NoReturn:
-        leave_no_core()  # not before: the server has the limits that its host gave it
-        telling = self._beside.telling()
+    def _prepare(self) -> None:
+        """Have all that may be refused, while the server can still be run without it."""
+        self._telling = telling = self._beside.telling()
         self._into = into = Pump(0, self._input, OUT, telling, lambda: self._after_input(into))
         self._out = out = Pump(self._output, 1, IN, telling, lambda: self._after_output(out))
         self._err = err = Pump(self._errors, 2, ERROR, telling, self._after_errors)
         for pump in (into, out, err):
+            pump.prepare()
+        bytes(ROOM)  # untouched, and given back at once
+
+    def run(self) -> NoReturn:
+        into, out, err, telling = self._into, self._out, self._err, self._telling
+        self._group = self._start(self._theirs)
+        for descriptor in self._theirs:
+            os.close(descriptor)
+        self._beside.guard(self._group)
+        for pump in (into, out, err):
             pump.start()
+        leave_no_core()  # not before: the server has the limits that its host gave it
         for number in self._early:
             self._pass_signal(number, None)
         status = self._wait()
@@ -138,6 +167,12 @@ class _Relay:
         os.dup2(self._nowhere, 1)
         self._beside.end()
         _end_as(status)
+
+    def give_up(self) -> NoReturn:
+        """End, with the server."""
+        if self._group and self._is_running:
+            self._signal_group(signal.SIGKILL)
+        os._exit(1)
 
     def _wait(self) -> int:
         """Wait for the server's end, or a signal: `waitpid` would miss one that comes just before it begins to wait."""
@@ -163,25 +198,29 @@ class _Relay:
             for pump in (self._into, *held):
                 pump.halt(self._nowhere)
             child = self._beside.fork()
-        except OSError as error:
-            self._tell(f"what others of the server still say is not passed on: {error.strerror}")
+            if child:
+                _end_as(status)
+            self._is_over = threading.Event()
+            self._go_on(held)
+        except (OSError, MemoryError) as error:
+            self._tell(f"what others of the server still say is not passed on: {_reason(error)}")
             return
-        if child:
-            _end_as(status)
-        self._is_over = threading.Event()
-        if self._into.is_over:
-            threading.Thread(target=self._end_without_host, daemon=True).start()
-        else:
-            self._into.start()
-        if self._err.is_over:
-            os.dup2(self._nowhere, 2)
-        for pump in held:
-            pump.start()
-        threading.Thread(target=self._wait_for, args=(held,), daemon=True).start()
         while not self._is_over.is_set():
             os.read(self._wake, 64)
         self._beside.end()
         os._exit(0)
+
+    def _go_on(self, held: Sequence[Pump]) -> None:
+        if self._into.is_over:
+            Thread(self._end_without_host)
+        if self._err.is_over:
+            os.dup2(self._nowhere, 2)
+        pumps = held if self._into.is_over else (self._into, *held)
+        for pump in pumps:
+            pump.prepare()
+        Thread(lambda: self._wait_for(held))
+        for pump in pumps:
+            pump.start()
 
     def _wait_for(self, pumps: Sequence[Pump]) -> None:
         for pump in pumps:
@@ -227,15 +266,13 @@ class _Relay:
         os.set_blocking(self._waking, False)
         signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _heard)  # also where the host ignores it, which would hide how the server ends
-        for number in (*TO_GROUP, *TO_SERVER):
+        for number in signal.valid_signals() - OWN:
             if signal.getsignal(number) is not signal.SIG_IGN:  # one that is switched off (nohup) stays so, in both
-                signal.signal(number, self._pass_signal)
-        if signal.getsignal(signal.SIGTSTP) is not signal.SIG_IGN:
-            signal.signal(signal.SIGTSTP, self._stop)
+                signal.signal(number, self._stop if number == signal.SIGTSTP else self._pass_signal)
 
     def _pass_signal(self, number: int, _frame: FrameType | None) -> None:
         if self._is_over.is_set():
-            self._is_hurried = number in TO_GROUP
+            self._is_hurried = self._is_hurried or number in TO_GROUP
         elif not self._group:
             self._early.append(number)
         elif number in TO_GROUP:
@@ -296,6 +333,10 @@ def _close_own() -> None:
             continue
 
 
+def _reason(error: OSError | MemoryError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or "no memory is left"
+
+
 def _heard(_number: int, _frame: FrameType | None) -> None:
     """Nothing is to be done but to wake up."""
 
@@ -305,7 +346,7 @@ def _end_as(status: int) -> NoReturn:
     if not os.WIFSIGNALED(status):
         os._exit(os.waitstatus_to_exitcode(status))
     number = os.WTERMSIG(status)
-    if number != signal.SIGKILL:
+    if signal.getsignal(number) not in {signal.SIG_DFL, None}:
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
     os._exit(128 + number)

@@ -1,0 +1,61 @@
+"""Threads that have begun, or are refused: `threading` waits for ever for one that found no memory to begin with.
+
+Imported before the first byte flows.
+"""
+
+from __future__ import annotations
+
+import _thread
+import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BEGIN_SECONDS = 5.0
+"""So long a thread may take to begin; one that fails at that tells nobody."""
+
+
+class Thread:
+    """A thread, from its first moment on.
+
+    Args:
+        work: What it does.
+
+    Attributes:
+        ident: As `threading` has it.
+
+    Raises:
+        OSError: There can be no other thread, or there is no memory for it.
+    """
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self._beginning = _thread.allocate_lock()
+        self._beginning.acquire()
+        self._running = _thread.allocate_lock()
+        self._running.acquire()
+        try:
+            self.ident = _thread.start_new_thread(self._run, ())
+        except RuntimeError as error:
+            raise OSError(errno.EAGAIN, "no thread can be started") from error
+        if not self._beginning.acquire(timeout=BEGIN_SECONDS):
+            raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    def _run(self) -> None:
+        try:
+            self._beginning.release()
+            self._work()
+        finally:
+            self._running.release()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not come to its end."""
+        return self._running.locked()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for its end, or so long."""
+        if self._running.acquire(timeout=-1 if seconds is None else seconds):
+            self._running.release()
