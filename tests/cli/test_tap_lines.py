@@ -146,7 +146,7 @@ UNREADABLE = b'{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_C
             "200 MALFORMED_FUNCTION_CALL: print(add(1 · ERROR a call that cannot be read: print(add(1",
         ),
         ("", 200, (), b'{"error":{"message":"no such model","code":7}}', "200 ERROR in the answer: no such model"),
-        ("", 200, (), gzip.compress(b'{"error":"down"}'), "200 ERROR in the answer: down"),
+        ("", 200, (), gzip.compress(b'{"error":"down"}', mtime=0), "200 ERROR in the answer: down"),
         ("", 200, KIND, b'{"data":[]}', "200 text/event-stream"),
         ("", 204, (), b"", "204 · empty"),
     ],
