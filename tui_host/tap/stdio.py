@@ -12,6 +12,7 @@ is ended before: a host would not do that either. Source: MCP 2025-11-25, Transp
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -45,6 +46,8 @@ PIPE_LIMIT = 1 << 20
 """Bytes that a pipe holds at most, where nobody has let it hold more: what comes after them, somebody says who has not ended."""
 ROOM = 4 << 20
 """Bytes of memory that have to be free where a tap begins: more than its pumps ever take."""
+NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""Why nothing can be started beside a tap, while it may be in its place."""
 WRONG = 2
 """The exit code for what is not usable as it was typed."""
 
@@ -124,14 +127,18 @@ class _Relay:
         input_read, self._input = os.pipe()
         self._output, output_write = os.pipe()
         self._errors, errors_write = os.pipe()
-        self._theirs = (input_read, output_write, errors_write)
+        theirs = (input_read, output_write, errors_write)
         self._beside = begin()
         try:
             self._prepare()
+            self._listen()
+            self._group = self._start(theirs)
         except (OSError, MemoryError):
             self._beside.undo()
             raise
-        self._listen()
+        for descriptor in theirs:
+            os.close(descriptor)
+        self._beside.guard(self._group)
 
     def _prepare(self) -> None:
         """Have all that may be refused, while the server can still be run without it."""
@@ -145,10 +152,6 @@ class _Relay:
 
     def run(self) -> NoReturn:
         into, out, err, telling = self._into, self._out, self._err, self._telling
-        self._group = self._start(self._theirs)
-        for descriptor in self._theirs:
-            os.close(descriptor)
-        self._beside.guard(self._group)
         for pump in (into, out, err):
             pump.start()
         leave_no_core()  # not before: the server has the limits that its host gave it
@@ -248,6 +251,8 @@ class _Relay:
                 setsigdef=IGNORED_BY_PYTHON,
             )
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
+                raise
             cannot_start(command[0], error, self._tell)
         return pid
 
