@@ -154,8 +154,8 @@ class Inspector(Container):
         source, ladder = self._source, self.ladder
         is_empty = source is None or not len(source.ladder.rows)
         self.set_class(is_empty, "-empty")
-        self._say_why_empty((self._reading or EMPTY_LIVE) if source is None else source.why_empty)
         if source is None or is_empty:
+            self._say_why_empty((self._reading or EMPTY_LIVE) if source is None else source.why_empty)
             self._header.show(Heading(live=not self._reading if source is None else source.live))
             return
         ladder.sync()
