@@ -349,6 +349,8 @@ def test_query_keys_named_like_credentials_are_and_those_of_pages_and_sessions_a
     url = "https://a.example/x?%s=q1"
     for key in ("X-Amz-Signature", "X-Amz-Security-Token", "hapikey", "apiKey", "session_token"):
         assert url_of(url % key) == url.replace("q1", "⟨secret:%s⟩") % (key, key)
+    for key, long in (("code", "x" * 40), ("sas", "q1"), ("pat", "q1")):
+        assert url_of(url.replace("q1", long) % key) == url.replace("q1", "⟨secret:%s⟩") % (key, key)
     for key in ("pageToken", "next_page_token", "sessionId", "code", "state", "max_tokens"):
         assert url_of(url % key) == url % key
 

@@ -23,6 +23,7 @@ from tui_host.capture.redact_coded import without_in_coded
 from tui_host.capture.redact_values import Hit, Needle, Shift, forms_of, hits_in, mark, name_in_mark, without
 from tui_host.errors import JSON
 from tui_host.settings.credentials import (
+    LONG_KEYS,
     PROTOCOLS,
     REDIRECT_KEYS,
     SCHEMES,
@@ -253,7 +254,8 @@ class Redactor:
         def parameter(match: re.Match[str]) -> str:
             separator, key, value = match[1], match[2], match[3]
             name = unquote_plus(key)
-            if name.lower() not in keys and not is_credential_key(name):
+            is_long = name.lower() in LONG_KEYS and len(value) >= PLAIN_FROM
+            if not is_long and name.lower() not in keys and not is_credential_key(name):
                 return match[0]
             return f"{separator}{key}={self._taken_out(key, value, found)}"
 

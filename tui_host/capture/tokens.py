@@ -28,14 +28,15 @@ _MARK = "⟨secret:".encode()
 _IN_JSON = re.compile(rb'"(' + _NAMES + rb')"([ \t\r\n]*:[ \t\r\n]*)"((?:[^"\\]|\\.)+)"')
 _IN_FORM = re.compile(rb"((?:\A|(?<=&)))(" + _NAMES + rb")=([^&]+)")
 _KEY_IN_JSON = re.compile(
-    rb'"(?=[acrpxACRX])((?i:x-)?(?i:api[_-]?key|client[_-]?secret|(?:access|refresh)[_-]?token|authorization(?:_token)?)|password)"'
+    rb'"(?=[abceprxABCERX])((?i:x-)?(?i:api[_-]?key|client[_-]?secret|(?:access|refresh|auth|bearer)[_-]?token|authorization(?:_token)?)'
+    rb'|aws_(?:secret_access_key|session_token)|private_key|connection_string|encoded_api_key|password)"'
     rb'([ \t\r\n]*:[ \t\r\n]*)"([^"\\]*(?:\\.[^"\\]*)*)"'
 )
 _HEADERS_IN_JSON = re.compile(
     rb'("headers"[ \t\r\n]*+:[ \t\r\n]*+\{)((?:[^{}"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+)\}', re.DOTALL
 )
 _HEADER_IN_JSON = re.compile(rb'"([\w-]+)"([ \t\r\n]*:[ \t\r\n]*)"((?:[^"\\]|\\.)*)"')
-_LOGIN_PATH = re.compile(rb"(?:^|/)(?:oauth2?/(?:device/)?\w+|token|login|authorize)/?$", re.IGNORECASE)
+_LOGIN_PATH = re.compile(rb"(?:^|/)(?:oauth2?(?:/(?:device/)?\w+)?|token|login|register|authorize)/?$", re.IGNORECASE)
 
 
 def is_login(target: bytes, kind: bytes) -> bool:

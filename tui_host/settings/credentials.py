@@ -10,6 +10,8 @@ SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "neg
 URL_HEADERS = frozenset(("location", "content-location", "referer"))
 REDIRECT_KEYS = frozenset(("code", "state"))
 """Query keys that are a login's in a redirect, and anything elsewhere."""
+LONG_KEYS = frozenset(("code", "code_verifier"))
+"""Query keys that are a login's, or, as functions in Azure have it, the caller's key, where what stands behind them is long."""
 PROTOCOLS = "sec-websocket-protocol"
 """The one header that a web page can set of a WebSocket: credentials stand in it as names of protocols."""
 
@@ -18,7 +20,7 @@ _DOT = re.compile(r"\.")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CREDENTIAL = re.compile(
     r"\w*(?:key|token|secret|passw(?:or)?d|passphrase|cookie2?|credentials?|authorization|jwt|csrf|xsrf)"
-    r"|(?:\w*[^o]|)auth|oauth2?|pwd|bearer|signature|sig"
+    r"|(?:\w*[^o]|)auth|oauth2?|pwd|pass|bearer|assertion|signature|sig|sas|pat|ak|sk"
 )
 _SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
 _NO_CREDENTIAL = re.compile(
