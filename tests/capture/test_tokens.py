@@ -22,8 +22,10 @@ MCP_TOOL: JSON = {
 
 @pytest.mark.parametrize(
     "name",
-    ["api_key", "apiKey", "X-API-Key", "client_secret", "password", "access_token", "refresh_token"]
-    + ["auth_token", "aws_secret_access_key", "private_key", "connection_string"],
+    [
+        *("api_key", "apiKey", "X-API-Key", "client_secret", "password", "access_token", "refresh_token"),
+        *("auth_token", "aws_secret_access_key", "private_key", "connection_string"),
+    ],
 )
 @pytest.mark.parametrize("spaces", [None, 2])
 def test_a_key_in_a_request_to_a_model_is_taken_out_and_the_json_stays_json(name: str, spaces: int | None) -> None:
