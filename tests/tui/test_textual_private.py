@@ -40,6 +40,7 @@ OVERRIDDEN = {
     "Drawn": {"_display"},
     "LastResort": {"_fatal_error"},
     "ExactCompositor": {"_dirty_regions", "_regions_to_spans"},
+    "PageScreen": {"_forward_event", "_update_auto_focus"},
 }
 """The only private names of Textual's that a class of ours defines or uses on itself."""
 
@@ -73,6 +74,13 @@ def test_a_screen_paints_what_its_compositor_says_has_changed() -> None:
     used = source(Screen, "_on_timer_update") + source(App, "_display")
     assert all(name in used for name in ("_batch_count", "_layout_required", "_repaint_required"))
     assert "isinstance(renderable, CompositorUpdate)" in used
+
+
+def test_what_is_typed_goes_to_a_screen_in_one_place_and_its_focus_is_chosen_in_another() -> None:
+    assert "self.screen._forward_event(event)" in source(App, "on_event")
+    assert parameters(Screen, "_forward_event") == ["self", "event"]
+    assert "self._update_auto_focus()" in source(Screen)
+    assert parameters(Screen, "_update_auto_focus") == ["self"]
 
 
 def test_what_ends_the_app_goes_through_these() -> None:
