@@ -50,7 +50,7 @@ def test_a_server_under_npx_is_called_killed_started_again_and_left_and_all_is_e
     try:
         terminal.until_shown("● tee")
         ask(terminal, 'call tee.echo {"message":"héllo ✓"}')
-        terminal.until_shown("Echo: héllo ✓", "turn 1")
+        terminal.until_shown("Echo: héllo ✓", "out · 1 call")  # the turn's end: before it nothing can be sent
 
         ask(terminal, f"call tee.trigger-long-running-operation {LONG}")
         terminal.until_shown("notifications/progress")
