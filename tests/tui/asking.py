@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import anyio
 from textual import events
@@ -160,11 +160,16 @@ def text(app: Asking) -> str:
     return "\n".join(rows)
 
 
+async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
+    """Wait until it is so."""
+    with anyio.fail_after(20):
+        while not is_so():
+            await pilot.pause(0.02)
+
+
 async def until_said(pilot: Pilot[None], app: Asking, said: str) -> None:
     """Wait until this stands in the approval, however its lines are broken."""
-    with anyio.fail_after(20):
-        while said not in " ".join(text(app).replace("│", " ").split()):
-            await pilot.pause(0.02)
+    await until(pilot, lambda: said in " ".join(text(app).replace("│", " ").split()))
 
 
 def words(asked: Question) -> str:

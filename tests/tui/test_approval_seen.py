@@ -18,6 +18,7 @@ from tests.tui.asking import (
     decide,
     question,
     text,
+    until,
     verdict,
 )
 from tui_host.capture.visible import hidden
@@ -46,7 +47,8 @@ async def test_where_the_arguments_cannot_be_seen_nothing_can_be_approved(size: 
     async with app.run_test(size=(100, 24)) as pilot:
         await armed(pilot, app)
         await pilot.resize_terminal(*size)
-        await pilot.pause()
+        chat = app.query_one("#chat")
+        await until(pilot, lambda: chat.size.width <= size[0] and chat.size.height <= size[1])  # some frames later
         await decide(pilot, app, "y", "a", "Y", "A", "A")
         assert asked.open
         await decide(pilot, app, "n")
