@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import anyio
 from textual import events
@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static, TextArea
 from typing_extensions import override
 
+from tests.tui.waiting import until
 from tui_host.capture.redact import Redactor
 from tui_host.chat.arguments import canonical
 from tui_host.chat.policy import CallRequest, Decision, Question
@@ -158,13 +159,6 @@ def text(app: Asking) -> str:
     update = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
     rows = [strip.crop(region.x, region.right).text.rstrip() for strip in update[region.y : region.bottom]]
     return "\n".join(rows)
-
-
-async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
-    """Wait until it is so."""
-    with anyio.fail_after(20):
-        while not is_so():
-            await pilot.pause(0.02)
 
 
 async def until_said(pilot: Pilot[None], app: Asking, said: str) -> None:

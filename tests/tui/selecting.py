@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import anyio
 from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
@@ -66,12 +63,6 @@ async def settled(pilot: Pilot[None], view: Transcript) -> None:
     view.sync()
     for _ in range(5):
         await pilot.pause()
-
-
-async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(5):
-        while not is_so():
-            await pilot.pause()
 
 
 def row_of(view: SelectingView, words: str) -> tuple[int, int]:

@@ -18,9 +18,9 @@ from tests.tui.asking import (
     decide,
     question,
     text,
-    until,
     verdict,
 )
+from tests.tui.waiting import until
 from tui_host.capture.visible import hidden
 from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import anyio
 import pytest
 from textual.app import App, ComposeResult
-from textual.pilot import Pilot
 from typing_extensions import override
 
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, connected, events_of, request_body
+from tests.tui.waiting import until
 from tui_host.capture.ladder.row import Row
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
@@ -59,12 +56,6 @@ class Inspecting(App[None]):
     @property
     def text(self) -> str:
         return "\n".join(self.lines)
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
-        while not condition():
-            await pilot.pause()
 
 
 def a_session() -> Wires:

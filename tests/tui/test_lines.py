@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
+from tests.tui.waiting import until
 from tui_host.tui.widgets.lines.painted import thumb_of
 from tui_host.tui.widgets.lines.view import LineView
 
@@ -136,14 +137,12 @@ async def test_resizing_keeps_the_end_and_draws_for_the_new_width() -> None:
     async with app.run_test(size=(40, 10)) as pilot:
         await pilot.pause()
         await pilot.resize_terminal(30, 5)
-        await pilot.pause()
-        assert app.view.top == 45
+        await until(pilot, lambda: app.view.top == 45)
         assert app.view.render_line(0).cell_length == 29
         await pilot.resize_terminal(1, 1)
-        await pilot.pause()
+        await until(pilot, lambda: app.view.size.height <= 1)
         await pilot.resize_terminal(40, 20)
-        await pilot.pause()
-        assert app.view.top == 30
+        await until(pilot, lambda: app.view.top == 30)
 
 
 async def test_a_cursor_moves_by_keys_and_clicks_and_opens() -> None:

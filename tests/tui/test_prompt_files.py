@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-import anyio
 import pytest
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
-from textual.pilot import Pilot
 from textual.widgets._toast import Toast
 from typing_extensions import override
 
+from tests.tui.waiting import until
 from tui_host.tui.widgets.prompt.completion import Completion
 from tui_host.tui.widgets.prompt.field import Prompt
 
@@ -58,12 +56,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "my notes" / "one.md").write_text("# One", "utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(5):
-        while not is_so():
-            await pilot.pause(0.01)
 
 
 async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(folder: Path) -> None:

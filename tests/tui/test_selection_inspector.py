@@ -6,7 +6,8 @@ from textual.app import App, ComposeResult
 from typing_extensions import override
 
 from tests.tui.inspector_wires import Wires, a_turn, connected
-from tests.tui.selecting import drag, marked, row_of, selected, until
+from tests.tui.selecting import drag, marked, row_of, selected
+from tests.tui.waiting import until
 from tui_host.tui.widgets.details.view import PageLines
 from tui_host.tui.widgets.inspector.pane import Inspector
 from tui_host.tui.widgets.pages.page import Page
@@ -64,7 +65,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are() ->
         assert marked(view).startswith('"arguments": {|"a": 6,|"text": "a long')
         assert marked(view).endswith('|},|"n": 1.5')
         await pilot.resize_terminal(24, 20)
-        await pilot.pause()
+        await until(pilot, lambda: view.size.width <= 24)
         assert selected(view) == part
         await pilot.click(view, offset=row_of(view, "multiply"), times=2)
         assert selected(view) == "multiply"

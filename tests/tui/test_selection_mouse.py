@@ -8,7 +8,8 @@ from textual.selection import SELECT_ALL
 from textual.strip import Strip
 from typing_extensions import override
 
-from tests.tui.selecting import Chat, a_chat, drag, marked, row_of, selected, settled, until
+from tests.tui.selecting import Chat, a_chat, drag, marked, row_of, selected, settled
+from tests.tui.waiting import until
 from tui_host.chat.conversation import AnswerItem, Conversation
 from tui_host.tui.markdown.parser import load
 from tui_host.tui.widgets.lines.selecting import SelectingView

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import anyio
 import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
-from textual.pilot import Pilot
 from typing_extensions import override
 
+from tests.tui.waiting import until
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
@@ -75,12 +74,6 @@ def screen(view: Transcript) -> list[str]:
 
 def shown(view: Transcript) -> str:
     return "\n".join(screen(view)).strip("\n")
-
-
-async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
-        while not is_so():
-            await pilot.pause()
 
 
 def many(count: int) -> list[Item]:
@@ -282,9 +275,8 @@ async def test_resizing_keeps_what_is_read_on_top() -> None:
         await pilot.pause()
         top = next(line for line in screen(app.view) if "question" in line or "answer" in line)
         await pilot.resize_terminal(34, 30)
-        await pilot.pause()
-        await pilot.pause()
-        assert top in shown(app.view)
+        await until(pilot, lambda: app.view.size.height == 30)
+        await until(pilot, lambda: top in shown(app.view))
 
 
 async def test_a_chat_that_came_while_it_was_hidden_is_there_when_it_is_shown() -> None:
