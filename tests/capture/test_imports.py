@@ -99,6 +99,20 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None
     assert {each.draft.encoding for each in found} == {None}  # an archive's bodies have been decoded
 
 
+def test_the_entries_of_an_archive_are_given_as_they_are_found_where_they_stand_in_order() -> None:
+    """Else not before the last is found, which may be the first in time; both come out the same."""
+    entries = [{**MODEL, "startedDateTime": f"2026-11-22T02:13:0{second}Z"} for second in range(5)]
+    found: list[list[tuple[object, str]]] = []
+    shares: list[float] = []
+    for each in (entries, [*entries[1:], entries[0]]):
+        reading = read([File(name="a.har", data=archive(*each))], WIRES)
+        first = next(reading.seen)
+        shares.append(reading.notes.progress.done / reading.notes.progress.expected)
+        found.append([(seen.at, seen.draft.kind) for seen in (first, *reading.seen)])
+    assert found[0] == found[1]
+    assert shares[0] < 0.5 < shares[1]
+
+
 def test_an_archive_that_is_cut_is_read_up_to_there_with_a_word_and_its_long_headers_whole() -> None:
     long = f"https://api.deepseek.com/v1/chat/completions?trace={'x' * 1000}"
     whole = archive(entry(long, CHAT, ""), MODEL)

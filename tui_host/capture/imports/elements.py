@@ -15,7 +15,8 @@ from tui_host.capture.frames import LEVELS
 Data: TypeAlias = "bytes | mmap"
 
 _BACKSLASH = 0x5C
-_MARK = re.compile(rb'["{}\[\]]')
+_PASSED = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]{0,99}+")*+')
+"""What stands between brackets, up to a string that is long, or has what is escaped in it."""
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb"[^\s,\]}]*")
 _FIRST_LOOK, _LOOK = 1 << 12, 1 << 20
@@ -132,12 +133,13 @@ def _unescaped_quote(data: Data, at: int) -> int:
 def _closed_at(data: Data, at: int) -> int:
     start, depth = at, 0
     while True:
-        found = _MARK.search(data, at)
-        if found is None:
-            raise BrokenError("it is cut off", start)
-        match found[0]:
+        found = _PASSED.match(data, at)
+        at = at if found is None else found.end()
+        match data[at : at + 1]:
+            case b"":
+                raise BrokenError("it is cut off", start)
             case b'"':
-                at = _string_end(data, found.start())
+                at = _string_end(data, at)
                 continue
             case b"{" | b"[":
                 depth += 1
@@ -145,6 +147,6 @@ def _closed_at(data: Data, at: int) -> int:
                     raise BrokenError("it is nested too deeply", start)
             case _:
                 depth -= 1
-        at = found.end()
+        at += 1
         if not depth:
             return at

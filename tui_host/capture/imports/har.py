@@ -19,7 +19,7 @@ from tui_host.capture.correlator import Correlator
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.http_frames import HttpFrames, is_rpc
-from tui_host.capture.imports.elements import BrokenError, after_space, elements, members
+from tui_host.capture.imports.elements import BrokenError, Data, after_space, elements, members
 from tui_host.capture.imports.seen import MOST, File, Gathered, Moment, Notes, Seen, line_of, read_value, unreadable
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import MISSING, Draft, Head
@@ -61,16 +61,15 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
     Raises:
         TuiHostError: It has no entry, or is broken before the first.
     """
-    notes.progress.expected += 2 * len(file.data)
-    entries = sorted(_entries(file, notes))
+    notes.progress.expected += len(file.data)
     peers = _Peers(wires, notes)
     waiting: list[tuple[int, int, Seen]] = []  # what an exchange still has to come while the next one begins
     number = 0
-    for started, start, end in entries:
+    for started, start, end in _in_order(file, notes):
         while waiting and waiting[0][0] < started.ns:
             yield heappop(waiting)[2]
         notes.progress.advance(end - start)
-        value = read_value(file.data[start:end]) if end - start <= 2 * MOST else None
+        value = read_value(file.data[start:end], is_shallow=True) if end - start <= 2 * MOST else None
         if not isinstance(value, Mapping):
             notes.leave_out(UNREAD, lambda start=start: f"line {line_of(file.data, start)}, byte {start}")
             continue
@@ -81,33 +80,60 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
         yield heappop(waiting)[2]
 
 
+def _in_order(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
+    """When each entry began, and where it stands, in the order of time.
+
+    Browsers write them so, and each is read as it is found. Who writes an exchange when it is over, as mitmproxy does, mixes them: then
+    none is read before all are found, for the last may be the first.
+    """
+    entries = _entries(file, notes)
+    if _are_in_order(file):
+        yield from entries
+        return
+    notes.progress.expected += len(file.data)
+    found: list[tuple[Moment, int, int]] = []
+    for entry in entries:
+        notes.progress.advance(entry[2] - entry[1])
+        found.append(entry)
+    yield from sorted(found)
+
+
+def _are_in_order(file: File) -> bool:
+    """Whether the times stand in order, as far as a look without the entries tells: no body has such a key unescaped."""
+    last_ns = 0
+    for found in _STARTED.finditer(file.data):
+        now_ns = _time_ns(found[1].decode("ascii", "replace")) or last_ns
+        if now_ns < last_ns:
+            return False
+        last_ns = now_ns
+    return True
+
+
 def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
     """When each entry began, and where it stands."""
     data = file.data
     at = Moment(file.time_ns, is_told=False)
-    found = False
     count = 0
     try:
-        for key, log in members(data, after_space(data, 0)):
-            if key != b"log":
-                continue
-            for name, value in members(data, log):
-                if name == b"entries":
-                    found = True
-                    for start, end in elements(data, value):
-                        notes.progress.advance(end - start)
-                        count += 1
-                        started = _STARTED.search(data, start, end)
-                        told_ns = None if started is None else _time_ns(started[1].decode("ascii", "replace"))
-                        at = Moment(at.ns, is_told=False) if told_ns is None else Moment(told_ns)
-                        yield at, start, end
+        entries = _member(data, _member(data, after_space(data, 0), b"log"), b"entries")
+        if entries is None:
+            raise unreadable(file, "this HTTP archive has no entries")
+        for start, end in elements(data, entries):
+            count += 1
+            started = _STARTED.search(data, start, end)
+            told_ns = None if started is None else _time_ns(started[1].decode("ascii", "replace"))
+            at = Moment(at.ns, is_told=False) if told_ns is None else Moment(told_ns)
+            yield at, start, end
     except BrokenError as error:
         where = f"line {line_of(data, error.at)}, byte {error.at}"
         if not count:
             raise unreadable(file, f"this HTTP archive is broken: {error}", where) from error
         notes.told.append(f"{file.name}, {where}: this HTTP archive is broken ({error}): what stands before is read.")
-    if not found:
-        raise unreadable(file, "this HTTP archive has no entries")
+
+
+def _member(data: Data, at: int | None, name: bytes) -> int | None:
+    """Where the value of an object's member begins; None without one. What stands behind it is not looked at."""
+    return None if at is None else next((value for key, value in members(data, at) if key == name), None)
 
 
 class _Peers:

@@ -142,8 +142,13 @@ class Gathered:
         return seen
 
 
-def read_value(data: bytes) -> JSON:
-    """A value out of foreign JSON, None also for what is no JSON, too deep, or too large."""
+def read_value(data: bytes, *, is_shallow: bool = False) -> JSON:
+    """A value out of foreign JSON, None also for what is no JSON, or too deep.
+
+    Args:
+        data: Its bytes; None for more than are read whole.
+        is_shallow: It goes no deeper than it may: its end was found by `elements`, which looks.
+    """
     if len(data) > MOST:
         return None
     try:
@@ -151,7 +156,7 @@ def read_value(data: bytes) -> JSON:
         value: JSON = json.loads(text)
     except (ValueError, RecursionError):  # what goes deeper than a parser may is none, either
         return None
-    return None if len(data) > LEVELS and is_deeper(text, LEVELS) else value
+    return None if not is_shallow and len(data) > LEVELS and is_deeper(text, LEVELS) else value
 
 
 def begins_with(data: bytes) -> tuple[bytes, JSON] | None:
