@@ -217,8 +217,8 @@ def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: 
     place = ("--data-dir", tmp_path / "data")
     rows = program.run("sessions", "list", *place).text.splitlines()[1:]
     assert [re.sub(r"\S+  \S+ \S+  ", "", re.sub(" {3,}", "  ", row.strip()), count=1) for row in rows] == [
-        "2 requests, 6 frames  tap  example/deepseek-chat  cline  Cline: tap llm example, tap stdio math",
-        "2 requests  tap  example/deepseek-chat  cline  Cline: tap llm example",
+        "2 requests, 6 frames  tap  example/deepseek-chat  cline  Cline: what is one and two? (tap llm example, tap stdio math)",
+        "2 requests  tap  example/deepseek-chat  cline  Cline: what is one and two? (tap llm example)",
         "6 frames  tap  Cline: tap stdio math",
     ]
     first, *taps = (row.split()[0] for row in rows)
@@ -227,7 +227,7 @@ def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: 
     assert isinstance(listed, list)
     assert [each["hosts"] for each in listed if isinstance(each, dict)] == [["Cline"]] * 2
     words = program.run("sessions", "show", "last", *place).text
-    assert "Cline: tap llm example, tap stdio math\n" in words
+    assert "Cline: what is one and two? (tap llm example, tap stdio math)\n" in words
     assert "\nUser: what is one and two?\n" in words
     assert " · example/deepseek-chat · cline · 1 turn · 2 requests, 6 frames\n2 taps: " in words
     assert 'Tool call: math.add {"a": 1, "b": 2}\n  decided in its own host · inferred\n  3\n' in words

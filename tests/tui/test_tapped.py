@@ -37,9 +37,9 @@ async def only_reads(app: Running) -> None:
 
 async def names_what_matters(app: Running) -> None:
     """Where there is little room, the title is cut, and not what says whose it is, that it is a tap's, and live."""
-    await app.until_shown("tap llm deepseek", "deepseek-chat")
+    await app.until_shown("Cline: what is one and two? (tap llm deepseek, tap stdio math)", "deepseek-chat")
     await app.pilot.resize_terminal(*NARROW)
-    await app.until_shown("  Cline: tap", "  tap  live", "tap llm deepseek, live · tap stdio math, live")
+    await app.until_shown("  Cline: what is one", "  tap  live", "tap llm deepseek, live · tap stdio math, live")
     await app.pilot.resize_terminal(*WIDE)
     await app.until_shown("2 taps")
 
@@ -88,7 +88,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await app.until(lambda: again.look() or again.is_settled)
         assert again.empty == NOTHING_SAID
         await app.press("f5")
-        await app.until_shown("Cline: tap llm deepseek, tap stdio math")
+        await app.until_shown("Cline: what is one and two? (tap llm deepseek, tap stdio math)")
         assert "live" not in app.text
         await app.press("f5")
         await is_deleted(app)

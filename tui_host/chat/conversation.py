@@ -325,3 +325,9 @@ class Conversation:
                     self.put(number, replace(item, state="failed", words="cut: the program ended; it may have run"))
                 case _:
                     pass
+
+
+def title_of(text: str) -> str:
+    """A session's title: the first line of its first message, at most 60 characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "untitled")
+    return line if len(line) <= 60 else f"{line[:59]}…"

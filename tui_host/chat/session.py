@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
 from tui_host.chat.attached import Attached, said
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem, title_of
 from tui_host.chat.offer import Offer
 from tui_host.chat.policy import Policy, Question
 from tui_host.chat.stored import Messages
@@ -182,9 +182,3 @@ class Session:
     def open_questions(self) -> Sequence[Question]:
         """The questions that still wait, oldest first."""
         return [question for question in self.questions if question.open]
-
-
-def title_of(text: str) -> str:
-    """A session's title: the first line of its first message, at most 60 characters."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "untitled")
-    return line if len(line) <= 60 else f"{line[:59]}…"

@@ -36,7 +36,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
     path = settings.data_dir / DATABASE
     if arguments.action == "import":
         return _import(path, arguments, settings)
-    with _opened(path, write=arguments.action in {"delete", "prune"} and not arguments.dry_run) as store:
+    with _opened(path, settings, write=arguments.action in {"delete", "prune"} and not arguments.dry_run) as store:
         for notice in (*settings.notices, *(store.notices if store is not None else ())):
             diagnostics.tell(notice)
         if arguments.action == "list":
@@ -46,9 +46,9 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
             raise StoreError("nothing has been recorded here yet", str(path), 'tui-host ask "hello" records something')
         match arguments.action:
             case "show":
-                _show(store, arguments, settings)
+                _show(store, arguments)
             case "export":
-                _export(store, arguments, settings)
+                _export(store, arguments)
             case "prune":
                 _prune(store, arguments, settings)
             case _:
@@ -57,7 +57,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
 
 
 @contextmanager
-def _opened(path: Path, *, write: bool) -> Generator[Store | None]:
+def _opened(path: Path, settings: Settings, *, write: bool) -> Generator[Store | None]:
     """The store, None where there is none yet: looking at it makes none."""
     if not path.exists():
         yield None
@@ -66,6 +66,7 @@ def _opened(path: Path, *, write: bool) -> Generator[Store | None]:
         store = Store.open(path) if write else Store.open_to_read(path)
     except OlderFormError:
         store = Store.open(path)  # as the app would: brought up to date, with a copy of how it was
+    store.redactor = redactor_of(settings)
     try:
         yield store
     finally:
@@ -122,8 +123,8 @@ def _local(time_ns: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1_000_000_000))
 
 
-def _show(store: Store, arguments: Arguments, settings: Settings) -> None:
-    info, source = _chosen(store, arguments, settings)
+def _show(store: Store, arguments: Arguments) -> None:
+    info, source = _chosen(store, arguments)
     items: list[JSON] = [json.loads(text) for text in source.session_items(info.id)]
     taps = [tap.id for tap in source.taps] if isinstance(source, Whole) else []
     counts = passed_in_all(store, taps) if taps else NOTHING
@@ -142,12 +143,12 @@ def _show(store: Store, arguments: Arguments, settings: Settings) -> None:
     output.text(visible("\n\n".join(filter(None, words))))
 
 
-def _chosen(store: Store, arguments: Arguments, settings: Settings) -> tuple[SessionInfo, Exported]:
+def _chosen(store: Store, arguments: Arguments) -> tuple[SessionInfo, Exported]:
     """The session that is named, and what has its chat and records: of a tap the story that it is part of."""
     info = store.find_session(arguments.words[0])
     if info.source != "tap" or arguments.alone:
         return info, store
-    whole = Whole(store, story_with(store, info.id, {}), redactor_of(settings).text)
+    whole = Whole(store, story_with(store, info.id, {}), store.redactor.text)
     return whole.info, whole
 
 
@@ -171,8 +172,8 @@ def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
             return
 
 
-def _export(store: Store, arguments: Arguments, settings: Settings) -> None:
-    info, source = _chosen(store, arguments, settings)
+def _export(store: Store, arguments: Arguments) -> None:
+    info, source = _chosen(store, arguments)
     pieces = EXPORTS[arguments.format](source, info)
     if arguments.output is None or str(arguments.output) == "-":
         output.raw(pieces)

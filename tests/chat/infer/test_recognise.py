@@ -14,7 +14,7 @@ from tui_host.capture.store.sessions import SessionInfo
 from tui_host.chat.infer.about import About, about
 from tui_host.chat.infer.recognise import host_asking, host_named, model_asked
 from tui_host.chat.infer.speaking import Speaking, hosts_of, in_words, models_of
-from tui_host.chat.infer.stories import together
+from tui_host.chat.infer.together import together
 
 SECOND = 1_000_000_000
 

@@ -38,7 +38,7 @@ def exported(store: Store, name: str = "last") -> bytes:
 
 def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(store: Store) -> None:
     whole = whole_of(store)
-    assert (whole.info.title, whole.info.turns) == ("Cline: tap llm example, tap stdio math", 1)
+    assert (whole.info.title, whole.info.turns) == ("Cline: what is one and two? (tap llm example, tap stdio math)", 1)
     assert (whole.info.model, whole.info.protocol) == ("example/deepseek-chat", "cline")
     head, *lines = map(json.loads, exported(store).splitlines())
     assert (head["session"]["id"], head["session"]["source"]) == (whole.taps[0].id, "tap")
@@ -82,8 +82,8 @@ def test_two_hosts_at_once_tell_two_stories_each_with_the_server_that_it_called(
     assert told.keys() == {("cline", "one"), ("cherry", "two"), ("idle",)}
     wholes = [Whole(opened, story_with(opened, each.taps[0].id, {})).info for each in told.values()]
     assert {(whole.title, whole.protocol) for whole in wholes} == {
-        ("Cline: tap llm cline, tap stdio one", "cline"),
-        ("the OpenAI SDK for JavaScript and the MCP SDK for Python: tap llm cherry, tap stdio two", "cherry"),
+        ("Cline: go (tap llm cline, tap stdio one)", "cline"),
+        ("the OpenAI SDK for JavaScript and the MCP SDK for Python: go (tap llm cherry, tap stdio two)", "cherry"),
         ("the MCP SDK for Python: tap stdio idle", ""),
     }
     opened.close()
@@ -117,7 +117,7 @@ def test_hosts_that_take_turns_at_one_tap_are_one_story_in_which_each_calls_its_
     opened = Store.open(tmp_path / "data" / "tui-host.db")
     (listed,) = listing(opened)
     whole = whole_of(opened)
-    title = "Claude Code, Gemini CLI +1 more: tap llm example, tap stdio everything"
+    title = "Claude Code, Gemini CLI +1 more: go (tap llm example, tap stdio everything)"
     assert (listed.info.title, whole.info.title) == (title, title)
     assert listed.hosts == ["Claude Code", "Gemini CLI", "the OpenAI SDK for Python"]
     told = {(each.model, each.protocol) for each in (listed.info, whole.info)}
@@ -155,9 +155,12 @@ def test_of_a_tap_alone_its_own_records_come_out_as_they_came(store: Store) -> N
 
 def test_a_list_says_of_a_story_and_of_each_of_its_taps_whose_it_is_and_how_much_passed(store: Store) -> None:
     (story,) = listing(store)
-    assert story.info.title == "Cline: tap llm example, tap stdio math"
+    assert story.info.title == "Cline: what is one and two? (tap llm example, tap stdio math)"
     assert (story.info.model, story.length) == ("example/deepseek-chat", "2 requests, 6 frames")
-    assert [each.info.title for each in story.taps] == ["Cline: tap llm example", "Cline: tap stdio math"]
+    assert [each.info.title for each in story.taps] == [
+        "Cline: what is one and two? (tap llm example)",
+        "Cline: tap stdio math",
+    ]
     assert [each.info.model for each in story.taps] == ["example/deepseek-chat", ""]
     assert [each.length for each in story.taps] == ["2 requests", "6 frames"]
     assert {each.story for each in (story, *story.taps)} == {story.info.id}

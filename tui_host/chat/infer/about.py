@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from tui_host.capture.record import Record
 from tui_host.capture.store.tapped import requests_of
 from tui_host.chat.infer.exchanges import asking_of
 from tui_host.chat.infer.hearing import Hearing
+from tui_host.chat.infer.question import FirstQuestion
 from tui_host.chat.infer.recognise import is_host
 from tui_host.chat.infer.speaking import NATIVE, Speaking, hosts_of, protocols_of, speaking_in
 from tui_host.chat.infer.story import Story
@@ -39,6 +40,7 @@ class About:
         clients: What the clients of servers call themselves.
         offered: The names of the tools that a model is offered by the vendor's API.
         tools: Server and own name of the tools that a server has.
+        question: The first words of what a person asked the model first, without secrets; empty where that is not known.
     """
 
     kind: str = ""
@@ -47,6 +49,7 @@ class About:
     clients: Sequence[str] = ()
     offered: Sequence[str] = ()
     tools: frozenset[tuple[str, str]] = frozenset()
+    question: str = ""
 
     @cached_property
     def hosts(self) -> Sequence[str]:
@@ -91,6 +94,7 @@ class Looking:
         self._capture = capture
         self._story = Story()
         self._hearing = Hearing()
+        self._question = FirstQuestion()
         self._seen = self._asked = self._count = self._telling = self._searched = 0
 
     @property
@@ -113,7 +117,7 @@ class Looking:
         """
         if not self.is_done:
             limit = FIRST - self._count
-            self.feed(store.records(capture=self._capture, after=self._seen, limit=limit))
+            self.feed(store.records(capture=self._capture, after=self._seen, limit=limit), store.redactor.text)
         if self.is_done and self.about.kind == "llm":
             self._look_on(store)
         return self.about
@@ -121,17 +125,24 @@ class Looking:
     def _look_on(self, store: Store) -> None:
         """Look at what was asked since, by whatever host."""
         new = requests_of(store, self._capture, self._asked)
-        sampled = {new[len(new) * number // _SAMPLED - 1] for number in range(1, _SAMPLED + 1)} if new else ()
+        if not new:
+            return
+        self._asked = new[-1]
+        sampled = {new[len(new) * number // _SAMPLED - 1] for number in range(1, _SAMPLED + 1)}
+        opening = set(new[: self._question.left])
         spoken, offered = dict.fromkeys(self.about.spoken), dict.fromkeys(self.about.offered)
-        for seq in sorted(sampled):
+        for seq in sorted(sampled | opening):
             record = store.record(self._capture, seq)
             asking = None if record is None else asking_of(record, record.time_ns, self._hearing)
-            if asking is not None and asking.messages:
+            if asking is None or not asking.messages:
+                continue
+            if seq in opening:
+                self._question.hear(asking, store.redactor.text)
+            if seq in sampled:
                 spoken.setdefault(speaking_in(asking))
                 offered.update(dict.fromkeys(asking.offered))
-        if new:
-            self._asked = new[-1]
-            self.about = replace(self.about, spoken=list(spoken), offered=list(offered))
+        question = self._question.words
+        self.about = replace(self.about, spoken=list(spoken), offered=list(offered), question=question)
 
     def calls(self, store: Store) -> Story:
         """What it said so far, further than to tell what it is: for the calls in it. Blocks.
@@ -146,12 +157,20 @@ class Looking:
             self._searched += 1
         return self._story
 
-    def feed(self, records: Iterable[Record]) -> None:
-        """The next records; no more are taken than needed."""
+    def feed(self, records: Iterable[Record], redact: Callable[[str], str] = str) -> None:
+        """The next records; no more are taken than needed.
+
+        Args:
+            records: They.
+            redact: What every text that is told passes.
+        """
         story, kind, peer = self._story, self.about.kind, self.about.peer
         for record in records:
             story.feed(record)
             draft = record.draft
+            said = story.talks.said.get((record.capture, draft.exchange or "")) if draft.kind == "request" else None
+            if said is not None:
+                self._question.hear(said.asking, redact)
             self._seen = record.seq
             self._count += 1
             self._telling += draft.kind == "frame" or bool(story.exchanges)
@@ -168,6 +187,7 @@ class Looking:
             clients=list(dict.fromkeys(story.frames.clients.values())),
             offered=list(dict.fromkeys(name for said in story.exchanges for name in said.asking.offered)),
             tools=frozenset(story.frames.tools),
+            question=self._question.words,
         )
 
 

@@ -2,67 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 
-from tui_host.capture.store.sessions import SessionInfo
 from tui_host.chat.infer.about import About
 from tui_host.chat.infer.names import tools_named
+from tui_host.chat.infer.touching import Joins, Stretch, in_a_row, meetings
 
 
-def agents_of(
-    taps: Sequence[SessionInfo],
-    abouts: Mapping[str, About],
-    touch: Callable[[SessionInfo, SessionInfo], bool],
-) -> Mapping[str, str]:
-    """The agent of each tap of which that is known, by the ids of their sessions; an agent has the id of one of its taps.
+def agents_of(ran: Mapping[str, Stretch], abouts: Mapping[str, About]) -> Mapping[str, str]:
+    """The agent of each tap of which that is known; an agent has the name of one of its taps.
 
     Args:
-        taps: All taps.
+        ran: When each tap ran.
         abouts: What is known of each.
-        touch: Whether two of them ran at the same time.
     """
-    models = [tap for tap in taps if abouts[tap.id].offered]
-    servers = [tap for tap in taps if abouts[tap.id].tools]
-    agents: dict[str, set[str]] = {}
-    for model in models:
-        own = [each for each in servers if touch(model, each) and _offers(abouts[model.id], abouts[each.id])]
-        together = {model.id, *(each.id for each in own)} if own else set[str]()
-        for known in [agents[name] for name in together if name in agents]:
-            together |= known
-        agents.update(dict.fromkeys(together, together))
-    return {name: min(together) for name, together in agents.items()}
+    models = _by(lambda about: tuple(about.offered), ran, abouts)
+    servers = _by(lambda about: about.tools, ran, abouts)
+    agents = Joins()
+    for model, own in models:
+        for server, others in servers:
+            if _offers(model, server):
+                for pair in meetings(own, others):
+                    agents.join(pair)
+    return agents.names
 
 
-def kin_of(
-    taps: Sequence[SessionInfo],
-    abouts: Mapping[str, About],
-    touch: Callable[[SessionInfo, SessionInfo], bool],
-) -> Mapping[str, str]:
+def kin_of(ran: Mapping[str, Stretch], abouts: Mapping[str, About]) -> Mapping[str, str]:
     """Taps that a host which is known by name has in common, and those that others of its taps have in common with further hosts.
 
     Hosts that take turns at one tap are so of one story with all that is each one's own.
 
     Args:
-        taps: All taps.
+        ran: When each tap ran.
         abouts: What is known of each.
-        touch: Whether two of them ran at the same time.
 
     Returns:
-        For each tap that is of a known host the id of one of those with which it belongs together.
+        For each tap that is of a known host the name of one of those with which it belongs together.
     """
-    before: dict[str, list[SessionInfo]] = {}
-    kin: dict[str, set[str]] = {}
-    for tap in taps:
-        together = {tap.id}
-        for host in abouts[tap.id].known_hosts:
-            for other in before.setdefault(host, []):
-                if other.id not in together and touch(tap, other):
-                    together |= kin[other.id]
-            before[host].append(tap)
-        if abouts[tap.id].known_hosts:
-            kin.update(dict.fromkeys(together, together))
-    return {name: min(together) for name, together in kin.items()}
+    of_host: dict[str, list[str]] = {}
+    for name in ran:
+        for host in abouts[name].known_hosts:
+            of_host.setdefault(host, []).append(name)
+    kin = Joins()
+    for names in of_host.values():
+        for together in in_a_row(names, ran.__getitem__):
+            kin.join(together)
+    return kin.names
+
+
+def _by(
+    told: Callable[[About], tuple[str, ...] | frozenset[tuple[str, str]]],
+    ran: Mapping[str, Stretch],
+    abouts: Mapping[str, About],
+) -> list[tuple[About, dict[str, Stretch]]]:
+    """When taps ran of which as much is known, each with what that is: many are of one kind."""
+    kinds: dict[Hashable, tuple[About, dict[str, Stretch]]] = {}
+    for name, stretch in ran.items():
+        about = abouts[name]
+        if said := told(about):
+            kinds.setdefault((said, about.known_hosts, about.taught), (about, {}))[1][name] = stretch
+    return list(kinds.values())
 
 
 def _offers(model: About, server: About) -> bool:
@@ -70,6 +70,6 @@ def _offers(model: About, server: About) -> bool:
     return not model.is_of_another_host(server) and _names_any(tuple(model.offered), server.tools)
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 14)
 def _names_any(names: tuple[str, ...], tools: frozenset[tuple[str, str]]) -> bool:
     return any(tools_named(name, tools) for name in names)

@@ -1,30 +1,25 @@
-"""Which taps tell one story: those that ran at the same time, unless they are known to be of different hosts. And what it is called."""
+"""The stories that taps tell: what each is called, and what is looked into to tell which taps belong together."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
-from typing import TypeAlias
+from itertools import chain
 
 from tui_host.capture.store.sessions import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.infer.about import About, Looking
-from tui_host.chat.infer.agents import agents_of, kin_of
 from tui_host.chat.infer.clocks import SURE_NS
 from tui_host.chat.infer.names import tools_named
 from tui_host.chat.infer.speaking import Speaking, hosts_of, in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story
-
-NEAR_NS = 5_000_000_000
-"""Taps of one host begin and end in turn; a session's last change is not noted at once."""
+from tui_host.chat.infer.together import NEAR_NS, ended_ns, together
 
 Known = MutableMapping[str, Sequence[Looking]]
 """What is known of taps by their sessions, for each of their captures."""
-Owner: TypeAlias = Callable[[SessionInfo, Sequence[Sequence[SessionInfo]]], int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +78,10 @@ class TapStory:
 
     @property
     def title(self) -> str:
-        """The hosts, and what is tapped of them: `Cline: tap llm api.deepseek.com, tap stdio math`."""
-        names = dict.fromkeys(chain.from_iterable(self._names))
-        return ": ".join(filter(None, (in_words(self.hosts), ", ".join(names))))
+        """The hosts, what was asked first, and what is tapped: `Cline: What is 6 × 5? (tap llm api.deepseek.com, tap stdio math)`."""
+        names = ", ".join(dict.fromkeys(chain.from_iterable(self._names)))
+        question = next((each.question for each in self._abouts if each.question), "")
+        return ": ".join(filter(None, (in_words(self.hosts), f"{question} ({names})" if question else names)))
 
     @property
     def _names(self) -> Sequence[Sequence[str]]:
@@ -156,61 +152,11 @@ def story_with(store: Store, session: str, known: Known) -> TapStory:
         size, now_ns = len(story), time.time_ns()
         if any(tap.imported for tap in story):
             break
-        began, ended = min(tap.created_ns for tap in story), max(_end(tap, now_ns) for tap in story)
+        began, ended = min(tap.created_ns for tap in story), max(ended_ns(tap, now_ns) for tap in story)
         near = [tap for tap in store.sessions.taps(began - NEAR_NS) if tap.created_ns <= ended + NEAR_NS]
         told = together(near, now_ns, lambda tap: _about(look_at(store, tap, known)), _Owners(store, known).of)
         story = next((each for each in told if any(tap.id == session for tap in each)), story)
     return TapStory(taps=story, about=[look_at(store, tap, known) for tap in story])
-
-
-def together(
-    taps: Sequence[SessionInfo],
-    now_ns: int,
-    about_of: Callable[[SessionInfo], About] = lambda _: About(),
-    owner_of: Owner = lambda _tap, _stories: None,
-) -> list[list[SessionInfo]]:
-    """Taps in stories, the latest story first, in each its taps in the order in which they began.
-
-    Where nothing names a host, they are of two where the model of each is offered tools of servers of its own alone.
-
-    Args:
-        taps: Sessions of taps. One that was brought here from elsewhere is a story by itself.
-        now_ns: The present: taps that run last until then.
-        about_of: What is known of a tap.
-        owner_of: Of stories of different hosts the one that a tap is of by what it carried; None if nothing tells.
-    """
-    abouts = {tap.id: about_of(tap) for tap in taps}
-    agents = agents_of(taps, abouts, lambda one, two: _touch(one, two, now_ns))
-    kin = kin_of(taps, abouts, lambda one, two: _touch(one, two, now_ns))
-
-    def are_two(one: SessionInfo, two: SessionInfo) -> bool:
-        if abouts[one.id].known_hosts & abouts[two.id].known_hosts or kin.get(one.id, one.id) == kin.get(two.id):
-            return False
-        agent = agents.get(one.id)
-        is_another = agent is not None and agents.get(two.id, agent) != agent
-        return is_another or abouts[one.id].is_of_another_host(abouts[two.id])
-
-    def are_apart(story: Sequence[SessionInfo], other: Sequence[SessionInfo]) -> bool:
-        return any(are_two(one, two) for one in story for two in other)
-
-    stories: list[list[SessionInfo]] = []
-    # Those of which it is known whose they are come first: the others are shared out among them.
-    for tap in sorted(
-        taps, key=lambda each: (not abouts[each.id].is_known and each.id not in agents, each.created_ns, each.id)
-    ):
-        fitting = [
-            story
-            for story in stories
-            if any(_touch(tap, other, now_ns) for other in story) and not are_apart([tap], story)
-        ]
-        if any(are_apart(one, two) for one, two in combinations(fitting, 2)):
-            owner = owner_of(tap, fitting)
-            fitting = [] if owner is None else [fitting[owner]]
-        taken = set(map(id, fitting))
-        stories = [story for story in stories if id(story) not in taken]
-        stories.append([*chain.from_iterable(fitting), tap])
-    stories.sort(key=lambda story: max(each.updated_ns for each in story), reverse=True)
-    return [sorted(story, key=lambda each: (each.created_ns, each.id)) for story in stories]
 
 
 class _Owners:
@@ -219,28 +165,33 @@ class _Owners:
     def __init__(self, store: Store, known: Known) -> None:
         self._store = store
         self._known = known
+        self._asked: dict[str, Mapping[str, Sequence[tuple[str, int]]]] = {}
 
     def of(self, tap: SessionInfo, stories: Sequence[Sequence[SessionInfo]]) -> int | None:
         """The number of the story most of a tap's calls were asked for in last before they were sent; None if of none, or of two."""
-        asked: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        for number, story in enumerate(stories):
-            for said in chain.from_iterable(each.exchanges for other in story for each in self._stories(other)):
-                asking = said.asking
-                for call, (name, arguments) in zip(asking.calls(), asking.meant(), strict=True):
-                    if arguments is not None:
-                        asked.setdefault((name, arguments), []).append((call.at_ns, number))
+        asked = [(number, self._asked_in(other)) for number, story in enumerate(stories) for other in story]
+        asked = [each for each in asked if each[1]]  # most taps are of servers
         votes = Counter[int]()
         for sent in chain.from_iterable(each.frames.sent.values() for each in self._stories(tap)):
             places = [
-                place
-                for (name, arguments), found in asked.items()
-                if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)])
-                for place in found
-                if place[0] <= sent.at_ns + SURE_NS
+                (at_ns, number)
+                for number, calls in asked
+                for name, at_ns in calls.get(sent.arguments, ())
+                if at_ns <= sent.at_ns + SURE_NS and tools_named(name, [(sent.server, sent.tool)])
             ]
             votes.update([max(places)[1]] if places else [])
         most = votes.most_common(2)
         return most[0][0] if most and (len(most) == 1 or most[0][1] > most[1][1]) else None
+
+    def _asked_in(self, tap: SessionInfo) -> Mapping[str, Sequence[tuple[str, int]]]:
+        """The calls that were asked for through a tap, by their arguments: the name and when."""
+        if tap.id not in self._asked:
+            asked = self._asked[tap.id] = dict[str, list[tuple[str, int]]]()
+            for asking in (said.asking for each in self._stories(tap) for said in each.exchanges):
+                for call, (name, arguments) in zip(asking.calls(), asking.meant(), strict=True):
+                    if arguments is not None:
+                        asked.setdefault(arguments, []).append((name, call.at_ns))
+        return self._asked[tap.id]
 
     def _stories(self, tap: SessionInfo) -> Sequence[Story]:
         return [each.calls(self._store) for each in self._known.get(tap.id, ())]
@@ -248,13 +199,3 @@ class _Owners:
 
 def _about(abouts: Sequence[About]) -> About:
     return abouts[0] if len(abouts) == 1 else About()
-
-
-def _touch(one: SessionInfo, other: SessionInfo, now_ns: int) -> bool:
-    if one.imported or other.imported:
-        return False
-    return one.created_ns <= _end(other, now_ns) + NEAR_NS and other.created_ns <= _end(one, now_ns) + NEAR_NS
-
-
-def _end(tap: SessionInfo, now_ns: int) -> int:
-    return now_ns if tap.live else tap.updated_ns

@@ -1,0 +1,129 @@
+"""Which taps tell one story: those that ran at the same time, unless they are known to be of different hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeAlias
+
+from tui_host.capture.store.sessions import SessionInfo
+from tui_host.chat.infer.about import About
+from tui_host.chat.infer.agents import agents_of, kin_of
+from tui_host.chat.infer.touching import Stretch, in_a_row
+
+NEAR_NS = 5_000_000_000
+"""Taps of one host begin and end in turn; a session's last change is not noted at once."""
+
+Owner: TypeAlias = Callable[[SessionInfo, Sequence[Sequence[SessionInfo]]], int | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Traits:
+    """What tells taps from those of other hosts, one value for all of which the same is known.
+
+    Attributes:
+        about: One of them.
+        kin: What stands for the taps that known hosts have in common; empty for none.
+        agent: What stands for those of an agent; empty where that is not known.
+    """
+
+    about: About
+    kin: str
+    agent: str
+
+    def is_of_another_host(self, other: _Traits) -> bool:
+        """Whether two taps are known to be of different hosts."""
+        if self.about.known_hosts & other.about.known_hosts or (self.kin and self.kin == other.kin):
+            return False
+        is_another = bool(self.agent and other.agent) and self.agent != other.agent
+        return is_another or self.about.is_of_another_host(other.about)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Taps that are known to tell one story.
+
+    Attributes:
+        taps: Their sessions, in the order in which they were found.
+        ran: When they did: each touches another one.
+        traits: What tells them from others.
+    """
+
+    taps: list[SessionInfo]
+    ran: Stretch
+    traits: set[_Traits]
+
+    def is_apart(self, traits: Collection[_Traits]) -> bool:
+        """Whether it is of another host than these are."""
+        return any(one.is_of_another_host(two) for one in self.traits for two in traits)
+
+    def take(self, other: _Group) -> None:
+        """Have what another one has."""
+        self.taps += other.taps
+        self.ran |= other.ran
+        self.traits |= other.traits
+
+
+def together(
+    taps: Sequence[SessionInfo],
+    now_ns: int,
+    about_of: Callable[[SessionInfo], About] = lambda _: About(),
+    owner_of: Owner = lambda _tap, _stories: None,
+) -> list[list[SessionInfo]]:
+    """Taps in stories, the latest story first, in each its taps in the order in which they began.
+
+    Where nothing names a host, they are of two where the model of each is offered tools of servers of its own alone.
+
+    Args:
+        taps: Sessions of taps. One that was brought here from elsewhere is a story by itself.
+        now_ns: The present: taps that run last until then.
+        about_of: What is known of a tap.
+        owner_of: Of stories of different hosts the one that a tap is of by what it carried; None if nothing tells.
+    """
+    stories = [[tap] for tap in taps if tap.imported]
+    for row in in_a_row((tap for tap in taps if not tap.imported), lambda tap: _ran(tap, now_ns)):
+        stories += _stories_in(row, {tap.id: _ran(tap, now_ns) for tap in row}, about_of, owner_of)
+    stories.sort(key=lambda story: max(each.updated_ns for each in story), reverse=True)
+    return [sorted(story, key=lambda each: (each.created_ns, each.id)) for story in stories]
+
+
+def ended_ns(tap: SessionInfo, now_ns: int) -> int:
+    """Until when a tap ran."""
+    return now_ns if tap.live else tap.updated_ns
+
+
+def _ran(tap: SessionInfo, now_ns: int) -> Stretch:
+    return Stretch(tap.created_ns, ended_ns(tap, now_ns) + NEAR_NS)
+
+
+def _stories_in(
+    taps: Sequence[SessionInfo], ran: Mapping[str, Stretch], about_of: Callable[[SessionInfo], About], owner_of: Owner
+) -> Iterable[list[SessionInfo]]:
+    """The stories of taps that ran in one stretch of time."""
+    abouts = {tap.id: about_of(tap) for tap in taps}
+    agents, kin = agents_of(ran, abouts), kin_of(ran, abouts)
+    traits: dict[tuple[object, ...], _Traits] = {}
+    groups: dict[int, _Group] = {}
+    # Those of which it is known whose they are come first: the others are shared out among them.
+    for number, tap in enumerate(
+        sorted(
+            taps, key=lambda each: (not abouts[each.id].is_known and each.id not in agents, each.created_ns, each.id)
+        )
+    ):
+        about, of_kin, agent = abouts[tap.id], kin.get(tap.id, ""), agents.get(tap.id, "")
+        known = traits.setdefault((about.known_hosts, about.taught, of_kin, agent), _Traits(about, of_kin, agent))
+        alone = _Group([tap], ran[tap.id], {known})
+        fitting = [
+            name for name, group in groups.items() if group.ran.touches(alone.ran) and not group.is_apart(alone.traits)
+        ]
+        if any(groups[one].is_apart(groups[two].traits) for one, two in combinations(fitting, 2)):
+            owner = owner_of(tap, [groups[name].taps for name in fitting])
+            fitting = [] if owner is None else [fitting[owner]]
+        first, *others = (*(groups[name] for name in fitting), alone)
+        for other in others:
+            first.take(other)
+        for name in fitting[1:]:
+            del groups[name]
+        groups[fitting[0] if fitting else number] = first
+    return (group.taps for group in groups.values())
