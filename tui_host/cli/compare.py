@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from tui_host.chat.compare import Column, Run, column_to_json
-from tui_host.chat.policy import Refuse
 from tui_host.chat.conversation import title_of
+from tui_host.chat.policy import Refuse
 from tui_host.cli import asking, diagnostics, output
 from tui_host.cli.columns import laid_out
 from tui_host.cli.compared import rows_of
