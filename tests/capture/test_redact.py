@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -19,6 +20,32 @@ KEY = "sk-canary-0123456789"
 ODD = 'p"q\\r/s+t=ü w&x%y'
 REDACTOR = Redactor([("API_KEY", KEY), ("ODD", ODD)])
 MARK = "⟨secret:API_KEY⟩".encode()
+
+
+def spelled(text: str) -> list[bytes]:
+    """As encoders of pages, of JSON for pages, and of everything write it."""
+    raw = text.encode()
+    units = [int.from_bytes(text[at].encode("utf-16-be")) for at in range(len(text))]
+    in_json = json.dumps(text)[1:-1]
+    net = in_json.replace('\\"', "\\u0022").replace("&", "\\u0026").replace("+", "\\u002B").replace("'", "\\u0027")
+    pages = [html.escape(text, quote=quoted) for quoted in (False, True)]
+    pages += [pages[1].replace("&quot;", "&#34;"), pages[1].replace("/", "&#x2F;"), pages[1].replace("&quot;", "&#34;")]
+    written = [
+        *pages,
+        in_json.replace("&", "\\u0026"),
+        net,
+        net.replace("002B", "002b"),
+        json.dumps(net)[1:-1],
+        quote(quote(raw, safe=""), safe=""),
+        *(form % raw.hex() for form in ("%s", "0x%s")),
+        raw.hex().upper(),
+        *(
+            "".join(map(form.format, units))
+            for form in ("\\u{:04x}", "\\u{:04X}", "\\\\u{:04x}", "&#{:d};", "&#x{:x};")
+        ),
+        *("".join(map(form.format, raw)) for form in ("%{:02X}", "%{:02x}", "\\x{:02x}")),
+    ]
+    return [each.encode() for each in written]
 
 
 def of(head: Head) -> Draft:
@@ -67,14 +94,14 @@ def test_the_encoded_forms_of_a_secret_are_found(secret: str, offset: int) -> No
         quote_plus(raw).encode(),
         base64.b64encode(raw),
         base64.urlsafe_b64encode(raw),
+        *spelled(f"{around}{secret}"),
     ]
 
     for form in forms:
-        kept, found = REDACTOR.bytes(form)
+        kept, found = REDACTOR.bytes(b"~" * (7 * offset) + form + b"~" * 64)
         assert found, form
         assert "⟨secret:".encode() in kept
-        assert KEY.encode() not in kept
-        assert b"canary" not in kept
+        assert not [each for each in (KEY.encode(), b"canary", b'"q', b"%y", b"636e6172") if each in kept], form
 
 
 def test_a_value_shorter_than_eight_characters_stays_in_bodies() -> None:
@@ -387,6 +414,15 @@ def test_a_credential_that_a_request_has_shown_is_found_in_what_follows_however_
         assert "message" in json.loads(kept.replace(b"error", b"message"))
     assert OTHERS.encode() not in redactor.bytes(json.dumps({"a": json.dumps(OTHERS)}).encode())[0]
     assert redactor.bytes(base64.b64encode(f"u:{OTHERS}".encode()))[1]
+
+
+def test_the_password_in_a_request_is_learned_from_userinfo_and_basic_authentication_alone() -> None:
+    told = base64.b64encode(b"client-1234567:a%2Fb+c-0123456789").decode()
+    redactor = learning(("Authorization", f"Basic {told}"), url="https://somebody-12:c%40d-9876543210@a.example/")
+
+    assert redactor.text("client-1234567 a/b c-0123456789 a%2Fb+c-0123456789 somebody-12 c@d-9876543210") == (
+        "client-1234567 ⟨secret:basic⟩ ⟨secret:basic⟩ somebody-12 ⟨secret:userinfo⟩"
+    )
 
 
 def test_a_word_that_stands_for_no_key_and_what_changes_with_each_session_are_not_learned() -> None:

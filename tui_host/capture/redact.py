@@ -1,54 +1,35 @@
 """Secrets taken out of everything before it is kept. Source: DESIGN, Contract, Secrets.
 
-By value: each known secret of at least eight characters, wherever it stands, in plain, base64, percent and JSON-escaped form.
+By value: each known secret of at least eight characters, wherever it stands and however it is spelled there.
 By place: what stands in a header or behind a query key named like a credential, or in a URL's userinfo, known or not, whatever its length.
 Learned: what stood in such a place of a request is looked for by value from then on, since a peer may say it again.
 
-What it cannot find: a secret in the compressed body of a response that is no refusal, in a coding that is not undone here, or one that a
-model spells in several events of its stream.
+What it cannot find: a secret in a coding that is not undone here, or one that a model spells in several events of its stream.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.redact_coded import without_in_coded
-from tui_host.capture.redact_values import Hit, Needle, Shift, forms_of, hits_in, mark, name_in_mark, without
+from tui_host.capture.redact_heads import in_header, shown_by
+from tui_host.capture.redact_known import BY_VALUE_FROM, Known
+from tui_host.capture.redact_values import Hit, Shift, mark, name_in_mark, without
 from tui_host.errors import JSON
-from tui_host.settings.credentials import (
-    LONG_KEYS,
-    PROTOCOLS,
-    REDIRECT_KEYS,
-    SCHEMES,
-    URL_HEADERS,
-    credential_in,
-    credentials_in_protocols,
-    is_credential_header,
-    is_credential_key,
-    is_lasting,
-)
+from tui_host.settings.credentials_places import Span, in_url
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
-BY_VALUE_FROM = 8
 EXACT_FROM = 4
 """Characters from which a short secret is taken out where it is all of a header's or query key's value or a path's segment."""
-PLAIN_FROM = 20
-"""Characters from which a word without a digit is learned: what hosts send where no key is wanted is a short word that texts have too."""
-LEARNED_MOST, LEARNED_LENGTH = 16, 8192
-"""Credentials of others that are remembered, those used last, and the characters of one."""
 
-Where: TypeAlias = Literal["data", "head"]
-_PARAMETER = re.compile(r"([?&;#])([^=&;#?]+)=([^&#]+)")
-_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
 _SEGMENT = re.compile(r"[^/?&=#]+")
 
 
@@ -60,61 +41,21 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
-        self._lock = threading.Lock()
-        self._known: tuple[Needle, ...] = ()
-        self._needles: tuple[Needle, ...] = ()  # of those that are known, and of those that were learned
-        self._names: dict[str, str] = {}
-        self._learned: dict[str, str] = {}
+        self._known = Known(secrets)
         self._headers: frozenset[str] = frozenset()
-        for name, value in secrets:
-            self.add(name, value)
 
     def add(self, name: str, value: str) -> None:
         """Know one more secret, from now on."""
-        value = value.strip()
-        with self._lock:
-            if not value or value in self._names:
-                return
-            self._names = {**self._names, value: name}
-            if len(value) >= BY_VALUE_FROM:
-                self._known = (*self._known, *_needles(name, value))
-                self._arrange()
+        self._known.add([(name, value)])
 
     def learn(self, head: Head) -> None:
         """Know the credentials in a request's head too: those of somebody else's host, which are not configured here."""
-        for name, value in head.headers:
-            key = name.lower()
-            if is_credential_header(key) and is_lasting(key):
-                self._learn(key, credential_in(value).strip())
-            elif key == PROTOCOLS:
-                for place, credential in credentials_in_protocols(value):
-                    self._learn(place, credential)
-        for _, key, value in _PARAMETER.findall(head.url or ""):
-            if is_credential_key(unquote_plus(key)):
-                self._learn(key, unquote_plus(value))
+        for name, value in shown_by(head):
+            self._known.learn(name, value)
 
-    def _learn(self, name: str, value: str) -> None:
-        if not BY_VALUE_FROM <= len(value) <= LEARNED_LENGTH or value.startswith("⟨secret:"):
-            return
-        if len(value) < PLAIN_FROM and value.isascii() and not any(map(str.isdigit, value)):
-            return
-        with self._lock:
-            if value in self._names or next(reversed(self._learned), None) == value:
-                return
-            if hits_in(value.encode("utf-8", "surrogatepass"), self._known):
-                return
-            is_new = value not in self._learned
-            self._learned = {**{key: item for key, item in self._learned.items() if key != value}, value: name}
-            if is_new:
-                for oldest in list(self._learned)[:-LEARNED_MOST]:
-                    del self._learned[oldest]
-                self._arrange()
-
-    def _arrange(self) -> None:
-        """Have the needles of all in the order in which they are looked for, each form once."""
-        found = {needle.data: needle for value, name in self._learned.items() for needle in _needles(name, value)}
-        found |= {needle.data: needle for needle in reversed(self._known)}
-        self._needles = tuple(sorted(found.values(), key=lambda needle: -len(needle.data)))
+    def learn_value(self, name: str, value: str) -> None:
+        """Know a credential of somebody else's that stood elsewhere."""
+        self._known.learn(name, value)
 
     def add_places(self, *, headers: Iterable[str]) -> None:
         """Take out whatever stands in these headers too: configured ones with a reference in them."""
@@ -137,11 +78,11 @@ class Redactor:
 
     def may_be_in(self, data: bytes) -> bool:
         """Whether a secret known by value stands in the bytes."""
-        return any(needle.data in data for needle in self._needles)
+        return self._known.needles.are_in(data)
 
     def bytes(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
         """Bytes without the secrets known by value, and what was taken out."""
-        hits = hits_in(data, self._needles)
+        hits = self.hits(data)
         return without(data, hits) if hits else (data, ())
 
     def text(self, text: str) -> str:
@@ -151,7 +92,7 @@ class Redactor:
     def pieces(self, text: str) -> list[tuple[str, str]]:
         """A text cut where secrets known by value stand in it: each piece with the secret's name, empty for what is none."""
         data = text.encode("utf-8", "surrogatepass")
-        hits = hits_in(data, self._needles) if self._needles else []
+        hits = self.hits(data)
         if not hits:
             return [(text, "")] if text else []
         found: list[tuple[str, str]] = []
@@ -166,7 +107,7 @@ class Redactor:
     @property
     def lengths(self) -> Mapping[str, int]:
         """How many characters each secret has, by its name as marks have it."""
-        return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self._names.items())}
+        return self._known.lengths
 
     def json_text(self, text: str) -> str:
         """JSON without the secrets known by value; still JSON, even where a number looks like a secret."""
@@ -189,27 +130,20 @@ class Redactor:
 
     def hits(self, data: bytes) -> list[Hit]:
         """Where secrets stand in the bytes, in order, without overlap."""
-        return hits_in(data, self._needles)
+        return self._known.needles.hits(data)
 
     def open_end(self, data: bytes) -> int:
         """Where the longest end of the bytes begins that could be the beginning of a secret; their length if none could."""
-        first = len(data)
-        for needle in self._needles:
-            wanted = needle.data
-            at = data.find(wanted[:1], max(0, len(data) - len(wanted) + 1))
-            while 0 <= at < first:
-                if wanted.startswith(data[at:]):
-                    first = at
-                at = data.find(wanted[:1], at + 1)
-        return first
+        return self._known.needles.open_end(data)
 
     def _text(self, text: str) -> tuple[str, tuple[Redaction, ...]]:
-        if not self._needles:
+        if not self._known.needles:
             return text, ()
-        hits = hits_in(text.encode("utf-8", "surrogatepass"), self._needles)
+        data = text.encode("utf-8", "surrogatepass")
+        hits = self.hits(data)
         if not hits:
             return text, ()
-        data, found = without(text.encode("utf-8", "surrogatepass"), hits)
+        data, found = without(data, hits)
         return data.decode("utf-8", "surrogatepass"), tuple(replace(each, where="head") for each in found)
 
     def _strings_without(self, value: JSON) -> JSON:
@@ -233,41 +167,29 @@ class Redactor:
         return (replace(head, url=url, headers=headers), tuple(found)) if found else (head, ())
 
     def _header(self, name: str, value: str, found: list[Redaction]) -> str:
-        if name in self._headers or is_credential_header(name):
-            scheme, space, rest = value.partition(" ")
-            if space and scheme.lower() in SCHEMES:
-                return f"{scheme} {self._taken_out(name, rest, found)}"
-            return self._taken_out(name, value, found)
-        if name in URL_HEADERS:
-            return self._url(value, found, REDIRECT_KEYS if name == "location" else frozenset())
-        if name == PROTOCOLS:
-            for place, credential in credentials_in_protocols(value):
-                value = value.replace(credential, self._taken_out(place, credential, found))
-        if EXACT_FROM <= len(value) < BY_VALUE_FROM and value in self._names:
-            return self._taken_out(name, value, found)
-        return self._by_value(value, found)
+        spans = in_header(name, value, self._headers)
+        if not spans and self._is_short_secret(value):
+            spans = [Span(0, len(value), name)]
+        return self._by_value(self._without(value, spans, found), found)
 
-    def _url(self, url: str, found: list[Redaction], keys: frozenset[str] = frozenset()) -> str:
-        def userinfo(match: re.Match[str]) -> str:
-            return f"{match[1]}{self._taken_out('userinfo', match[2], found)}@"
-
-        def parameter(match: re.Match[str]) -> str:
-            separator, key, value = match[1], match[2], match[3]
-            name = unquote_plus(key)
-            is_long = name.lower() in LONG_KEYS and len(value) >= PLAIN_FROM
-            if not is_long and name.lower() not in keys and not is_credential_key(name):
-                return match[0]
-            return f"{separator}{key}={self._taken_out(key, value, found)}"
-
-        def segment(match: re.Match[str]) -> str:
-            is_short = EXACT_FROM <= len(match[0]) < BY_VALUE_FROM
-            return self._taken_out("url", match[0], found) if is_short and match[0] in self._names else match[0]
-
-        url = _USERINFO.sub(userinfo, url, count=1)
-        url = _PARAMETER.sub(parameter, url)
-        if any(len(value) < BY_VALUE_FROM for value in self._names):
-            url = _SEGMENT.sub(segment, url)
+    def _url(self, url: str, found: list[Redaction]) -> str:
+        url = self._without(url, in_url(url), found)
+        if any(len(value) < BY_VALUE_FROM for value in self._known.names):
+            short = [match for match in _SEGMENT.finditer(url) if self._is_short_secret(match[0])]
+            url = self._without(url, [Span(*match.span(), "url") for match in short], found)
         return self._by_value(url, found)
+
+    def _is_short_secret(self, text: str) -> bool:
+        return EXACT_FROM <= len(text) < BY_VALUE_FROM and text in self._known.names
+
+    def _without(self, text: str, spans: Iterable[Span], found: list[Redaction]) -> str:
+        pieces: list[str] = []
+        end = 0
+        for span in sorted(spans):
+            if span.start >= end:
+                pieces += (text[end : span.start], self._taken_out(span.name, text[span.start : span.end], found))
+                end = span.end
+        return "".join((*pieces, text[end:]))
 
     def _by_value(self, text: str, found: list[Redaction]) -> str:
         text, taken = self._text(text)
@@ -278,16 +200,12 @@ class Redactor:
         """The mark for all of a value, under the name of the secret in it if that is known."""
         if not value.strip() or (value.startswith("⟨secret:") and value.endswith("⟩")):
             return value
-        name = self._names.get(value.strip()) or self._names.get(unquote_plus(value))
+        name = self._known.names.get(value.strip()) or self._known.names.get(unquote_plus(value))
         if name is None:
             hits = self.hits(value.encode("utf-8", "surrogatepass"))
             name = hits[0].needle.name if hits else place
         found.append(Redaction(where="head", name=name, length=len(value)))
         return mark(name)
-
-
-def _needles(name: str, value: str) -> list[Needle]:
-    return [Needle(name, data, mark(name).encode()) for data in forms_of(value)]
 
 
 def redactor_of(settings: Settings) -> Redactor:

@@ -1,21 +1,23 @@
-"""Secrets looked for by value in bytes: their forms, where they stand, and what is put in their place."""
+"""Secrets looked for by value in bytes: where they stand, what could begin one, and what is put in their place."""
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
-from urllib.parse import quote, quote_plus
 
 from tui_host.capture.record import Redaction
+from tui_host.capture.redact_forms import forms_of
 
 Shift: TypeAlias = tuple[int, int, int]
 """Where a secret stood in a body: its first byte, one past its last, and how many bytes stand there instead."""
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.\-]")
+_PIECE = 4
+_LONG = 32
+"""Bytes from which a needle is sought by its pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +38,91 @@ class Hit:
     needle: Needle
 
 
-def mark(name: str) -> str:
-    """What stands where a secret was; nothing in it needs escaping in JSON."""
-    return f"⟨secret:{name_in_mark(name)}⟩"
+def needles_of(name: str, value: str) -> list[Needle]:
+    """All forms of a secret."""
+    return [Needle(name, data, mark(name).encode()) for data in forms_of(value)]
 
 
-def name_in_mark(name: str) -> str:
-    """A secret's name as its mark has it."""
-    return _NOT_IN_A_NAME.sub("_", name)
+class Needles:
+    """What is looked for at once.
+
+    A secret has some twenty forms, and to look for each would take as many times as long. So of the bytes only every so many are looked
+    at, four at a time, so often that four of any needle are among them: mostly they are of none. The few that are short are sought one by
+    one.
+
+    Args:
+        needles: No two with the same bytes.
+    """
+
+    def __init__(self, needles: Iterable[Needle] = ()) -> None:
+        every = tuple(sorted(needles, key=lambda each: -len(each.data)))
+        self._short = tuple(each for each in every if len(each.data) < _LONG)
+        self._long = every[: len(every) - len(self._short)]
+        self._step = (len(self._long[-1].data) - _PIECE + 1) // _PIECE if self._long else 0
+        self._pieces = frozenset(number for each in self._long for number in _pieces(each.data))
+        self._all = every
+        self._last = frozenset(byte for each in every for byte in each.data)
+        self._beginnings = frozenset(each.data[:size] for each in every for size in range(1, _PIECE))
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def are_in(self, data: bytes) -> bool:
+        """Whether one stands in the bytes."""
+        return any(needle.data in data for needle in self._likely(data))
+
+    def hits(self, data: bytes) -> list[Hit]:
+        """Where they stand in the bytes, in order, without overlap."""
+        hits: list[Hit] = []
+        for needle in self._likely(data):
+            if needle.data in data:
+                hits.extend(_occurrences(data, needle))
+        if len(hits) < 2:
+            return hits
+        hits.sort(key=lambda hit: (hit.start, -hit.end))
+        merged = [hits[0]]
+        for hit in hits[1:]:
+            last = merged[-1]
+            if hit.start >= last.end:
+                merged.append(hit)
+            elif hit.end > last.end:
+                merged[-1] = Hit(last.start, hit.end, last.needle)
+        return merged
+
+    def open_end(self, data: bytes) -> int:
+        """Where the longest end of the bytes begins that could be the beginning of one; their length if none could."""
+        size = len(data)
+        if not data or data[-1] not in self._last:
+            return size
+        longest = max((each for each in range(1, min(_PIECE, size + 1)) if data[-each:] in self._beginnings), default=0)
+        piece = data[-_PIECE:] if size >= _PIECE else b""
+        for needle in self._all if piece else ():
+            at = needle.data.rfind(piece, 0, -1)  # of one, and not all of it
+            while at + _PIECE > longest and at >= 0:
+                if data.endswith(needle.data[: at + _PIECE]):
+                    longest = at + _PIECE
+                at = needle.data.rfind(piece, 0, at + _PIECE - 1)
+        return size - longest
+
+    def _likely(self, data: bytes) -> tuple[Needle, ...]:
+        """Those that are worth being sought in the bytes, and all that are in them."""
+        step = self._step
+        if not step or len(data) < _LONG:
+            return self._short
+        found = self._pieces.intersection(_words(data)[::step].tolist())
+        if not found:
+            return self._short
+        pieces = [number.to_bytes(_PIECE, sys.byteorder) for number in found]
+        return self._short + tuple(each for each in self._long if any(piece in each.data for piece in pieces))
 
 
-def hits_in(data: bytes, needles: tuple[Needle, ...]) -> list[Hit]:
-    """Where secrets stand in the bytes, in order, without overlap."""
-    hits: list[Hit] = []
-    for needle in needles:
-        if needle.data in data:
-            hits.extend(_occurrences(data, needle))
-    if len(hits) < 2:
-        return hits
-    hits.sort(key=lambda hit: (hit.start, -hit.end))
-    merged = [hits[0]]
-    for hit in hits[1:]:
-        last = merged[-1]
-        if hit.start >= last.end:
-            merged.append(hit)
-        elif hit.end > last.end:
-            merged[-1] = Hit(last.start, hit.end, last.needle)
-    return merged
+def _words(data: bytes) -> memoryview[int]:
+    return memoryview(data)[: len(data) - len(data) % _PIECE].cast("I")
+
+
+def _pieces(data: bytes) -> Iterator[int]:
+    for start in range(_PIECE):
+        yield from _words(data[start:])
 
 
 def _occurrences(data: bytes, needle: Needle) -> Iterator[Hit]:
@@ -71,6 +131,16 @@ def _occurrences(data: bytes, needle: Needle) -> Iterator[Hit]:
         end = at + len(needle.data)
         yield Hit(at, end, needle)
         at = data.find(needle.data, end)
+
+
+def mark(name: str) -> str:
+    """What stands where a secret was; nothing in it needs escaping in JSON."""
+    return f"⟨secret:{name_in_mark(name)}⟩"
+
+
+def name_in_mark(name: str) -> str:
+    """A secret's name as its mark has it."""
+    return _NOT_IN_A_NAME.sub("_", name)
 
 
 def without(data: bytes, hits: list[Hit]) -> tuple[bytes, tuple[Redaction, ...]]:
@@ -83,34 +153,3 @@ def without(data: bytes, hits: list[Hit]) -> tuple[bytes, tuple[Redaction, ...]]
     pieces.append(data[end:])
     found = tuple(Redaction(where="data", name=hit.needle.name, length=hit.end - hit.start) for hit in hits)
     return b"".join(pieces), found
-
-
-def forms_of(value: str) -> set[bytes]:
-    """Every form in which a secret is looked for."""
-    raw = value.encode("utf-8", "surrogateescape")
-    forms = {raw}
-    for safe in ("", "/", "/:@!$&'()*,;=+~", "-_.!~*'()"):
-        percent = quote(raw, safe=safe)
-        forms |= {percent.encode(), _lower_hex(percent).encode()}
-    percent = quote_plus(raw)
-    forms |= {percent.encode(), _lower_hex(percent).encode()}
-    for ascii_only in (True, False):
-        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
-        twice = json.dumps(once, ensure_ascii=ascii_only)[1:-1]  # a call's arguments are JSON in JSON
-        slashes = once.replace("/", "\\/")
-        forms |= {form.encode("utf-8", "surrogateescape") for form in (once, twice, slashes)}
-    for offset in (0, 1, 2):
-        forms |= set(_base64_inside(raw, offset))
-    return forms
-
-
-def _base64_inside(raw: bytes, offset: int) -> tuple[bytes, bytes]:
-    """The characters that the secret alone determines, where it stands at some offset of three in what is encoded."""
-    encoded = base64.b64encode(b"\0" * offset + raw)
-    first, last = -(-8 * offset // 6), 8 * (offset + len(raw)) // 6
-    inside = encoded[first:last]
-    return inside, inside.translate(bytes.maketrans(b"+/", b"-_"))
-
-
-def _lower_hex(percent: str) -> str:
-    return re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), percent)

@@ -43,17 +43,21 @@ class Asked:
         log_file: That file, to be appended to; None for none.
         began_ns: When the tap began, on the wall clock.
         plain: What makes lines for a person, given what writes one; called where `--log -` asks for them.
+        command: A server's, in which credentials may stand; empty where there is none.
         terminal: The one that standard error is, None if it is none: a person there can be told things when the tap has ended.
 
     Raises:
         NoLogError: The log's file cannot be written to, or should not be.
     """
 
-    def __init__(self, title: str, *, data_dir: str | None, log: str | None, plain: Plain) -> None:
+    def __init__(
+        self, title: str, *, data_dir: str | None, log: str | None, plain: Plain, command: Sequence[str] = ()
+    ) -> None:
         self.title = title
         self.data_dir = data_dir
         self.log = log
         self.plain = plain
+        self.command = command
         self.log_file = self._open_log()
         self.began_ns = time.time_ns()
         try:

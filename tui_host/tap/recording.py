@@ -8,16 +8,15 @@ Source: DESIGN, How a byte becomes a row; threats.md, PXY-09.
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
-from tui_host.capture.redact import BY_VALUE_FROM, Redactor
+from tui_host.capture.redact import Redactor
 from tui_host.capture.store.faults import LOCKED
 from tui_host.capture.store.sessions import SessionInfo, SessionState, session_id
 from tui_host.capture.store.store import Store
@@ -41,15 +40,7 @@ TOUCH_SECONDS = 5.0
 MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20, most_bytes=128 << 20)
 """No view follows here, and what a tap takes should not grow."""
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _NOT_OPEN = "the database is not open yet"
-
-
-def secrets_in(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What a host gave to a server to keep: variables that are named like keys, tokens, secrets and passwords."""
-    for name, value in environment.items():
-        if len(value) >= BY_VALUE_FROM and _SECRET_NAME.search(name) and not value.startswith("/"):
-            yield name, value
 
 
 class TapRecording:

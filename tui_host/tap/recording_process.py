@@ -195,15 +195,15 @@ def _record(
     if asked.log is None and are_good(place, os.environ):  # who wants a log has it whole when the tap ends
         told.notice(HOPEFUL)
     from tui_host.capture.no_core import leave_no_core
-    from tui_host.tap.recording import TapRecording, secrets_in
+    from tui_host.settings.credentials_places import in_variables, in_words
+    from tui_host.tap.recording import TapRecording
 
     def tell(words: str) -> None:
         _tell(asked, say, words)
 
     leave_no_core()
-    recording = TapRecording(
-        asked.title, tell=tell, secrets=secrets_in(os.environ), log=_log(asked, say), began_ns=asked.began_ns
-    )
+    secrets = (*in_variables(os.environ), *in_words(asked.command))
+    recording = TapRecording(asked.title, tell=tell, secrets=secrets, log=_log(asked, say), began_ns=asked.began_ns)
     recording.start(place, os.environ)
     folder = folding(recording)
     recorder = recording.recorder

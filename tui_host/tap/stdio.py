@@ -82,7 +82,7 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
         write(2, f"{line}\n".encode(errors="backslashreplace"))
 
     try:
-        asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log, plain=plain)
+        asked = Asked(tap.name, data_dir=tap.data_dir, log=tap.log, plain=plain, command=tap.command)
     except NoLogError as error:
         tell(f"--log {tap.log}: {error}")
         os._exit(WRONG)

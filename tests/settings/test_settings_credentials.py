@@ -1,0 +1,68 @@
+"""Credentials by their place on a command line and in an environment: what is one, and what only sounds like one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_host.settings.credentials_places import in_variables, in_words
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["srv", "--api-key", "abc-12345"], {"api-key": "abc-12345"}),
+        (["srv", "--token=abc-12345", "-v"], {"token": "abc-12345"}),
+        (["env", "GITHUB_TOKEN=abc-12345", "srv"], {"GITHUB_TOKEN": "abc-12345"}),
+        (["docker", "run", "-e", "GH_PAT=abc-12345"], {"GH_PAT": "abc-12345"}),
+        (["mcp-remote", "--header", "Authorization: Bearer abc-12345"], {"Authorization": "abc-12345"}),
+        (["srv", "postgres://me:p%40ss-12345@h/db"], {"userinfo": "p@ss-12345"}),
+        (["srv", "--db=https://abc-12345@h/"], {"userinfo": "abc-12345"}),
+        (["srv", "https://h/mcp?api_key=abc-12345&a=b"], {"api_key": "abc-12345"}),
+        (["srv", "--config", '{"apiKey": "abc-12345", "max_tokens": "1"}'], {"apiKey": "abc-12345"}),
+        (["srv", "Server=h;User Id=me;Password=correcthorse"], {"Password": "correcthorse"}),
+        (["srv", "--password", "correcthorse"], {"password": "correcthorse"}),
+    ],
+)
+def test_a_credential_on_a_command_line_is_known_by_its_place(words: list[str], expected: dict[str, str]) -> None:
+    assert dict(in_words(words)) == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["srv", "--auth", "interactive", "--token", "--port", "12345678"],
+        ["srv", "--key-file", "keys/a-12345.pem", "--token-env", "TOKEN_12345", "--secret", "/run/secrets/12345"],
+        ["srv", "--max-tokens=12345678", "--token", "${TOKEN_12345}", "--api-key", "$KEY_12345"],
+        ["srv", "https://h/mcp?page_token=abc-12345", "user@example.org:8080", "author=somebody-12345"],
+    ],
+)
+def test_what_only_sounds_like_one_on_a_command_line_is_none(words: list[str]) -> None:
+    assert not list(in_words(words))
+
+
+def test_variables_are_known_by_their_names_and_by_what_stands_in_them() -> None:
+    given = {
+        **dict.fromkeys(
+            ("GH_PAT", "PAT", "MYSQL_PWD", "PGPASSWORD", "REDISCLI_AUTH", "API_KEYS", "DB_PASS"), "abc-12345"
+        ),
+        **dict.fromkeys(("APIKEY_PROD", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "JWT", "SESSION_COOKIE"), "abc-12345"),
+        "STORAGE_CONNECTION_STRING": "Name=me;AccountKey=abc-12345",
+        "DATABASE_URL": "postgres://me:abc-12345@h/db",
+        "SENTRY_DSN": "https://abc-12345@h/1",
+        "MCP_URL": "https://h/mcp?token=abc-12345",
+        "HEADERS": "x-api-key=abc-12345",
+    }
+    other = {
+        "PWD": "/home/me",
+        "OLDPWD": "/home",
+        "SSH_AUTH_SOCK": "/run/agent-12345",
+        "GIT_AUTHOR_NAME": "somebody 12345",
+        "SSL_KEY_FILE": "key-12345.pem",
+        "LS_COLORS": "di=01;34:ln=01;36:*.tar=01;31",
+        "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/1000/bus,guid=0123456789abcdef",
+        "NPM_CONFIG_REGISTRY": "https://registry.example/a-12345",
+    }
+    found = list(in_variables(given | other))
+
+    assert {name for name, _ in found} == set(given)
+    assert {value for _, value in found} == {"abc-12345", given["STORAGE_CONNECTION_STRING"]}

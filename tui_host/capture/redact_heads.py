@@ -1,0 +1,71 @@
+"""Secrets in the heads of HTTP by their place: which headers and parts of URLs are credentials, and what they are called."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Collection, Iterator
+from urllib.parse import unquote_plus
+
+from tui_host.capture.record import Head
+from tui_host.settings.credentials import (
+    PROTOCOLS,
+    REDIRECT_KEYS,
+    SCHEMES,
+    URL_HEADERS,
+    credential_in,
+    credentials_in_protocols,
+    is_credential_header,
+    is_lasting,
+)
+from tui_host.settings.credentials_places import Span, in_url, password_in
+
+
+def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
+    """Where credentials stand in a header's value, a scheme before one left out.
+
+    Args:
+        name: The header's, in lower case.
+        value: Its value.
+        also: Headers that are credentials whatever they are called.
+    """
+    if name in also or is_credential_header(name):
+        scheme, space, _ = value.partition(" ")
+        start = len(scheme) + 1 if space and scheme.lower() in SCHEMES else 0
+        return [Span(start, len(value), name)]
+    if name in URL_HEADERS:
+        return in_url(value, REDIRECT_KEYS if name == "location" else ())
+    if name == PROTOCOLS:
+        return [
+            Span(at := value.index(credential), at + len(credential), place)
+            for place, credential in credentials_in_protocols(value)
+        ]
+    return []
+
+
+def shown_by(head: Head) -> Iterator[tuple[str, str]]:
+    """Names and values of the credentials that a request's head shows, which may be said again anywhere: none of a session's."""
+    for name, value in head.headers:
+        key = name.lower()
+        if is_credential_header(key) and is_lasting(key):
+            credential = credential_in(value).strip()
+            yield key, credential
+            yield from _in_basic(value, credential)
+        elif key == PROTOCOLS:
+            yield from credentials_in_protocols(value)
+    url = head.url or ""
+    for span in in_url(url):
+        value = url[span.start : span.end]
+        yield span.name, password_in(value) if span.name == "userinfo" else unquote_plus(value)
+
+
+def _in_basic(value: str, credential: str) -> Iterator[tuple[str, str]]:
+    """The password in a header of Basic authentication. Source: RFC 7617; RFC 6749, section 2.3.1, where it is encoded as in a form."""
+    if value[:6].lower() != "basic ":
+        return
+    try:
+        password = base64.b64decode(credential, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return
+    yield "basic", password
+    yield "basic", unquote_plus(password)

@@ -1,0 +1,80 @@
+"""The secrets that are known by their value: those that were configured or given, and those that others have shown of theirs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+
+from tui_host.capture.redact_values import Needle, Needles, name_in_mark, needles_of
+from tui_host.settings.credentials_places import is_telling
+
+BY_VALUE_FROM = 8
+"""Characters from which a secret is looked for wherever it may stand."""
+LEARNED_MOST, LEARNED_LENGTH = 16, 8192
+"""Credentials of others that are remembered, those used last, and the characters of one."""
+
+
+class Known:
+    """Callable from any thread.
+
+    Args:
+        secrets: Names and values.
+
+    Attributes:
+        needles: What is looked for, of all.
+        names: The name of each that was configured or given, however short, by its value.
+    """
+
+    def __init__(self, secrets: Iterable[tuple[str, str]]) -> None:
+        self.needles = Needles()
+        self.names: Mapping[str, str] = {}
+        self._lock = threading.Lock()
+        self._given: dict[bytes, Needle] = {}
+        self._given_alone = Needles()
+        self._learned: dict[str, str] = {}
+        self._learned_needles: dict[str, list[Needle]] = {}
+        self.add(secrets)
+
+    def add(self, secrets: Iterable[tuple[str, str]]) -> None:
+        """Know these too, from now on."""
+        with self._lock:
+            names = dict(self.names)
+            for name, given in secrets:
+                value = given.strip()
+                if value and value not in names:
+                    names[value] = name
+                    if len(value) >= BY_VALUE_FROM:
+                        new = {needle.data: needle for needle in needles_of(name, value)}
+                        self._given = new | self._given
+            if len(names) > len(self.names):
+                self.names = names
+                self._given_alone = Needles(self._given.values())
+                self._arrange()
+
+    def learn(self, name: str, value: str) -> None:
+        """Know a credential of somebody else's, which is not configured here, if it is one that no text has by chance."""
+        value = value.strip()
+        if not BY_VALUE_FROM <= len(value) <= LEARNED_LENGTH or value.startswith("⟨secret:") or not is_telling(value):
+            return
+        with self._lock:
+            if value in self.names or next(reversed(self._learned), None) == value:
+                return
+            if self._given_alone.are_in(value.encode("utf-8", "surrogatepass")):
+                return
+            is_new = value not in self._learned
+            self._learned = {**{key: item for key, item in self._learned.items() if key != value}, value: name}
+            if is_new:
+                self._learned_needles[value] = needles_of(name, value)
+                for oldest in list(self._learned)[:-LEARNED_MOST]:
+                    del self._learned[oldest], self._learned_needles[oldest]
+                self._arrange()
+
+    @property
+    def lengths(self) -> Mapping[str, int]:
+        """How many characters each secret has, by its name as marks have it."""
+        return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self.names.items())}
+
+    def _arrange(self) -> None:
+        """Have the needles of all, each form once."""
+        found = {needle.data: needle for some in self._learned_needles.values() for needle in some}
+        self.needles = Needles((found | self._given).values())

@@ -1,0 +1,106 @@
+"""Where credentials stand by their place: in URLs, in the words of a command, in the variables of an environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+from urllib.parse import unquote_plus
+
+from tui_host.settings.credentials import LONG_KEYS, SCHEMES, is_credential_key
+
+TELLING_FROM = 20
+"""Characters from which a word without a digit is no common one: what hosts send where no key is wanted is a short word that texts have too."""
+
+_USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
+_PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=([^&#]+)")
+_ASSIGNED = re.compile(r"\s*-{0,2}([\w.-]+)\s*[=:]\s*(\S.*)", re.DOTALL)
+_IN_LIST = re.compile(r"(?:^|;)\s*([\w .-]+?)\s*=\s*([^;]+)")
+"""As in `Server=tcp:a.example;Password=b`."""
+_IN_JSON = re.compile(r'"([\w.-]+)"\s*:\s*"((?:[^"\\]|\\.)+)"')
+_ELSEWHERE = re.compile(
+    r".*[^a-z](?:file|path|dir|folder|name|env|var|header|prefix|store|ring|helper|command|cmd)s?", re.IGNORECASE
+)
+"""Of what is so named the value tells where a credential is, or what it is called."""
+_NO_VALUE = re.compile(r"\.{0,2}/.*|~.*|[A-Za-z]:\\.*|\$.*", re.DOTALL)
+_PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
+_VARIABLE = re.compile(
+    r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING", re.IGNORECASE
+)
+
+
+class Span(NamedTuple):
+    """Where a credential stands in a text, and what its place calls it."""
+
+    start: int
+    end: int
+    name: str
+
+
+def is_telling(value: str) -> bool:
+    """Whether a value is no common word, which texts have too."""
+    return len(value) >= TELLING_FROM or not value.isascii() or any(map(str.isdigit, value))
+
+
+def in_url(url: str, also: Collection[str] = ()) -> list[Span]:
+    """What is a credential in a URL, or in several: its userinfo, and what stands behind keys so named.
+
+    Args:
+        url: Also as JSON has it, where slashes may be escaped.
+        also: More keys, in lower case.
+    """
+    found = [Span(*match.span(1), "userinfo") for match in _USERINFO.finditer(url)] if "@" in url else []
+    for match in _PARAMETER.finditer(url) if "=" in url else ():
+        name = unquote_plus(match[1])
+        is_long = name.lower() in LONG_KEYS and len(match[2]) >= TELLING_FROM
+        if is_long or name.lower() in also or is_credential_key(name):
+            found.append(Span(*match.span(2), match[1]))
+    return found
+
+
+def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Names and values of the credentials on a command line: behind options so named, in assignments, headers, URLs and JSON."""
+    option = ""
+    for word in words:
+        if option and not word.startswith("-"):
+            yield from _given(option, word)
+        yield from _in_text(word)
+        option = word if word.startswith("-") and "=" not in word else ""
+
+
+def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Names and values of the credentials in an environment: all of a variable that is so named, and what its text has of them."""
+    for name, value in environment.items():
+        if _VARIABLE.search(name) or is_credential_key(name):
+            yield from _given(name, value, is_sure=True)
+        for _, part in _in_text(value):
+            yield name, part
+
+
+def password_in(userinfo: str) -> str:
+    """What of a URL's userinfo is secret: what stands behind the colon, or all where there is none."""
+    name, colon, password = userinfo.partition(":")
+    return unquote_plus(password if colon else name)
+
+
+def _in_text(text: str) -> Iterator[tuple[str, str]]:
+    for span in in_url(text):
+        value = text[span.start : span.end]
+        yield span.name, password_in(value) if span.name == "userinfo" else unquote_plus(value)
+    assigned = None if "://" in text else _ASSIGNED.fullmatch(text)
+    matches = [assigned] if assigned else []
+    for match in (*matches, *_IN_LIST.finditer(text), *_IN_JSON.finditer(text)):
+        yield from _given(match[1], match[2])
+
+
+def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[str, str]]:
+    """The credential that is given by a name, if it is one."""
+    name = name.strip("- ")
+    scheme, space, rest = value.partition(" ")
+    value = rest.strip() if space and scheme.lower() in SCHEMES else value
+    if not is_sure and not is_credential_key(name):
+        return
+    if _ELSEWHERE.fullmatch(name) or _NO_VALUE.fullmatch(value):
+        return
+    if is_telling(value) or _PASSWORD.search(name):
+        yield name, value
