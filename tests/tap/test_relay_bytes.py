@@ -146,12 +146,14 @@ async def test_one_connection_carries_many_requests_each_way_and_those_that_were
         (b"HEAD", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b""),
         (b"GET", b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nX  Y: \xff\r\nContent-Length: 2\r\n\r\nok", b"ok"),
         (b"GET", b"HTTP/1.0 200\r\n\r\nuntil the end", b"until the end"),
+        (b"GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok", b"ok"),
         (b"GET", b"HTTP/1.1 500 Internal Server Error\nContent-Length: 2\n\nno", b"no"),
         (
             b"PURGE",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n2\r\nok\r\n0\r\n\r\n",
             b"ok",
         ),
+        (b"PURGE", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nok\n0\n\n", b"ok"),
     ],
 )
 async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, body: bytes) -> None:
@@ -251,7 +253,8 @@ async def test_a_request_in_chunks_keeps_its_trailers_and_what_was_sent_behind_i
     assert b"\r\n0\r\nX-Sum: 1\r\n\r\nGET /next" in up.received[0]
 
 
-async def test_a_client_that_asks_before_it_sends_hears_the_upstreams_word() -> None:
+@pytest.mark.parametrize("kind", [b"application/json", b"application/x-www-form-urlencoded"])
+async def test_a_client_that_asks_before_it_sends_hears_the_upstreams_word(kind: bytes) -> None:
     async def script(stream: Kept) -> None:
         await stream.head()
         await stream.send(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -259,8 +262,9 @@ async def test_a_client_that_asks_before_it_sends_hears_the_upstreams_word() -> 
             await stream.receive()
         await stream.send(answer())
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host, body=b"body", more=b"Expect: 100-continue\r\n")[:-4])
+    async with peer(script) as up, relaying(up.origin, is_mcp=True) as relay, await relay.client() as client:
+        asked = request(relay.host, body=b"body", more=b"Expect: 100-continue\r\n")
+        await client.send(asked.replace(b"application/json", kind)[:-4])
         with anyio.fail_after(5):
             assert await client.receive() == b"HTTP/1.1 100 Continue\r\n\r\n"
             await client.send(b"body")

@@ -179,6 +179,72 @@ async def test_a_client_that_has_said_all_may_say_so_and_still_hears_the_answer(
     assert ending(relay).reason == "complete"
 
 
+async def test_a_client_that_has_sent_all_its_requests_ahead_hears_every_answer() -> None:
+    async def script(stream: Kept) -> None:
+        for number in b"123":
+            while not stream.has(b"/%c HTTP" % number):
+                await stream.receive()
+            await stream.send(answer(b"answer %c" % number))
+        with pytest.raises(anyio.EndOfStream):
+            await stream.receive()
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(b"".join(b"GET /%c HTTP/1.1\r\nHost: %s\r\n\r\n" % (each, relay.host) for each in b"123"))
+        await client.send_eof()
+        with anyio.fail_after(5):
+            assert (await rest_of(client)).count(b"answer") == 3
+
+
+async def test_a_client_that_says_no_more_in_the_middle_of_its_request_hears_what_the_upstream_says_to_that() -> None:
+    async def script(stream: Kept) -> None:
+        with pytest.raises(anyio.EndOfStream):
+            while True:
+                await stream.receive()
+        await stream.send(answer(b"short", status=b"400 Bad Request"))
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host, body=b"0123456789")[:-5])
+        await client.send_eof()
+        with anyio.fail_after(5):
+            assert (await rest_of(client)).endswith(b"short")
+
+
+async def test_a_server_that_has_waited_long_enough_says_so_to_the_client() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b"first"))
+        await heard.wait()
+        await stream.send(answer(b"too late", status=b"408 Request Timeout"))
+
+    heard = anyio.Event()
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
+        await until_has(client, b"first")
+        heard.set()
+        with anyio.fail_after(5):
+            assert (await rest_of(client)).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_a_client_that_resets_resets_the_upstream() -> None:
+    ended: list[type[Exception]] = []
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(CHUNKED)
+        try:
+            await stream.receive()
+        except (anyio.EndOfStream, anyio.BrokenResourceError) as error:
+            ended.append(type(error))
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        async with await relay.client() as client:
+            await client.send(request(relay.host))
+            await until_has(client, b"hello")
+            reset(client)
+        await until(lambda: up.ended == 1)
+    assert ended == [anyio.BrokenResourceError]
+
+
 async def test_an_answer_may_come_before_the_request_is_complete() -> None:
     async def script(stream: Kept) -> None:
         await stream.head()

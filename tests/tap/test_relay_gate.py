@@ -41,7 +41,8 @@ REFUSED = {
     "a whole URL": (400, b"GET http://internal.test/ HTTP/1.1\r\n" + HERE + b"\r\n"),
     "a tunnel": (400, b"CONNECT internal.test:443 HTTP/1.1\r\n" + HERE + b"\r\n"),
     "a tunnel to a path": (400, b"CONNECT / HTTP/1.1\r\n" + HERE + b"\r\n"),
-    "a star": (400, b"OPTIONS * HTTP/1.1\r\n" + HERE + b"\r\n"),
+    "a star": (400, b"GET * HTTP/1.1\r\n" + HERE + b"\r\n"),
+    "a whole URL with a password": (400, b"GET http://u:p@127.0.0.1:PORT/ HTTP/1.1\r\n" + HERE + b"\r\n"),
     "both framings": (400, POST + HERE + JSON + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
     "two lengths": (400, POST + HERE + JSON + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "),
     "two lengths in one": (400, POST + HERE + JSON + b"Content-Length: 2, 3\r\n\r\n{} "),
@@ -79,6 +80,7 @@ TAKEN = {
     "bare line feeds": (POST + HERE + JSON).replace(b"\r", b"") + b"Content-Length: 2\r\n\n{}",
     "a whole URL of this port": b"GET HTTP://localhost:PORT/v1/x HTTP/1.1\r\nHost: evil.test\r\n\r\n",
     "one length, often": POST + HERE + JSON + b"Content-Length: 2, 2\r\nContent-Length: 2\r\n\r\n{}",
+    "what the server can do": b"OPTIONS * HTTP/1.1\r\n" + HERE + b"\r\n",
     "HTTP/1.0 without a host": b"GET /v1/x HTTP/1.0\r\n\r\n",
 }
 

@@ -8,8 +8,9 @@ from typing import Protocol, assert_never
 
 from tui_host.tap.heads import Framing
 
-_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\x00]*)?\r\n")
-_TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\r\n\x00]*\r\n")
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\x00]*)?\r?\n")
+_TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\r\n\x00]*\r?\n")
+_ENDS = (b"\r\n", b"\n")  # of a line; what comes without CR goes on with it
 _LINE_LIMIT = 16 << 10
 _TRAILERS_LIMIT = 64 << 10
 
@@ -147,16 +148,16 @@ class ChunkedBody:
 
     def _take(self, line: bytes) -> None:
         if self._after_chunk:
-            if line != b"\r\n":
+            if line not in _ENDS:
                 raise BodyError("a chunk that is longer than it says")
             self._after_chunk = False
         elif self._last:
-            if line == b"\r\n":
+            if line in _ENDS:
                 self.done = True
             elif not _TRAILER.fullmatch(line) or len(self.trailers) > _TRAILERS_LIMIT:
                 raise BodyError("a trailer that is none")
             else:
-                self.trailers += line
+                self.trailers += line.rstrip(b"\r\n") + b"\r\n"
         else:
             size = _SIZE.fullmatch(line)
             if size is None:

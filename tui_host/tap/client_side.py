@@ -99,15 +99,9 @@ class ClientSide(asyncio.BufferedProtocol):
 
     @override
     def eof_received(self) -> bool:
-        """The client sends no more. Where an answer is on its way, the upstream is told just that."""
-        exchange, upstream = self._exchange, self._upstream
-        if self._asking == "now":
-            self._has_ended = True
-            return True
-        if upstream is None or not (self._tunnel or (exchange is not None and exchange.body.done)):
-            return False
+        """The client sends no more, though it may still read."""
         self._has_ended = True
-        return upstream.end_input()
+        return self._hands_on_the_end()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -115,7 +109,7 @@ class ClientSide(asyncio.BufferedProtocol):
         self._transport = None
         exchange, self._exchange = self._exchange, None
         if self._upstream is not None:
-            self._upstream.abandon()
+            self._upstream.abandon(with_reset=exc is not None)
         if exchange is not None:
             exchange.witness.close()
 
@@ -256,9 +250,19 @@ class ClientSide(asyncio.BufferedProtocol):
         asyncio.get_running_loop().call_soon(self._go_on)
 
     def _go_on(self) -> None:
+        """Take the next request; a client that sends no more is left once all of its have been answered."""
         self._next()
-        if self._has_ended and self._transport is not None and not self.eof_received():
+        if self._has_ended and self._transport is not None and not self._hands_on_the_end():
             self._transport.close()
+
+    def _hands_on_the_end(self) -> bool:
+        """Tell the upstream that nothing follows, behind all that the client has sent. False if no answer is to come."""
+        exchange, upstream = self._exchange, self._upstream
+        if self._asking == "now" or (exchange is not None and exchange.body.done and self._waiting):
+            return True
+        if upstream is None or (exchange is None and not self._tunnel):
+            return False
+        return upstream.end_input()
 
     def _check(self, head: RequestHead) -> Route:
         """Where a request goes.
@@ -335,14 +339,13 @@ class ClientSide(asyncio.BufferedProtocol):
 
     def _finish(self, exchange: _Exchange) -> None:
         self._exchange = None
-        if not exchange.body.done:
+        if not exchange.body.done and not self._has_ended:
             self._linger()
-            return
-        if not exchange.lasts or self._has_ended:
+        elif not exchange.body.done or not exchange.lasts:
             self.close()
-            return
-        self.pause(paused=False)
-        self._next()
+        else:
+            self.pause(paused=False)
+            self._go_on()
 
     # Answers of the relay's own.
 
@@ -358,7 +361,8 @@ class ClientSide(asyncio.BufferedProtocol):
 
     def _note_refusal(self, head: RequestHead, error: HeadError) -> None:
         self._note(head, *refusal(error.status, error.words, head.method))
-        self._relay.tell(f"refused {head.method.decode()} {head.target.decode('latin-1')}: {error.words}")
+        path = head.target.partition(b"?")[0].decode("latin-1")  # a query may have the client's credential in it
+        self._relay.tell(f"refused {head.method.decode()} {path}: {error.words}")
 
     def _refuse(self, error: HeadError, method: bytes = b"GET") -> None:
         self._say(*refusal(error.status, error.words, method))

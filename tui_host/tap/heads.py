@@ -31,7 +31,7 @@ _FIELD = re.compile(
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]([^\r\n\x00]*))?$")
 _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):([^\x00\r]*)$")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
-_WHOLE_URL = re.compile(rb"http://([^/?#]+)(.*)", re.IGNORECASE)
+_WHOLE_URL = re.compile(rb"http://([^/?#@]+)([/?#].*)?", re.IGNORECASE)
 _LINE_END = re.compile(rb"\r?\n")
 _FOLD = re.compile(rb"\r?\n[ \t]+")  # from the days of RFC 2616
 
@@ -176,7 +176,8 @@ def read_request(block: bytes) -> RequestHead:
         raise HeadError(400, "not one Host header")
     if head.method == b"CONNECT":
         raise HeadError(400, NO_PROXY)
-    return head if head.target.startswith(b"/") else _of_whole_url(head)
+    is_path = head.target.startswith(b"/") or (head.target == b"*" and head.method == b"OPTIONS")
+    return head if is_path else _of_whole_url(head)
 
 
 def _of_whole_url(head: RequestHead) -> RequestHead:
@@ -189,7 +190,9 @@ def _of_whole_url(head: RequestHead) -> RequestHead:
     if url is None:
         raise HeadError(400, NO_PROXY)
     others = tuple(field for field in head.fields if field[0].lower() != b"host")
-    target = url[2] if url[2].startswith(b"/") else b"/" + url[2]
+    target = url[2] or b"/"
+    if not target.startswith(b"/"):
+        target = b"/" + target
     return replace(head, target=target, fields=((b"Host", url[1]), *others), is_absolute=True)
 
 
@@ -237,7 +240,7 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
     """
     if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
         return "none"
-    codings = [each.lower() for each in head.values(b"transfer-encoding")]
+    codings = [coding for each in head.values(b"transfer-encoding") if (coding := each.lower()) != b"identity"]
     if codings:
         if codings != [b"chunked"]:
             raise HeadError(502, "the upstream's answer has a transfer coding other than chunked")

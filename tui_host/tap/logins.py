@@ -114,7 +114,12 @@ class Logins:
         return Route(upstream=upstream, target=target, shown=place + b"?" + self.meant(query) if is_shown else b"")
 
     def form_size(self, head: RequestHead) -> int:
-        """Bytes of a request's body that have to be there before it can go on: 0 for all but short forms."""
+        """Bytes of a request's body that have to be there before it can go on: 0 for all but short forms.
+
+        A client that waits to be told to go on with its body sends none before the upstream has the head.
+        """
+        if head.values(b"expect"):
+            return 0
         kind, size = head.value(b"content-type"), head.value(b"content-length")
         if not kind.lower().startswith(_FORM) or len(size) > 6 or not size.isdigit():
             return 0

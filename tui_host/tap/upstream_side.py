@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 
 import anyio
@@ -10,7 +11,7 @@ from typing_extensions import override
 
 from tui_host.capture.faults import words_of
 from tui_host.tap.bodies import Body, BodyError, OpenBody, body_of, framed, last_chunk
-from tui_host.tap.breaking import end_writing
+from tui_host.tap.breaking import break_off, end_writing
 from tui_host.tap.client_end import ClientEnd
 from tui_host.tap.heads import (
     Framing,
@@ -29,6 +30,7 @@ from tui_host.tap.splicing import WORTH, Splice, Spliced, descriptor_of
 from tui_host.tap.upstream import Upstream
 from tui_host.tap.witness import Witness
 
+_TIMEOUT = re.compile(rb"HTTP/1\.[01] 408 ")
 UNCONNECTED_LIMIT = 256 << 10
 """Bytes of a request that wait for the connection before no more is read."""
 
@@ -183,8 +185,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
             return self.upstream.trust is None
         return end_writing(transport)
 
-    def abandon(self) -> None:
-        """The client has gone: end at once."""
+    def abandon(self, *, with_reset: bool = False) -> None:
+        """The client has gone: end at once, as it did."""
         if self._abandoned:
             return
         self._abandoned = True
@@ -192,7 +194,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._connecting.cancel()
         if self._transport is None:
             return
-        if self._request is None:
+        if with_reset:
+            break_off(self._transport, with_reset=True)
+        elif self._request is None:
             self._transport.close()
         else:
             self._transport.abort()
@@ -204,10 +208,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
         waiting = self._waiting
         try:
             while waiting and self._body is None and not self._tunnel and not self._abandoned:
-                if self._request is None:  # nobody asked
-                    self._break("the upstream sent what nobody had asked for")
-                    return
                 found = end_of_head(waiting)
+                if self._request is None:
+                    self._pass_unasked(is_head=found is not None)
+                    return
                 if found is None:
                     return
                 block, rest = bytes(waiting[: found[0]]), bytes(waiting[found[1] :])
@@ -221,6 +225,18 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 waiting += rest
         except HeadError as error:
             self._fail(error.words)
+
+    def _pass_unasked(self, *, is_head: bool) -> None:
+        """Nobody asked for this: it may be the last word of a server that has waited long enough. Source: RFC 9110, section 15.5.9."""
+        if not _TIMEOUT.match(self._waiting):
+            if is_head or len(self._waiting) >= len(b"HTTP/1.1 408 "):
+                self._break("the upstream sent what nobody had asked for")
+            return
+        self._client.write(bytes(self._waiting))
+        self._abandoned = True
+        if self._transport is not None:
+            self._transport.close()
+        self._client.close()
 
     def _answer(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
         """Pass on the answer's head, and the beginning of its body with it."""
