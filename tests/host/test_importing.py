@@ -272,6 +272,25 @@ def test_an_archive_of_other_things_is_told_as_such_and_nothing_stays(store: Sto
     assert not store.read("SELECT 1 FROM captures")
 
 
+def test_who_waits_for_an_import_has_its_session_from_the_first_record_on_and_none_if_it_fails(
+    store: Store, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def look(session: str) -> None:
+        found = store.sessions.get(session)
+        seen.append((session, found is not None and found.live))
+
+    log = written(tmp_path, "a.log", f"{json.dumps(ASK)}\n" * 3)
+    whole = import_files(store, [log], Redactor(), begun=look)
+    assert [(each.id, each.live, each.title) for each in store.sessions.list()] == [(whole.id, False, "a.log")]
+    own = GOLDEN.read_bytes()
+    with pytest.raises(TuiHostError, match="seq does not grow"):
+        import_files(store, [written(tmp_path, "b.jsonl", own + own.splitlines()[-1])], Redactor(), begun=look)
+    assert seen == [(whole.id, True), (SESSION, True)]
+    assert [each.id for each in store.sessions.list()] == [whole.id]
+
+
 def test_a_file_cannot_add_to_a_capture_of_this_machine(store: Store, tmp_path: Path) -> None:
     recorded(store, "c1", [frame(session="20261121-134501-here1"), frame()])
     before = [record.draft.data for record in store.records(capture="c1")]

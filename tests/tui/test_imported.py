@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from tests.capture.test_imports import ASK, CHAT, TELL
 from tests.tui.app_running import MATH, WIDE, Running, running
+from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact import Redactor
+from tui_host.capture.store.intake import Intake
+from tui_host.capture.store.sessions import foreign_session
 from tui_host.capture.store.store import Store
+from tui_host.chat.conversation import UserItem, item_to_text
+from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.host.importing import import_files
 from tui_host.settings.load import Overrides, load
@@ -55,6 +61,36 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.until(lambda: "one.log" not in app.text)
         await app.press("enter")
         await app.until_shown("no chat stands in it", "tools/call #1")
+
+
+async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(tmp_path: Path) -> None:
+    """Another process writes them; here, by hand, what it would."""
+    store = Store.open(tmp_path / "data" / "tui-host.db")
+    info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
+    call = Draft(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=Place(session=info.id))
+    store.sessions.put_back(replace(info, live=True))
+    intake = Intake(store, info.id, Redactor(), 1)
+
+    def write(seq: int, way: Direction, value: JSON) -> None:
+        draft = replace(call, direction=way, data=json.dumps(value).encode())
+        intake.add(Record(capture=info.id, seq=seq, time_ns=seq, mono_ns=seq, draft=draft))
+        intake.flush()
+
+    async with running(tmp_path, config=MATH) as app:
+        write(1, "out", ASK)
+        app.app.show_session(app.host.sessions.foreign(info))
+        await app.until_shown("reading big.har …: read only", "tools/call #1")
+        source = app.inspector_source
+        write(2, "in", TELL)
+        await app.until_shown("result #1")
+        assert source.live
+        store.sessions.save_item(info.id, 0, item_to_text(UserItem(turn=1, text="how much is it?")))
+        intake.close()
+        store.sessions.put_back(replace(info, model="some/model", protocol="native"))
+        await app.until_shown("how much is it?", "from a file: read only   some/model")
+        assert app.inspector_source is source
+        assert not source.live
+    store.close()
 
 
 async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(tmp_path: Path) -> None:

@@ -51,7 +51,11 @@ class Imported:
 
 
 def import_files(
-    store: Store, paths: Sequence[Path], redactor: Redactor, watch: Callable[[Progress], None] = lambda _: None
+    store: Store,
+    paths: Sequence[Path],
+    redactor: Redactor,
+    watch: Callable[[Progress], None] = lambda _: None,
+    begun: Callable[[str], None] | None = None,
 ) -> Imported:
     """Read files as one capture, and keep it as a session. Blocks.
 
@@ -60,6 +64,8 @@ def import_files(
         paths: One file, or several that each hold a part.
         redactor: What takes the secrets out.
         watch: Told now and then how far it has come; what it raises ends it, and nothing stays.
+        begun: Told the session's id with its first record: then it is in the store from there on, as one that this process writes.
+            Else it is once all is there: of one that is killed before nothing is listed.
 
     Raises:
         SettingsError: A file cannot be opened.
@@ -72,9 +78,8 @@ def import_files(
         reading = read(files, wires, Progress(watch))
         store.redactor = redactor
         own = reading.own
-        imported = (
-            _import_own(store, own, reading, redactor) if own else _import_foreign(store, files, reading, redactor)
-        )
+        desk = _Desk(store, redactor, reading, begun)
+        imported = _import_own(desk, own) if own else _import_foreign(desk, files)
         return replace(imported, notices=(*reading.notes.told, *imported.notices))
 
 
@@ -105,16 +110,26 @@ def opened(path: Path, stack: ExitStack) -> File:
     return File(name=path.name or str(path), data=data, time_ns=time_ns)
 
 
-def _import_own(store: Store, file: File, reading: Reading, redactor: Redactor) -> Imported:
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """What each import has."""
+
+    store: Store
+    redactor: Redactor
+    reading: Reading
+    begun: Callable[[str], None] | None
+
+
+def _import_own(desk: _Desk, file: File) -> Imported:
     """A session of tui-host's own, as it was."""
     (info,) = jsonl.sessions_of(file)
-    progress = reading.notes.progress
+    progress = desk.reading.notes.progress
     captures = jsonl.captures_of(file, progress)
     if not captures:
         raise TuiHostError("there is no record in it", file.name, "export a session that has some")
-    suffix = free_suffix(store, info.id, captures)
+    suffix = free_suffix(desk.store, info.id, captures)
     session = replace(info, id=f"{info.id}{suffix}")
-    with _Keeping(store, session, redactor, progress) as keeping:
+    with _Keeping(desk, session) as keeping:
         for capture in captures:  # their order is what export goes by
             keeping.begin(f"{capture}{suffix}")
         retelling = Retelling()
@@ -133,13 +148,14 @@ def _import_own(store: Store, file: File, reading: Reading, redactor: Redactor) 
     return Imported(id=session.id, notices=tuple(keeping.notices))
 
 
-def _import_foreign(store: Store, files: Sequence[File], reading: Reading, redactor: Redactor) -> Imported:
+def _import_foreign(desk: _Desk, files: Sequence[File]) -> Imported:
     """What other programs wrote: as one host's talk, with what belongs together found as with taps."""
+    reading = desk.reading
     identity = session_id(time.time_ns(), os.urandom(8))
     title = " and ".join(file.name for file in files)
     session = foreign_session(identity, title)
     story = Story(identity)
-    with _Keeping(store, session, redactor, reading.notes.progress) as keeping:
+    with _Keeping(desk, session) as keeping:
         keeping.begin(identity)
         size = 0
         for record in _records(identity, reading):
@@ -196,15 +212,16 @@ def _left_out(reading: Reading) -> str:
 class _Keeping:
     """A session while it is brought in. Of one that cannot be brought in whole nothing stays."""
 
-    def __init__(self, store: Store, session: SessionInfo, redactor: Redactor, progress: Progress) -> None:
-        self.store = store
+    def __init__(self, desk: _Desk, session: SessionInfo) -> None:
+        self.store = desk.store
         self.session = session
         self.notices: list[str] = []
-        self._redactor = redactor
-        self._progress = progress
+        self._redactor = desk.redactor
+        self._progress = desk.reading.notes.progress
+        self._begun = desk.begun
         self._intakes: dict[str, Intake] = {}
         self._at: Intake | None = None
-        self._first_ns = 0
+        self._is_timed = True
         self._last: Record | None = None
 
     def __enter__(self) -> Self:
@@ -235,10 +252,20 @@ class _Keeping:
         if self._at is not None and self._at is not intake:
             self._at.flush()
         self._at = intake
+        if self._last is None:
+            self._let_look(record)
         intake.add(record)
-        self._first_ns = self._first_ns or record.time_ns
         self._last = record
         self._progress.records += 1
+
+    def _let_look(self, first: Record) -> None:
+        """With its first record: whoever waits for it can look."""
+        if not self.session.created_ns:
+            self.session = replace(self.session, created_ns=first.time_ns, updated_ns=first.time_ns)
+            self._is_timed = False
+        if self._begun is not None:
+            self._put(replace(self.session, live=True))
+            self._begun(self.session.id)
 
     def tell(self, items: Iterable[Item]) -> None:
         """Keep what the chat shows."""
@@ -257,9 +284,11 @@ class _Keeping:
         return self._last
 
     def _save(self) -> None:
-        session = self.session
-        if not session.created_ns and self._last is not None:
-            session = replace(session, created_ns=self._first_ns, updated_ns=self._last.time_ns)
+        if not self._is_timed:
+            self.session = replace(self.session, updated_ns=self.last_record.time_ns)
+        self._put(self.session)
+
+    def _put(self, session: SessionInfo) -> None:
         self.store.sessions.put_back(session)
         self.store.run(lambda _: None, None)
 

@@ -35,8 +35,9 @@ class Reached:
         expected: Bytes that will be read, as far as is known.
         done: How many of them were.
         records: How many came of them.
-        id: The session's, once all is in it.
-        notices: What a person should be told then.
+        id: The session's, once it has a record.
+        notices: What a person should be told.
+        is_whole: All is in it.
     """
 
     expected: int = 0
@@ -44,6 +45,7 @@ class Reached:
     records: int = 0
     id: str = ""
     notices: tuple[str, ...] = ()
+    is_whole: bool = False
 
 
 def question(paths: Sequence[Path], database: Path, settings: Settings) -> bytes:
@@ -82,7 +84,10 @@ def reached(line: bytes) -> Reached:
         raise _error_of(mapping(said["error"]), is_typed=said.get("is_typed") is True)
     expected, done, records = (_number(said.get(name)) for name in ("expected", "done", "records"))
     notices = tuple(words for words in items(said.get("notices")) if isinstance(words, str))
-    return Reached(expected=expected, done=done, records=records, id=_text(said.get("id")), notices=notices)
+    is_whole = said.get("is_whole") is True
+    return Reached(
+        expected=expected, done=done, records=records, id=_text(said.get("id")), notices=notices, is_whole=is_whole
+    )
 
 
 def _error_of(said: Mapping[str, JSON], *, is_typed: bool) -> TuiHostError:
@@ -121,10 +126,11 @@ def _answer(asked: Mapping[str, Sequence[str]]) -> Mapping[str, JSON]:
     redactor.add_places(headers=asked["headers"])
     store = Store.open(Path(str(asked["database"])))
     try:
-        imported = import_files(store, [Path(path) for path in asked["paths"]], redactor, _tell)
+        paths = [Path(path) for path in asked["paths"]]
+        imported = import_files(store, paths, redactor, _tell, lambda session: _say({"id": session}))
     finally:
         store.close()
-    return {"id": imported.id, "notices": [*store.notices, *imported.notices]}
+    return {"id": imported.id, "notices": [*store.notices, *imported.notices], "is_whole": True}
 
 
 def _tell(progress: Progress) -> None:

@@ -96,19 +96,25 @@ def imported_session(
         policy: For questions, of which none comes.
         redact: Takes secrets out of what is shown.
     """
-    provider, _, model = info.model.partition("/")
-    return Session(
+    session = Session(
         id=info.id,
         source="import",
         created_ns=info.created_ns,
-        model=ModelRef(provider=provider or "file", model=model or info.title),
-        protocol=info.protocol,
+        model=ModelRef(provider="file", model=info.title),
+        protocol="",
         policy=policy,
         redact=redact,
-        title=info.title,
-        turn=max(info.turns, 1),
         conversation=Conversation(items),
     )
+    tell_imported(session, info)
+    return session
+
+
+def tell_imported(session: Session, info: SessionInfo) -> None:
+    """Let a session from a file say of itself what the store does by now."""
+    provider, _, model = info.model.partition("/")
+    session.title, session.protocol, session.turn = info.title, info.protocol, max(info.turns, 1)
+    session.model = ModelRef(provider=provider or "file", model=model or info.title)
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from tui_host.capture.store.tapped import captures_of
+from tui_host.chat.conversation import item_from_text
+from tui_host.errors import StoreError
+from tui_host.host.keeping import tell_imported
 from tui_host.tui.source import SessionSource
 from tui_host.tui.widgets.first import FROM_FILE, reading_words
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
+    from tui_host.capture.store.sessions import SessionInfo
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
@@ -49,13 +54,79 @@ class ImportSource(SessionSource):
 
 
 class ArrivingSource(ImportSource):
-    """What stands for one while its file is read: there are no rows before all of it was understood."""
+    """One while its file is read, by another process that writes it: followed as what taps record is, until that has ended.
+
+    Attributes:
+        reached: How far that has come, in words; its process tells it.
+    """
 
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
-        self.empty = reading_words(session.title)
+        self.live = True
+        self.empty = self.reached = reading_words(session.title)
+        self._version: int | None = None
+        self._written: SessionInfo | None = None
+        self._last: dict[str, int] = {}
+
+    @property
+    @override
+    def news(self) -> object:
+        return self._version_now(), self.reached
+
+    def _version_now(self) -> int | None:
+        """Another number whenever something was written; None while that cannot be told, as where the disk is full."""
+        try:
+            return None if self._host.store is None else self._host.store.data_version()
+        except StoreError:
+            return None
+
+    @override
+    def look(self) -> None:
+        if self.live:
+            self.empty = self.reached
+        version = self._version_now()
+        if self._host.store is not None and version != self._version:
+            self._version = version
+            self._written = self._host.store.sessions.get(
+                self._session.id
+            )  # before its records are: then those are all
+            self._earlier = self._kept_records()
+        super().look()
+        if self.live and self.is_settled and self._written is not None and not self._written.live:
+            self._end(self._written)
+
+    @override
+    def _kept_records(self) -> Iterator[Record]:
+        """What is new of it."""
+        store = self._host.store
+        for capture in () if store is None else captures_of(store, self._session.id):
+            yield from () if store is None else store.records(capture=capture, after=self._last.get(capture, 0))
+
+    @override
+    def _feed(self, records: Sequence[Record]) -> None:
+        super()._feed(records)
+        self._last.update((record.capture, record.seq) for record in records)
+
+    def _end(self, info: SessionInfo) -> None:
+        """All is there: what was said, and by whom."""
+        store, session = self._host.store, self._session
+        self.live, self.empty = False, NO_CHAT
+        tell_imported(session, info)
+        for text in () if store is None else store.session_items(session.id):
+            session.conversation.add(item_from_text(text))
+        self.is_stale = info.source != "import"  # in one of our own what belongs to no session has another place
+
+    @property
+    @override
+    def is_behind(self) -> bool:
+        return False  # what there is is drawn, however much is to come
 
     @property
     @override
     def why_empty(self) -> str:
-        return reading_words(self._session.title)
+        return self.reached if self.live else super().why_empty
+
+    @property
+    @override
+    def foreign(self) -> str:
+        return f"{self.reached}: read only" if self.live else super().foreign

@@ -71,25 +71,15 @@ class Incoming:
 
     async def _follow(self, app: TuiHost) -> None:
         await app.complete.wait()
-        first = app.session
         try:
             with self._started() as process:
                 came = await self._read(process, app)
-            await app.host.ready()
-            store = app.host.store
-            assert store is not None  # noqa: S101 - it has what it shows
-            info = await asyncio.to_thread(store.find_session, came.id)
-            items = await asyncio.to_thread(store.session_items, came.id)
         except TuiHostError as error:
             app.host.fault = error  # whoever runs the app tells it, once the terminal is given back
             return
         kept_by = " ".join(str(path) for path in self._paths)
         told = f"Nothing of this session is kept, nor of others here: tui-host sessions import {kept_by} keeps it."
         app.host.notices += [*came.notices, told]
-        if app.session is first:
-            app.call_later(app.show_session, app.host.sessions.foreign(info, items))  # in the app's own context
-        else:
-            app.host.notices.append(f"{self._names} is read: f5 has it.")
 
     @contextmanager
     def _started(self) -> Generator[subprocess.Popen[bytes]]:
@@ -116,18 +106,31 @@ class Incoming:
                 process.kill()  # who waits for its next word hears that there is none
 
     async def _read(self, process: subprocess.Popen[bytes], app: TuiHost) -> Reached:
-        """What came of it, once it has."""
-        from tui_host.chat.conversation import NoteItem
+        """Show what comes of it; what it said last, once all is there."""
+        from tui_host.tui.imported import ArrivingSource
 
         stdin, stdout = _pipe(process.stdin), _pipe(process.stdout)
         with suppress(BrokenPipeError):  # it has ended: heard below
             stdin.write(self._question)
             stdin.flush()
-        conversation = app.session.conversation
-        number = conversation.add(NoteItem(turn=1, kind="note", what=reading_words(self._names)))
-        while not (so_far := reached(await asyncio.to_thread(stdout.readline))).id:
-            conversation.put(number, NoteItem(turn=1, kind="note", what=f"reading {self._names}: {_words(so_far)}"))
+        first = app.session
+        while not (so_far := reached(await asyncio.to_thread(stdout.readline))).is_whole:
+            if so_far.id:
+                await self._show(so_far.id, app, first)
+            elif app.main is not None and isinstance(source := app.main.source, ArrivingSource):
+                source.reached = f"reading {self._names}: {_words(so_far)}"
         return so_far
+
+    async def _show(self, name: str, app: TuiHost, first: Session) -> None:
+        """Its session has a record: let it take the place of what stood for it."""
+        await app.host.ready()
+        store = app.host.store
+        assert store is not None  # noqa: S101 - it has what it shows
+        info = await asyncio.to_thread(store.find_session, name)
+        if app.session is first:
+            app.call_later(app.show_session, app.host.sessions.foreign(info))  # in the app's own context
+        else:
+            app.host.notices.append(f"{self._names} is being read: f5 has it.")
 
 
 def _words(so_far: Reached) -> str:

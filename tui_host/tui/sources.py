@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 ARRIVING = "arriving"
-"""The id of what stands for a session that is being read from a file. None that is kept has it."""
+"""The id of what stands for a session that will be read from a file. None that is kept has it."""
 
 
 def source_of(host: Host, session: Session) -> SessionSource:
@@ -24,8 +24,14 @@ def source_of(host: Host, session: Session) -> SessionSource:
         case "import":
             from tui_host.tui.imported import ArrivingSource, ImportSource
 
-            return (ArrivingSource if session.id == ARRIVING else ImportSource)(host, session)
+            return (ArrivingSource if _is_arriving(host, session) else ImportSource)(host, session)
         case _:
             from tui_host.tui.source import SessionSource
 
             return SessionSource(host, session)
+
+
+def _is_arriving(host: Host, session: Session) -> bool:
+    """Whether it is still read from its file."""
+    info = None if host.store is None else host.store.sessions.get(session.id)
+    return session.id == ARRIVING if info is None else info.live

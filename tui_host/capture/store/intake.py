@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ OVERHEAD = 700
 """Bytes that a record takes in memory besides its data, roughly."""
 AT_ONCE = 8 << 20
 """Bytes that are handed to the writer at once; so many more are gathered while it writes."""
+AT_LEAST_SECONDS = 0.25
+"""So often what there is is handed over even so: somebody may look at it while more comes."""
 
 
 def free_suffix(store: Store, session: str, captures: Iterable[str]) -> str:
@@ -61,6 +64,7 @@ class Intake:
         self._redactor = redactor
         self._gathered: list[Slot] = []
         self._bytes = 0
+        self._due = time.monotonic() + AT_LEAST_SECONDS
         self._turn = threading.Condition()  # for what is below
         self._given: list[Slot] = []
         self._given_to = self._settled_to = 0
@@ -81,7 +85,7 @@ class Intake:
         stamps = self.capture, record.seq, record.time_ns, record.mono_ns
         self._gathered.append(Slot(*stamps, draft, self, self._redactor, size))
         self._bytes += size
-        if self._bytes > AT_ONCE:
+        if self._bytes > AT_ONCE or time.monotonic() >= self._due:
             self._give()
 
     def flush(self) -> None:
@@ -110,7 +114,7 @@ class Intake:
                 raise StoreError(self._fault, str(self._store.path))
             self._given += self._gathered
             self._given_to = self._given[-1].seq if self._given else self._given_to
-        self._gathered, self._bytes = [], 0
+        self._gathered, self._bytes, self._due = [], 0, time.monotonic() + AT_LEAST_SECONDS
         if not self._store.put(self):
             raise StoreError(self._store.fault, str(self._store.path))
         self._store.hurry()

@@ -47,8 +47,10 @@ _SAVE = """
         protocol = excluded.protocol, profile = excluded.profile, options = excluded.options, draft = excluded.draft
 """
 _PUT_BACK = """
-    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft, owner)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)
+    ON CONFLICT (id) DO UPDATE SET title = excluded.title, created = excluded.created, updated = excluded.updated,
+        turns = excluded.turns, model = excluded.model, protocol = excluded.protocol, owner = excluded.owner WHERE owner = ?
 """
 _LAST = (1 << 63) - 1
 _OWNER = "SELECT owner FROM sessions WHERE id = ?"
@@ -237,13 +239,14 @@ class Sessions:
         self._store.put(Write(sql=_SAVE_ITEM, row=row))
 
     def put_back(self, info: SessionInfo) -> None:
-        """Make a session that is brought here from elsewhere, as it was there; nobody owns it."""
+        """Make a session that is brought here from elsewhere, as it was there: this process owns it while it is live, then nobody does."""
         text = self._store.redactor.text
         words = (text(info.title), info.model, info.protocol, text(info.profile))
         title, model, protocol, profile = map(storable, words)
         stamps = info.created_ns, info.updated_ns, info.turns
+        owner = self._store.owner
         row = (info.id, title, *stamps, info.source, model, protocol, profile, info.options)
-        self._store.put(Write(sql=_PUT_BACK, row=row))
+        self._store.put(Write(sql=_PUT_BACK, row=(*row, owner if info.live else None, owner)))
 
     # Reading.
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
 
 _CAPTURES = """
-    SELECT DISTINCT captures.id FROM places JOIN captures ON captures.key = places.capture WHERE session = ? ORDER BY 1
+    SELECT DISTINCT captures.id, captures.key FROM places JOIN captures ON captures.key = places.capture
+    WHERE session = ? ORDER BY captures.key
 """
 _REQUESTS = """
     SELECT records.key - (captures.key << ?1) FROM captures
@@ -47,7 +48,7 @@ NOTHING = Passed()
 
 
 def captures_of(store: Store, session: str) -> Sequence[str]:
-    """The captures of a tap's session, in the order of their names: its own, and of a story that was brought here several.
+    """The captures of a session, in the order in which they were begun: a tap's own, and of what was brought here several.
 
     Raises:
         StoreError: The file cannot be read.
