@@ -67,8 +67,8 @@ class Upstream:
         return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
 
     def target_of(self, target: bytes) -> bytes:
-        """What stands in the first line of a request for this."""
-        return self.target_prefix + target if self.target_prefix else target
+        """What stands in the first line of a request for this; a proxy takes `*` as a URL without a path (RFC 9112, 3.2.4)."""
+        return self.target_prefix + target.removeprefix(b"*") if self.target_prefix else target
 
     def unreached(self, error: OSError | UnicodeError) -> str:
         """Why it could not be reached, in words."""
