@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.wires import Kept
-from tui_host.capture.codings import CodingError, coded, decoder
+from tui_host.capture.codings import CodingError, coded, decoder, encoding_of
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.exchange import Exchange, fold_exchanges
 from tui_host.capture.http import Observer
@@ -99,6 +99,7 @@ def test_gzip_in_several_members_is_one_body() -> None:
         (b"\x78", "deflate", b"", "not complete"),
         (b"bytes", "compress", b"bytes", "compress cannot be decoded here"),
         (b"bytes", "gzip, compress", b"bytes", "cannot be decoded here"),
+        (b"bytes", "gzip," * 5, b"bytes", "5 codings"),
         (coded(EVENTS, "br")[:-1], "br", EVENTS, "not complete"),
         (b"no brotli at all", "br", b"", "broken"),
         (coded(EVENTS, "zstd")[:-1], "zstd", EVENTS, "not complete"),
@@ -115,6 +116,11 @@ def test_a_body_that_cannot_be_decoded_whole_says_why(body: bytes, encoding: str
 
 def test_a_compressed_body_that_is_still_coming_has_no_problem() -> None:
     assert exchange(gzip.compress(EVENTS)[:-4], "gzip", ended=False).decoded().problem == ""
+
+
+def test_codings_that_several_fields_name_are_undone_together() -> None:
+    headers = [("Content-Encoding", "gzip"), ("content-encoding", "identity, BR")]
+    assert encoding_of(headers) == "gzip, br"
 
 
 def test_zstd_in_several_frames_is_one_body() -> None:
@@ -143,7 +149,7 @@ def test_many_empty_members_are_one_empty_body() -> None:
     assert exchange(body, "gzip", size=1 << 16).decoded().data == b""
 
 
-@given(st.binary(max_size=300), st.sampled_from(["gzip", "deflate", "identity"]), st.integers(1, 50))
+@given(st.binary(max_size=300), st.sampled_from(sorted(ENCODINGS)), st.integers(1, 50))
 def test_any_bytes_and_any_cut_are_decoded_or_refused(body: bytes, encoding: str, size: int) -> None:
     whole = exchange(body, encoding, size=1000).decoded()
     assert exchange(ENCODINGS[encoding](body), encoding, size=size).decoded().data == body

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from tui_host.capture.zstd import compress
@@ -15,6 +14,8 @@ LIMIT = 64 << 20
 RATIO = 200
 """How many times its own length a body may decode to, from `HARMLESS` bytes on."""
 HARMLESS = 1 << 20
+MOST = 4
+"""Codings that one body may have, one over the other: each takes memory before a byte has come."""
 
 _BROTLI_QUALITY = 5
 """The library's own, 11, takes a hundred times as long."""
@@ -40,12 +41,19 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
     """A decoder for a `Content-Encoding`; None and `identity` need none and pass every byte.
 
     Raises:
-        CodingError: It is a coding that this program cannot undo.
+        CodingError: It is a coding that this program cannot undo, or there are more than anybody sends.
     """
     codings = _codings(encoding)
-    if len(codings) > 1:
-        return _Chain([_decoder(each, limit) for each in reversed(codings)])
-    return _decoder(codings[0], limit) if codings else _Identity()
+    if len(codings) > MOST:
+        raise CodingError(f"{len(codings):,} codings one over the other cannot be decoded here")
+    decoders = [_decoder(each, limit) for each in reversed(codings)]
+    return decoders[0] if len(decoders) == 1 else _Chain(decoders)
+
+
+def encoding_of(headers: Iterable[tuple[str, str]]) -> str | None:
+    """The codings that all `Content-Encoding` fields of a head name together, None for none. Source: RFC 9110, sections 5.3 and 8.4."""
+    named = ",".join(value for name, value in headers if name.lower() == "content-encoding")
+    return ", ".join(_codings(named)) or None
 
 
 def coded(data: bytes, encoding: str) -> bytes:
@@ -87,14 +95,6 @@ def _decoder(coding: str, limit: int) -> Decoder:
             return _Zstd(limit)
         case other:
             raise CodingError(f"{other} cannot be decoded here")
-
-
-class _Identity:
-    def feed(self, data: bytes) -> bytes:
-        return data
-
-    def finish(self) -> bytes:
-        return b""
 
 
 class _Bound:
@@ -211,10 +211,7 @@ class _Zstd:
     """Any number of frames. Source: RFC 8878."""
 
     def __init__(self, limit: int) -> None:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            import backports.zstd as zstd  # noqa: PLR0402 - by its whole name: the package around it may be untyped
+        from tui_host.capture.zstd_library import zstd
 
         self._new = zstd.ZstdDecompressor
         self._broken = zstd.ZstdError
@@ -245,7 +242,7 @@ class _Zstd:
 
 
 class _Chain:
-    """Several codings, the one that was applied last first."""
+    """Any number of codings, the one that was applied last first; without any every byte passes."""
 
     def __init__(self, decoders: Sequence[Decoder]) -> None:
         self._decoders = decoders

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
+from tui_host.capture.codings import encoding_of
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.faults import reason_of, words_of
@@ -65,7 +66,7 @@ class Observer:
                 draft,
                 head=Head(method=method, url=url, headers=tuple(headers)),
                 data=kept,
-                encoding=_encoding(headers),
+                encoding=encoding_of(headers),
                 malformed=f"the body is kept up to {len(kept)} of its {size} bytes" if len(kept) < size else None,
             )
         )
@@ -136,7 +137,7 @@ class ObservedExchange:
         """The head of the response has come."""
         head = Head(status=status, headers=tuple(headers))
         self._recorder.append(replace(self._draft, kind="response", head=head))
-        encoding = _encoding(headers)
+        encoding = encoding_of(headers)
         self._draft = replace(self._draft, encoding=encoding)
         if encoding is not None and status >= 400:
             self._redactor = CodedStream(self._recorder.redactor, encoding)
@@ -199,11 +200,6 @@ class ObservedExchange:
 def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
     """Headers as they stand on the wire, each byte one character."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
-
-
-def _encoding(headers: Headers) -> str | None:
-    encoding = _value(headers, "content-encoding")
-    return None if encoding in {"", "identity"} else encoding
 
 
 def _value(headers: Headers, name: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 LEVEL = 6
 LONGEST = 1 << 27
 """Bytes of prefix and content together that any decoder takes without being told."""
@@ -11,10 +9,7 @@ LONGEST = 1 << 27
 
 def compress(data: bytes, prefix: bytes = b"") -> bytes:
     """One frame with a checksum; it reads back only with the same prefix."""
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        import backports.zstd as zstd  # noqa: PLR0402 - by its whole name: the package around it may be untyped
+    from tui_host.capture.zstd_library import zstd
 
     parameter = zstd.CompressionParameter
     window_log = max(10, (len(prefix) + len(data)).bit_length())  # so that the whole prefix stays in sight
@@ -33,10 +28,7 @@ def decompress(frame: bytes, prefix: bytes = b"") -> bytes:
     Raises:
         ValueError: The frame is damaged, or was packed with another prefix.
     """
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        import backports.zstd as zstd  # noqa: PLR0402 - by its whole name: the package around it may be untyped
+    from tui_host.capture.zstd_library import zstd
 
     before = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
     try:

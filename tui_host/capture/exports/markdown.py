@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
-from tui_host.capture.codings import CodingError, decoder
+from tui_host.capture.codings import CodingError, decoder, encoding_of
 from tui_host.capture.ending import read_ending
 from tui_host.capture.frames import frame_head
 from tui_host.capture.record import MISSING, Draft, Record
@@ -198,10 +198,8 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
             status = str(head.status) if head is not None and head.status else ""
             yield f"{_way(draft)} response {code(status)}".rstrip() + _malformed(draft)
             if exchange not in wires.framed:
-                encodings = [
-                    value for name, value in (head.headers if head else ()) if name.lower() == "content-encoding"
-                ]
-                yield from _body(b"".join(wires.bodies.get(exchange, ())), encodings[0] if encodings else None)
+                encoding = encoding_of(head.headers if head else ())
+                yield from _body(b"".join(wires.bodies.get(exchange, ())), encoding)
         case "end" if read_ending(draft.data).reason == MISSING:
             yield f"{_way(draft)} the answer is {MISSING}"
         case "error":
