@@ -103,6 +103,6 @@ def told(folder: Path) -> Story:
     story = Story()
     records = [record for session in store.sessions.list() for record in store.records(session=session.id)]
     store.close()
-    for record in sorted(records, key=story.at_ns):
+    for record in sorted(records, key=story.clock.at_ns):
         story.feed(record)
     return story

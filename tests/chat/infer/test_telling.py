@@ -90,7 +90,7 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
     story, chat = told(world)
     assert {item.words for item in chat if isinstance(item, CallItem)} == words
     ladder = Ladder("story")
-    ladder.feed(story.on_clock(record) for _, record in world.records)
+    ladder.feed(story.clock.on_it(record) for _, record in world.records)
     ladder.doubt(story.doubtful)
     sent = [row for row in ladder.rows if row.method == "tools/call" and row.outward]
     assert [row.doubtful for row in sent] == [not says_which] * 2

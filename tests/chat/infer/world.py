@@ -250,7 +250,7 @@ class World:
     def story(self) -> Story:
         """What is found out."""
         story = Story()
-        ordered = sorted((record for _, record in self.records), key=story.at_ns)  # each on the clock that it has
+        ordered = sorted((record for _, record in self.records), key=story.clock.at_ns)  # each on the clock that it has
         for record in ordered:
             story.feed(record)
         return story

@@ -19,6 +19,7 @@ from tui_host.capture.imports.elements import Data
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Progress, Seen, unreadable
 from tui_host.capture.record import Record
 from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.wall import WallClock
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON, TuiHostError
 
@@ -95,7 +96,7 @@ class Taps:
         self._notes = notes
         self._count = count
         self._ids: dict[tuple[str, str], str] = {}
-        self._clocks: dict[str, int] = {}
+        self._clock = WallClock()
         self._read: set[tuple[str, int]] = set()
 
     def read(self, file: File) -> Iterator[Seen]:
@@ -135,9 +136,7 @@ class Taps:
         if connection is not None:
             key = capture, f"connection {connection}"
             connection = self._ids.get(key) or self._ids.setdefault(key, self._notes.new_connection(draft.peer))
-        at = Moment(record.time_ns, is_told=False)
-        if record.mono_ns is not None:
-            at = Moment(record.mono_ns + self._clocks.setdefault(capture, record.time_ns - record.mono_ns))
+        at = Moment(self._clock.at_ns(record), is_told=record.mono_ns is not None)
         return Seen(at, replace(draft, exchange=exchange, connection=connection))
 
 

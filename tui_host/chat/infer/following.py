@@ -168,7 +168,7 @@ class Following:
 
     def on_clock(self, record: Record) -> Record:
         """A record of the story with its time on the shared clock."""
-        return self._story.on_clock(record)
+        return self._story.clock.on_it(record)
 
     def read(self, seconds: float) -> None:
         """Read for about so long what is new. Blocks on the disk.
@@ -278,7 +278,7 @@ class Following:
                 return
             tap.seen = records[-1].seq
             tap.waiting.extend(
-                (self._story.at_ns(record), record)
+                (self._story.clock.at_ns(record), record)
                 for record in records
                 if record.draft.kind != "link"  # as a story has them that was brought here: they are found anew
             )

@@ -9,6 +9,7 @@ from itertools import islice
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
+from tui_host.capture.wall import WallClock
 from tui_host.chat.infer.candidates import Candidate
 from tui_host.chat.infer.clocks import DOUBTFUL_NS
 from tui_host.chat.infer.exchanges import Asking, asking_of
@@ -73,6 +74,7 @@ class Story:
         session: The id that the records are to have as their session's.
 
     Attributes:
+        clock: The one that all captures share.
         talks: The conversations.
         frames: The servers' side.
         revision: Grows with everything that may change a link.
@@ -80,12 +82,12 @@ class Story:
     """
 
     def __init__(self, session: str = "") -> None:
+        self.clock = WallClock()
         self.talks = Talks()
         self.frames = Frames()
         self.revision = 0
         self._session = session
         self._hearing = Hearing()
-        self._offsets: dict[str, int] = {}
         self._exchanges: dict[Key, Asking] = {}
         self._nowhere = Place(session=session or None)
         self._places: dict[tuple[str, int], Place] = {}
@@ -95,19 +97,9 @@ class Story:
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
         self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})
 
-    def at_ns(self, record: Record) -> int:
-        """When a record came to be, on the clock that all captures share: the wall clock as it stood when each began."""
-        if record.mono_ns is None:
-            return record.time_ns
-        return record.mono_ns + self._offsets.setdefault(record.capture, record.time_ns - record.mono_ns)
-
-    def on_clock(self, record: Record) -> Record:
-        """The record with its time on the shared clock."""
-        return replace(record, mono_ns=None if record.mono_ns is None else self.at_ns(record))
-
     def feed(self, record: Record) -> Record:
         """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
-        at_ns = self.at_ns(record)
+        at_ns = self.clock.at_ns(record)
         draft = record.draft
         place = self._nowhere
         if draft.wire == "llm" and draft.exchange is not None:

@@ -17,6 +17,7 @@ from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.store.names import own_name
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
+from tui_host.capture.wall import WallClock
 from tui_host.chat.conversation import Conversation, item_to_text
 from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.stories import TapStory
@@ -32,7 +33,6 @@ class _Capture:
     """One capture, as far as it was read: a tap may go on meanwhile."""
 
     id: str
-    offset: int | None = None
     last: Record | None = None
 
 
@@ -56,6 +56,7 @@ class Whole:
         self._conversation = Conversation(redact=redact)
         self._is_imported = self.info.imported
         names = (name for tap in told.taps for name in captures_of(store, tap.id))
+        self._clock = WallClock()
         self._captures = [_Capture(name) for name in sorted(names, key=own_name)]
         self._places = array("Q")
         self._links: list[Record] = []
@@ -106,11 +107,8 @@ class Whole:
         for record in self._store.records(capture=capture.id, until_seq=until):
             if until is None:
                 capture.last = record
-            if capture.offset is None and record.mono_ns is not None:
-                # in microseconds, as in the lines: it comes out the same where it is brought in
-                capture.offset = record.time_ns // 1000 * 1000 - record.mono_ns
             if record.draft.kind != "link":
-                yield record.time_ns if record.mono_ns is None else record.mono_ns + (capture.offset or 0), record
+                yield self._clock.at_ns(record), record
 
     def _recorded_links(self, capture: str) -> Iterator[Record]:
         return (record for record in self._store.records(capture=capture) if record.draft.kind == "link")
