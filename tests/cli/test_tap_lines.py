@@ -21,7 +21,7 @@ SESSION = SessionInfo(
     id="s1", title="example", created_ns=1, updated_ns=1, turns=0, source="tap", live=True, model="", protocol=""
 )
 WHOLE = Ending(size=7, kept=7)
-OWN, KIND = (("X-Tui-Host-Tap", "refused"),), (("Content-Type", "text/event-stream; charset=utf-8"),)
+OWN, KIND = (("Server", "tui-host tap"),), (("Content-Type", "text/event-stream; charset=utf-8"),)
 MODELS = Draft(
     wire="llm",
     kind="request",
@@ -133,6 +133,7 @@ UNREADABLE = b'{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_C
     ("dialect", "status", "headers", "body", "told"),
     [
         ("openai", 302, (("Location", "https://h/login"),), b"", "302 → https://h/login"),
+        ("openai", 302, (*OWN, ("Location", "https://h/login")), b"", "302 of the tap itself → https://h/login"),
         ("openai", 304, (), b"", "304 · empty"),
         ("openai", 404, (), b"", "ERROR 404 for POST {path} · empty"),
         ("openai", 200, (), b"", "200 ERROR no answer · empty"),

@@ -6,17 +6,19 @@ Of an MCP server's exchanges the frames in them have lines of their own; one has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from urllib.parse import urlsplit
 
-from tui_host.capture.codings import CodingError, Decoder, decoder
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.http_frames import is_rpc
 from tui_host.capture.record import Head, Record, lasted
+from tui_host.capture.visible import decode
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.prompted import envelopes, said_by_person
+from tui_host.chat.infer.speaking import NATIVE
+from tui_host.cli.tap_exchange import LOOKED_AT, Exchange
 from tui_host.cli.tap_line import ERROR, SAID, Line, begun, short
 from tui_host.llm.describe import call_words, request_words, said_words
 from tui_host.llm.dialects import dialect_at
@@ -24,65 +26,8 @@ from tui_host.llm.faults import fault_in
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Usage
 
-_LOOKED_AT = 16 << 10
-"""Characters of what was said that are looked through for secrets before the beginning of it is shown."""
 _CALLS = 8
 """Calls of one answer that are shown."""
-_TAPS_OWN = "x-tui-host-tap"
-
-
-@dataclass(slots=True, kw_only=True)
-class _Open:
-    """An exchange that has not ended.
-
-    Attributes:
-        request: Its request.
-        method: The request's method.
-        path: Path and query of its URL.
-        asking: What a model is asked and says; None for what is none of these, or cannot be read.
-        ref: What its lines have as theirs.
-        has_line: Its request has a line.
-        status: The response's status, 0 before it came.
-        is_the_taps: The answer is the tap's own.
-        kind: The response's content type.
-        coding: The response's content coding, if it cannot be undone here.
-        first_ns: When the first byte of the response's body came, None before.
-        location: Where a redirection leads.
-        said: The beginning of the body of a refusal, or of what no model says, after content decoding.
-    """
-
-    request: Record
-    method: str
-    path: str
-    asking: Asking | None
-    ref: str
-    has_line: bool
-    status: int = 0
-    is_the_taps: bool = False
-    kind: str = ""
-    coding: str = ""
-    location: str = ""
-    first_ns: int | None = None
-    said: bytearray = field(default_factory=bytearray)
-    _decoder: Decoder | None = None
-
-    def hear(self, data: bytes, encoding: str | None) -> None:
-        """More of the body."""
-        if self.coding or len(self.said) >= _LOOKED_AT:
-            return
-        self._decoder = self._decoder or decoder(encoding)
-        try:
-            self.said += self._decoder.feed(data)[: _LOOKED_AT - len(self.said)]
-        except CodingError:
-            self.coding = encoding or ""
-
-    def is_empty(self, ending: Ending) -> bool:
-        """Whether its body has no byte."""
-        return not ending.size and self.first_ns is None
-
-    def is_heard(self, ending: Ending) -> bool:
-        """Whether it is known whole what a model says."""
-        return self.asking is not None and self.asking.is_readable and not self.coding and ending.kept >= ending.size
 
 
 class Exchanges:
@@ -95,7 +40,7 @@ class Exchanges:
     def __init__(self, hide: Callable[[str], str]) -> None:
         self._hide = hide
         self._hearing = Hearing()
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, Exchange] = {}
         self._hosts: set[str] = set()
 
     def lines(self, record: Record) -> Iterator[Line]:
@@ -114,12 +59,9 @@ class Exchanges:
         if found.asking is not None:
             found.asking.feed(record, record.mono_ns or 0)
         if draft.kind == "response":
-            _answered(found, draft.head or Head())
+            found.answered(draft.head or Head())
         elif draft.kind == "chunk":
-            found.first_ns = record.mono_ns if found.first_ns is None else found.first_ns
-            found.coding = found.coding or _unread(draft.encoding)
-            if found.status >= 400 or found.asking is None:
-                found.hear(draft.data, draft.encoding)
+            found.hear(record)
         else:
             del self._open[name]
             yield from self._ended(record, found, read_ending(draft.data))
@@ -130,13 +72,13 @@ class Exchanges:
         if exchange is not None and ref and frame.draft.direction == "out":
             exchange.ref = ref
 
-    def _begun(self, record: Record) -> _Open:
+    def _begun(self, record: Record) -> Exchange:
         draft = record.draft
         head = draft.head or Head()
         url = urlsplit(head.url or "")
         method = head.method or ""
         is_model = draft.wire == "llm"
-        return _Open(
+        return Exchange(
             request=record,
             method=method,
             path=f"{url.path or '/'}{'?' if url.query else ''}{url.query}",
@@ -145,7 +87,7 @@ class Exchanges:
             has_line=is_model or method != "POST" or not is_rpc(draft.data),
         )
 
-    def _new_host(self, record: Record, exchange: _Open) -> Iterator[Line]:
+    def _new_host(self, record: Record, exchange: Exchange) -> Iterator[Line]:
         host = exchange.asking.host if exchange.asking is not None else ""
         if host and host not in self._hosts:
             self._hosts.add(host)
@@ -153,12 +95,13 @@ class Exchanges:
 
     # A request.
 
-    def _asked(self, exchange: _Open) -> str:
+    def _asked(self, exchange: Exchange) -> str:
         asking, draft = exchange.asking, exchange.request.draft
         words = [f"{exchange.method} {short(exchange.path)}"]
         if asking is not None:
             dialect = dialect_at((draft.head or Head()).url or "")
-            spoken = [dialect.name if dialect is not None else "", asking.protocol.replace("native", "")]
+            taught = asking.protocol if asking.protocol != NATIVE else ""
+            spoken = [dialect.name if dialect is not None else "", taught]
             words += [
                 f"{short(asking.model) or 'no model'} ({', '.join(filter(None, spoken))})",
                 request_words(asking.body, dialect=dialect),
@@ -188,11 +131,11 @@ class Exchanges:
         return self._quoted(f"{many} of {short(name)}" if name else many, text)
 
     def _quoted(self, role: str, text: str) -> str:
-        return f"{role}: {short(self._hide(text[:_LOOKED_AT]))}"
+        return f"{role}: {short(self._hide(text[:LOOKED_AT]))}"
 
     # An answer.
 
-    def _ended(self, record: Record, exchange: _Open, ending: Ending) -> Iterator[Line]:
+    def _ended(self, record: Record, exchange: Exchange, ending: Ending) -> Iterator[Line]:
         is_broken = ending.kind == "error"
         if not exchange.has_line and exchange.status < 400 and not is_broken:
             return
@@ -210,13 +153,14 @@ class Exchanges:
         line = replace(begun(record), direction="in", ref=exchange.ref, size=ending.size)
         yield replace(line, took_ns=lasted(began_ns, record.mono_ns), words=_joined(words))
 
-    def _outcome(self, exchange: _Open, ending: Ending) -> str:
+    def _outcome(self, exchange: Exchange, ending: Ending) -> str:
         """Status and end, and what went wrong with either."""
-        words = [str(exchange.status or "")]
+        is_refused = exchange.status >= 400
+        words = [ERROR if is_refused else "", str(exchange.status or "")]
         if exchange.is_the_taps:
-            words = [ERROR, *words, "of the tap itself"]
-        elif exchange.status >= 400:
-            words = [ERROR, *words, f"for {exchange.method} {short(exchange.path)}"]
+            words.append("of the tap itself")
+        elif is_refused:
+            words.append(f"for {exchange.method} {short(exchange.path)}")
         if ending.kind == "error":
             why = f": {short(self._hide(ending.error), 2 * SAID)}" if ending.error else ""
             words.append(f"{ERROR} {ending.reason}{why}")
@@ -224,11 +168,11 @@ class Exchanges:
             words.append(ending.reason)
         elif exchange.location:
             words.append(f"→ {short(self._hide(exchange.location))}")
-        elif exchange.status < 400:
+        elif not is_refused:
             words.append(self._end_of_body(exchange, ending))
         return " ".join(filter(None, words))
 
-    def _end_of_body(self, exchange: _Open, ending: Ending) -> str:
+    def _end_of_body(self, exchange: Exchange, ending: Ending) -> str:
         """How the body of a complete response ends."""
         asking = exchange.asking if exchange.status < 300 else None
         if asking is None:
@@ -243,12 +187,12 @@ class Exchanges:
             case stop:
                 return word or stop
 
-    def _said(self, exchange: _Open, *, is_broken: bool) -> Iterator[str]:
+    def _said(self, exchange: Exchange, *, is_broken: bool) -> Iterator[str]:
         """What the answer says, asks for and cost; of a refusal its words."""
         asking = exchange.asking
         if exchange.status >= 400:
             told = asking.trouble if asking is not None and not is_broken else ""
-            yield short(self._hide(told or exchange.said.decode("utf-8", "backslashreplace")))
+            yield short(self._hide(told or decode(bytes(exchange.said))))
             return
         if asking is None or exchange.status >= 300:
             return
@@ -273,14 +217,6 @@ class Exchanges:
         yield _tokens(fold.usage)
 
 
-def _answered(exchange: _Open, head: Head) -> None:
-    fields = {name.lower(): value for name, value in head.headers}
-    exchange.status = head.status or 0
-    exchange.is_the_taps = _TAPS_OWN in fields
-    exchange.location = fields.get("location", "") if 300 <= exchange.status < 400 else ""
-    exchange.kind = fields.get("content-type", "").partition(";")[0]
-
-
 def _fault(body: bytes) -> str:
     """The words of the `error` that a JSON object has."""
     try:
@@ -290,14 +226,6 @@ def _fault(body: bytes) -> str:
     error = value.get("error") if isinstance(value, dict) else None
     fault = fault_in({"error": error}) if error else None
     return fault[0] or "without a word" if fault is not None else ""
-
-
-def _unread(encoding: str | None) -> str:
-    try:
-        decoder(encoding)
-    except CodingError:
-        return encoding or ""
-    return ""
 
 
 def _tokens(usage: Usage) -> str:

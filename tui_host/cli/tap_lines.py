@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tui_host.capture.frames import WHOLE, FrameHead, frame_head, frames_in
 from tui_host.capture.record import Direction, Record, lasted
 from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.visible import decode
 from tui_host.cli.tap_line import ERROR, Line, begun, short
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class _Frames:
             case "batch":
                 yield f"a batch of {said}, not looked into"
             case "malformed":
-                text = record.draft.data[:800].decode("utf-8", "backslashreplace")
+                text = decode(record.draft.data[:800])
                 yield f"{ERROR} no message ({record.draft.malformed or head.reason}): {short(self._hide(text))}"
                 return
         odd = record.draft.malformed or head.reason
