@@ -18,7 +18,7 @@ from tui_host.capture.store.pruning import Limits, prune
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import NOTHING, passed_in_all
 from tui_host.capture.visible import visible
-from tui_host.chat.infer.stories import story_with
+from tui_host.chat.infer.stories import Known, story_with
 from tui_host.chat.infer.whole import Whole
 from tui_host.cli import diagnostics, output
 from tui_host.cli.listing import Listed, counted, in_words, listing, sessions_of
@@ -213,8 +213,9 @@ def _delete(store: Store, arguments: Arguments) -> int:
     """Remove each; one that cannot be removed is told, and the others go all the same."""
     found = {info.id: info for info in map(store.find_session, arguments.words)}
     deleted: list[JSON] = []
+    known: Known = {}
     for info in found.values():
-        others = [] if info.source != "tap" else [tap.id for tap in story_with(store, info.id, {}).taps]
+        others = [] if info.source != "tap" else [tap.id for tap in story_with(store, info.id, known).taps]
         try:
             is_whole = store.sessions.delete(info.id)
         except TuiHostError as error:
