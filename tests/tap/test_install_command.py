@@ -347,6 +347,12 @@ def test_a_header_among_the_arguments_is_not_shown() -> None:
     ]
 
 
+@pytest.mark.parametrize("part", ["y", "1", "key", "a.b", "x://"])
+def test_a_program_as_an_argument_is_looked_at_in_no_time(part: str) -> None:
+    program = part * (100_000 // len(part))
+    assert [*hide([program])] == [program]
+
+
 def test_a_host_gets_a_command_that_needs_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     linked, scripts = tmp_path / "bin", tmp_path / "venv"
     for folder in (linked, scripts):

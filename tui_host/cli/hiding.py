@@ -9,18 +9,19 @@ from tui_host.settings.credentials import is_credential_key
 
 HIDDEN = "•••"
 
-_NAME = r"[\w.-]*(?:key|token|secret|passw|pwd|auth|credential|cookie|bearer)[\w.-]*"
-_OPTION = re.compile(rf"-{{1,2}}{_NAME}", re.IGNORECASE)
-_ASSIGNED = re.compile(rf"({_NAME}\s*[=:]\s*)(.+)", re.IGNORECASE | re.DOTALL)
+# An argument may be a program of many lines: none of these looks at a part of it more than a few times.
+_TELLING = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer", re.IGNORECASE)
+_OPTION = re.compile(r"-{1,2}[\w.-]+")
+_ASSIGNED = re.compile(r"(?<![\w.-])([\w.-]++)\s*+[=:]\s*(?=.)", re.DOTALL)
 _SCHEME = re.compile(r"((?:bearer|basic)\s+)(.+)", re.IGNORECASE | re.DOTALL)
-_USERINFO = re.compile(r"(\w[\w+.-]*://)[^/?#@\s]+@")
+_USERINFO = re.compile(r"(\w[\w+.-]{0,30}://)[^/?#@\s]+@")
 _PARAMETER = re.compile(r"([?&;#])([^=&;#?\s]+)=([^&#\s]+)")
 _REFERENCE = re.compile(r"(?:(?:bearer|basic)\s+)?\$\{?[\w:.-]+\}?", re.IGNORECASE)
-_KNOWN = re.compile(
-    r"(?:sk|pk|rk|gh[opsu]|github_pat|glpat|xox[a-z]|AKIA|AIza|hf|npm|pypi|eyJ)[_-]?[\w.-]{12,}"
-    r"|(?=\w*[0-9])(?=\w*[A-Za-z])[\w+=]{24,}"
-)
-"""What vendors' keys look like, and long words of letters and digits, as no option or package is."""
+_KNOWN = re.compile(r"(?:sk|pk|rk|gh[opsu]|github_pat|glpat|xox[a-z]|AKIA|AIza|hf|npm|pypi|eyJ)[_-]?[\w.-]{12,}")
+"""What vendors' keys look like."""
+_LONG = re.compile(r"[\w+=]{24,}")
+_LETTER, _DIGIT = re.compile(r"[A-Za-z]"), re.compile(r"[0-9]")
+"""Long words of letters and digits are keys too: no option or package is one."""
 
 
 def hide(words: Iterable[str]) -> Iterator[str]:
@@ -31,16 +32,18 @@ def hide(words: Iterable[str]) -> Iterator[str]:
             yield word if _REFERENCE.fullmatch(word) else HIDDEN
         else:
             yield _without(word)
-        is_value = _OPTION.fullmatch(word) is not None
+        is_value = _OPTION.fullmatch(word) is not None and _TELLING.search(word) is not None
 
 
 def _without(word: str) -> str:
     word = _USERINFO.sub(rf"\1{HIDDEN}@", word)
     word = _PARAMETER.sub(_parameter, word)
     if "://" not in word:
-        for pattern in (_ASSIGNED, _SCHEME):
-            word = pattern.sub(_value, word)
-    return _KNOWN.sub(HIDDEN, word)
+        told = next((each for each in _ASSIGNED.finditer(word) if _TELLING.search(each[1])), None)
+        if told is not None:
+            word = word[: told.end()] + _value(word[told.end() :])
+        word = _SCHEME.sub(lambda match: match[1] + _value(match[2]), word)
+    return _LONG.sub(_long, _KNOWN.sub(HIDDEN, word))
 
 
 def _parameter(match: re.Match[str]) -> str:
@@ -48,5 +51,9 @@ def _parameter(match: re.Match[str]) -> str:
     return f"{match[1]}{match[2]}={HIDDEN}" if is_secret else match[0]
 
 
-def _value(match: re.Match[str]) -> str:
-    return match[0] if _REFERENCE.fullmatch(match[2]) else f"{match[1]}{HIDDEN}"
+def _value(text: str) -> str:
+    return text if _REFERENCE.fullmatch(text) else HIDDEN
+
+
+def _long(match: re.Match[str]) -> str:
+    return HIDDEN if _LETTER.search(match[0]) and _DIGIT.search(match[0]) else match[0]

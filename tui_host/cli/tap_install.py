@@ -85,7 +85,7 @@ def tap_install(arguments: Arguments, environment: Mapping[str, str], agreed: Ca
         code = diagnostics.REFUSED
     elif not arguments.dry_run:
         copies = {plan.file.path: _write(plan, is_install=is_install) for plan in changed}
-        _tell_next(host, is_install=is_install)
+        _tell_next(host, arguments.file, is_install=is_install)
     if arguments.json:
         output.value({"host": host.name, "files": [_to_json(plan, copies) for plan in plans]})
     return code
@@ -276,11 +276,10 @@ def _write(plan: _Plan, *, is_install: bool) -> Path | None:
     return copy
 
 
-def _tell_next(host: KnownHost, *, is_install: bool) -> None:
+def _tell_next(host: KnownHost, typed: Path | None, *, is_install: bool) -> None:
     diagnostics.tell(f"start {host.title}, or its servers, again: they are read at the start")
     if is_install:
         if host.note:
             diagnostics.tell(f"{host.title}: {host.note}")
-        diagnostics.tell(
-            f"what passes is under f5 in tui-host; «tui-host tap uninstall {host.name}» takes it out again"
-        )
+        back = shlex.join(("tui-host", "tap", "uninstall", host.name, *(("--file", str(typed)) if typed else ())))
+        diagnostics.tell(f"what passes is under f5 in tui-host; «{visible(back)}» takes it out again")
