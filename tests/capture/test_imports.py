@@ -37,7 +37,8 @@ def seen(*texts: bytes | str, names: Sequence[str] = ("math.log", "model.log")) 
         File(name=name, data=text.encode() if isinstance(text, str) else text, time_ns=NOW_NS)
         for name, text in zip(names, texts, strict=False)
     ]
-    return list(read(files, WIRES).seen)
+    reading = read(files, WIRES)
+    return [*reading.seen, *(each for _, more in reading.untimed for each in more)]
 
 
 def told(found: Sequence[Seen]) -> list[tuple[str, str, str]]:

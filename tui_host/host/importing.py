@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -22,11 +23,13 @@ from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, p
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import SettingsError, StoreError, TuiHostError
+from tui_host.host.interleaving import interleaved
 from tui_host.host.retelling import Retelling
 from tui_host.llm.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from tui_host.capture.imports.elements import Data
+    from tui_host.capture.imports.seen import Seen
     from tui_host.capture.redact import Redactor
     from tui_host.capture.store.store import Store
 
@@ -35,6 +38,10 @@ PIPED_MOST = 64 << 20
 JOINED_MOST = 64 << 20
 """Bytes of records in which it is looked for what belongs together; they are held in memory for it."""
 TOLD_IN_PART = f"The chat tells the first {JOINED_MOST >> 20} MiB, and joins calls there: what came later stands in the inspector alone."
+
+_APART = "{} without times: {}, and so it stands behind the others."
+_NOTHING_TELLS = "nothing in it belongs to what they have"
+_TOO_LARGE = "in files so large it is not looked for where it belongs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +165,7 @@ def _import_foreign(desk: _Desk, files: Sequence[File]) -> Imported:
     with _Keeping(desk, session) as keeping:
         keeping.begin(identity)
         size = 0
-        for record in _records(identity, reading):
+        for record in _records(identity, _in_order(reading)):
             size += len(record.draft.data)
             keeping.add(story.feed(record) if size <= JOINED_MOST else _apart(record))
         if not keeping.last:
@@ -175,9 +182,31 @@ def _import_foreign(desk: _Desk, files: Sequence[File]) -> Imported:
     return Imported(id=identity, notices=tuple(keeping.notices))
 
 
-def _records(capture: str, reading: Reading) -> Iterator[Record]:
+def _in_order(reading: Reading) -> Iterator[Seen]:
+    """All that is read. Where a file tells no times nothing is given before all is read: the last line may tell where the first stood."""
+    if not reading.untimed:
+        return reading.seen
+    size = 0
+    several = [("", reading.seen), *reading.untimed]
+    whole: list[tuple[str, list[Seen]]] = []
+    for name, seen in several:
+        whole.append((name, []))
+        for each in seen:
+            whole[-1][1].append(each)
+            size += len(each.draft.data)
+            if size > JOINED_MOST:
+                reading.notes.told.append(_APART.format(" and ".join(name for name, _ in reading.untimed), _TOO_LARGE))
+                held = chain.from_iterable(found for _, found in whole)
+                return chain(held, seen, chain.from_iterable(rest for _, rest in several[len(whole) :]))
+    order, apart = interleaved(whole[0][1], whole[1:])
+    if apart:
+        reading.notes.told.append(_APART.format(" and ".join(apart), _NOTHING_TELLS))
+    return iter(order)
+
+
+def _records(capture: str, seen_in_order: Iterator[Seen]) -> Iterator[Record]:
     time_ns = 0
-    for seq, seen in enumerate(reading.seen, 1):
+    for seq, seen in enumerate(seen_in_order, 1):
         time_ns = max(time_ns, seen.at.ns)
         mono_ns = time_ns if seen.at.is_told else None
         yield Record(capture=capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns, draft=seen.draft)

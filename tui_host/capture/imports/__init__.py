@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
+from itertools import chain
 
 from tui_host.capture.imports import body, har, jsonl, lines
 from tui_host.capture.imports.clock import nearest
@@ -35,12 +36,15 @@ class Reading:
         own: The file with one session in record lines of our own, to be brought in as it was; None else, and then `seen` has what they say.
         notes: What was left out, once `seen` was read to its end.
         formats: What each file is, for a person.
+        seen: What they say, in the order of time.
+        untimed: Of several files those that tell no times, with their names: what one says has an order of its own, and no other.
     """
 
     own: File | None
     notes: Notes
     formats: list[str]
     seen: Iterator[Seen]
+    untimed: Sequence[tuple[str, Iterator[Seen]]] = ()
 
 
 def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) -> Reading:
@@ -69,16 +73,16 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
         return Reading(own[0], notes, ["record lines"], iter(()))
     taps = jsonl.Taps(notes, len(own))
     formats: list[str] = []
-    sources: list[Iterator[Seen]] = []
+    sources: list[tuple[str, Iterator[Seen]]] = []
     bodies: list[File] = []
     logs: list[tuple[File, lines.Begin]] = []
     for file, changed_ns in zip(files, changed, strict=True):
         if file in own:
             formats.append("record lines")
-            sources.append(taps.read(file))
+            sources.append((file.name, taps.read(file)))
         elif har.recognise(file):
             formats.append("an HTTP archive")
-            sources.append(har.read(file, wires, notes))
+            sources.append((file.name, har.read(file, wires, notes)))
         elif found := body.recognise(file):
             formats.append("a request" if found.is_request else "an answer")
             bodies.append(file)
@@ -90,10 +94,29 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     dated_ns = next((begin.ns for _, begin in logs if begin.is_dated), None)
     for file, begin in logs:
         begin_ns = begin.ns if dated_ns is None or not begin.is_of_a_day else nearest(begin.ns, dated_ns)
-        sources.append(lines.read(file, wires, notes, peer_of(file), begin_ns))
+        sources.append((file.name, lines.read(file, wires, notes, peer_of(file), begin_ns)))
     if bodies:
-        sources.append(body.read(bodies, notes, peer_of(bodies[0])))
-    return Reading(None, notes, formats, merge(*sources, key=lambda seen: seen.at.ns))
+        name = " and ".join(file.name for file in bodies)
+        sources.append((name, body.read(bodies, notes, peer_of(bodies[0]))))
+    timed, untimed = ([seen for _, seen in sources], []) if len(sources) == 1 else _told(sources)
+    return Reading(None, notes, formats, merge(*timed, key=lambda seen: seen.at.ns), untimed)
+
+
+def _told(
+    sources: Sequence[tuple[str, Iterator[Seen]]],
+) -> tuple[list[Iterator[Seen]], list[tuple[str, Iterator[Seen]]]]:
+    """Those whose first record tells when it was, and the others."""
+    timed: list[Iterator[Seen]] = []
+    untimed: list[tuple[str, Iterator[Seen]]] = []
+    for name, seen in sources:
+        first = next(seen, None)
+        if first is None:
+            continue
+        if first.at.is_told:
+            timed.append(chain((first,), seen))
+        else:
+            untimed.append((name, chain((first,), seen)))
+    return timed, untimed
 
 
 def peer_of(file: File) -> str:
