@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pytest
@@ -14,7 +15,8 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Head
 from tui_host.chat.conversation import CallItem, Conversation, Item, NoteItem
 from tui_host.chat.infer.story import Story
-from tui_host.chat.infer.telling import Telling
+from tui_host.chat.infer.telling import Telling, doubts_of
+from tui_host.errors import JSON
 
 OPENAI = FORMS["openai"]
 
@@ -91,9 +93,34 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
     assert {item.words for item in chat if isinstance(item, CallItem)} == words
     ladder = Ladder("story")
     ladder.feed(story.clock.on_it(record) for _, record in world.records)
-    ladder.doubt(story.doubtful)
+    ladder.doubt(doubts_of(story))
     sent = [row for row in ladder.rows if row.method == "tools/call" and row.outward]
-    assert [row.doubtful for row in sent] == [not says_which] * 2
+    assert [row.doubtful for row in sent] == ["" if says_which else "call 1 or 2 of turn 1 step 1"] * 2
     assert list(ladder.filter("kind:doubtful")) == [row.number for row in sent if row.doubtful]
-    ladder.doubt(frozenset())
+    ladder.doubt({})
     assert not any(row.doubtful for row in ladder.rows)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ([2], "call 1 or 2 of turn 1 step 1"),
+        ([3], "call 1, 2 or 3 of turn 1 step 1"),
+        ([6], "call 1, 2, 3 or 4 of turn 1 step 1, or another"),
+        ([1, 1], "call 1 of turn 1 step 1 or call 1 of turn 2 step 1"),
+    ],
+)
+def test_a_frame_that_nothing_tells_whose_it_is_names_the_calls_that_it_may_carry(
+    asked: Sequence[int], words: str
+) -> None:
+    world = World()
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    arguments: Mapping[str, JSON] = {"a": 1, "b": 2}
+    for talk, count in enumerate(asked):  # several at once are conversations side by side
+        calls = [Call(f"{talk} {number}", "math__add", arguments) for number in range(count)]
+        list(model.answer(OPENAI, model.ask(OPENAI, [User(f"question {talk}")]), Answer("", calls)))
+    for _ in range(sum(asked)):
+        world.now += 50 * MS
+        math.result(math.call("add", arguments)[0], "3")
+    assert set(doubts_of(told(world)[0]).values()) == {words}

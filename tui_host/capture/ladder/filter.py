@@ -9,7 +9,6 @@ from typing import TypeAlias
 from tui_host.capture.ladder.rows import LadderRows
 from tui_host.capture.ladder.table import (
     ANSWER,
-    DOUBTFUL,
     ERROR,
     INFERRED,
     KINDS,
@@ -99,7 +98,7 @@ def _facts(word: str, rows: LadderRows) -> list[Test]:
     response = KINDS.index("response")
     said: dict[str, Test] = {
         **{name: _kind(name, rows) for name in ("error", "result", "malformed", "inferred", "stderr")},
-        "doubtful which call": _kind("doubtful", rows),
+        "doubtful": _kind("doubtful", rows),
         "redacted": lambda number: bool(flags[number] & REDACTED),
         NOT_THERE: lambda number: bool(flags[number] & MISSING),
         "events": lambda number: events[number] > 1 and kinds[number] == response,
@@ -150,7 +149,8 @@ def _direction(value: str, rows: LadderRows) -> Test:
 
 def _kind(value: str, rows: LadderRows) -> Test:
     table = rows.table
-    flags, kinds, ids, malformed = table.flags, table.kinds, table.ids, table.named["malformed"]
+    flags, kinds, ids = table.flags, table.kinds, table.ids
+    malformed, doubtful = table.named["malformed"], table.named["doubtful"]
     frame = KINDS.index("frame")
     match value:
         case "malformed":
@@ -164,7 +164,7 @@ def _kind(value: str, rows: LadderRows) -> Test:
         case "inferred":
             return lambda number: bool(flags[number] & INFERRED)
         case "doubtful":
-            return lambda number: bool(flags[number] & DOUBTFUL)
+            return lambda number: doubtful[number] != 0
         case "stderr":
             value = "line"
         case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tui_host.capture.chain import read_link, read_object
@@ -32,7 +32,7 @@ class Ladder:
         self._filter = RowFilter(self._rows)
         self._waiting: dict[tuple[str, str], list[Link]] = {}
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
-        self._doubtful: frozenset[tuple[str, int]] = frozenset()
+        self._doubtful: Mapping[tuple[str, int], str] = {}
         self._lines = -1  # the row of the last lines of standard error
 
     @property
@@ -55,13 +55,14 @@ class Ladder:
         """Numbers of the rows that came or changed after a revision, in order."""
         return self._rows.changed_since(revision)
 
-    def doubt(self, keys: frozenset[tuple[str, int]]) -> None:
-        """Mark the rows that begin with these records as what one of several calls sent, and no others."""
-        for key in keys ^ self._doubtful:
+    def doubt(self, calls: Mapping[tuple[str, int], str]) -> None:
+        """Say of the rows that begin with these records, and of no others, which calls they may carry, where nothing tells which."""
+        before = self._doubtful
+        for key in [key for key in {**before, **calls} if before.get(key) != calls.get(key)]:
             number = self.row_of(key)
             if number is not None:
-                self._rows.change(replace(self.rows[number], doubtful=key in keys))
-        self._doubtful = keys
+                self._rows.change(replace(self.rows[number], doubtful=calls.get(key, "")))
+        self._doubtful = calls
         self._rows.settle()
 
     def partner(self, number: int) -> int | None:

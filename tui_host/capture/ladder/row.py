@@ -48,7 +48,7 @@ class Row:
             the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
         malformed: Why its bytes are not what they should be, empty if they are.
         redacted: Whether a secret was taken out.
-        doubtful: One of several calls is what it carries, and nothing tells which.
+        doubtful: The calls that it may carry, in words, where nothing tells which; empty for all others.
         missing: Its bytes are not in the file that others captured it in.
         inferred: A call that it has to do with was found by what it says alone: in another host nobody tells.
     """
@@ -83,6 +83,6 @@ class Row:
     words: str = ""
     malformed: str = ""
     redacted: bool = False
-    doubtful: bool = False
+    doubtful: str = ""
     missing: bool = False
     inferred: bool = False

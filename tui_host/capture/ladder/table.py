@@ -16,7 +16,7 @@ LANES: tuple[Lane, ...] = ("llm", "host", "mcp")
 KINDS: tuple[RowKind, ...] = ("request", "response", "frame", "decision", "line", "fault")
 STATES: tuple[RowState, ...] = ("open", "done", "failed", "cut")
 
-OUTWARD, ANSWER, ERROR, REDACTED, INFERRED, DOUBTFUL, MISSING = 1, 2, 4, 8, 16, 32, 64
+OUTWARD, ANSWER, ERROR, REDACTED, INFERRED, MISSING = 1, 2, 4, 8, 16, 32
 
 NUMBERS = ("seq", "last_seq", "time_ns", "size")
 TIMES = ("mono_ns", "end_mono_ns")
@@ -24,7 +24,7 @@ TIMES = ("mono_ns", "end_mono_ns")
 UNTOLD = -1
 """Stands for one that is not."""
 SMALL = ("turn", "step", "status", "events")
-TEXTS = ("capture", "peer", "connection", "method", "url", "tool", "malformed", "clock")
+TEXTS = ("capture", "peer", "connection", "method", "url", "tool", "malformed", "clock", "doubtful")
 """Values that many rows have in common: kept once, numbered."""
 
 _numbers: Callable[[Row], tuple[int, ...]] = attrgetter(*NUMBERS, *SMALL)
@@ -115,7 +115,7 @@ class RowTable(Sequence[Row]):
 
     def _values(self, row: Row) -> tuple[int, ...]:
         flags = OUTWARD * row.outward | ANSWER * row.answer | ERROR * row.error | REDACTED * row.redacted
-        flags |= INFERRED * row.inferred | DOUBTFUL * row.doubtful | MISSING * row.missing
+        flags |= INFERRED * row.inferred | MISSING * row.missing
         marks = LANES.index(row.lane), KINDS.index(row.kind), STATES.index(row.state), flags
         times = [UNTOLD if time is None else time for time in _times(row)]
         return (*_numbers(row), *times, *map(self.texts.number, _texts(row)), *marks)
@@ -136,10 +136,11 @@ class RowTable(Sequence[Row]):
 
     def _row(self, number: int) -> Row:
         values = [column[number] for column in self._columns]
-        seq, last_seq, time_ns, size, turn, step, status, events, *later = values[:18]
+        seq, last_seq, time_ns, size, turn, step, status, events, *later = values[:19]
         mono_ns, end_mono_ns = (None if time == UNTOLD else time for time in later[:2])
-        capture, peer, connection, method, url, tool, malformed, clock = map(self.texts.texts.__getitem__, later[2:])
-        lane, kind, state, flags = values[18:]
+        texts = map(self.texts.texts.__getitem__, later[2:])
+        capture, peer, connection, method, url, tool, malformed, clock, doubtful = texts
+        lane, kind, state, flags = values[19:]
         return Row(
             number=number,
             lane=LANES[lane],
@@ -171,7 +172,7 @@ class RowTable(Sequence[Row]):
             words=self.words[number].decode(),
             malformed=malformed,
             redacted=bool(flags & REDACTED),
-            doubtful=bool(flags & DOUBTFUL),
+            doubtful=doubtful,
             missing=bool(flags & MISSING),
             inferred=bool(flags & INFERRED),
         )

@@ -20,7 +20,7 @@ from tui_host.chat.conversation import Item
 from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.stories import Known, story_with
 from tui_host.chat.infer.story import Found, Story
-from tui_host.chat.infer.telling import Telling
+from tui_host.chat.infer.telling import Telling, doubts_of
 
 WAIT_NS = 250_000_000
 """So long a record waits for what another process has yet to write of the time before it."""
@@ -56,7 +56,7 @@ class Told:
         names: Server and own name for the names of tools that stand for one tool alone.
         is_whole: All that is recorded by now was handed over.
         is_stale: Something that was handed over is not so.
-        doubtful: Frames that one of several calls may have sent, and nothing tells which.
+        doubtful: Frames of which nothing tells whose they are, each with the calls that it may carry in words.
     """
 
     title: str = ""
@@ -70,7 +70,7 @@ class Told:
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     is_whole: bool = False
     is_stale: bool = False
-    doubtful: frozenset[tuple[str, int]] = frozenset()
+    doubtful: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +289,7 @@ class Following:
         found = list(self._story.links())
         known = {_place(each) for each in self._given}
         is_stale = self._is_wrong or (not self._given <= set(found) and not known <= {_place(each) for each in found})
-        self._told = replace(self._told, is_stale=is_stale, doubtful=self._story.doubtful)
+        self._told = replace(self._told, is_stale=is_stale, doubtful=doubts_of(self._story))
         new = [each for each in found if each not in self._given]
         self._given.update(new)
         links = [self._link(each) for each in new if _place(each) not in known]

@@ -78,7 +78,6 @@ class Story:
         talks: The conversations.
         frames: The servers' side.
         revision: Grows with everything that may change a link.
-        doubtful: Frames of `tools/call` that one of several calls may have sent: the last join found nothing that tells which.
     """
 
     def __init__(self, session: str = "") -> None:
@@ -93,7 +92,6 @@ class Story:
         self._places: dict[tuple[str, int], Place] = {}
         self._carried: dict[tuple[Key, int], tuple[str, int]] = {}
         self._injected: list[Found] = []
-        self.doubtful: frozenset[tuple[str, int]] = frozenset()
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
         self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})
 
@@ -222,7 +220,6 @@ class Story:
                 told={**matched.told, **found.told},
                 doubtful={**matched.doubtful, **found.doubtful},
             )
-        self.doubtful = frozenset(matched.doubtful)
         rivals: dict[str, list[Sent]] = {}
         for frame, calls in matched.doubtful.items():
             for call in calls:

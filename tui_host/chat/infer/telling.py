@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tui_host.capture.record import MISSING, lasted
@@ -19,12 +19,13 @@ from tui_host.chat.conversation import (
 from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.story import Joined, Story
 from tui_host.chat.infer.talks import Said
+from tui_host.chat.infer.values import Asked
 from tui_host.llm.describe import end_words
 
 _BY_HOST = "decided in its own host"
 _INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
-"""Frames that are named where nothing tells which of them it was."""
+"""Frames, or calls, that are named where nothing tells which of them it was."""
 
 
 class Chat(Protocol):
@@ -120,6 +121,32 @@ def _words(joined: Joined) -> str:
         named = ", ".join(line(f"{each.server} #{each.rpc_id}", 60) for each in joined.rivals[:_NAMED])
         return f"doubtful {which} {named}{f' +{more} more' if more > 0 else ''} carried it: not joined"
     return "its frame is not known" if joined.told else ""
+
+
+def doubts_of(story: Story) -> Mapping[tuple[str, int], str]:
+    """For each frame that nothing tells whose it is the calls that it may carry: `call 1 or 2 of turn 3 step 1`."""
+    calls: dict[tuple[str, int], list[Asked]] = {}
+    for joined in story.joined():
+        for frame in joined.rivals:
+            may_be = calls.setdefault(frame.key, [])
+            if len(may_be) <= _NAMED:
+                may_be.append(joined.asked)
+    return {key: _calls_in_words(story, may_be) for key, may_be in calls.items()}
+
+
+def _calls_in_words(story: Story, calls: Sequence[Asked]) -> str:
+    steps: dict[tuple[int, int], list[str]] = {}
+    for call in calls[:_NAMED]:
+        said = story.talks.said[call.capture, call.exchange]
+        steps.setdefault((said.turn, said.step), []).append(str(call.number + 1))
+    named = [f"call {_one_of(numbers)} of turn {turn} step {step}" for (turn, step), numbers in steps.items()]
+    return f"{'whether ' * (len(calls) == 1)}{' or '.join(named)}{', or another' * (len(calls) > _NAMED)}"
+
+
+def _one_of(numbers: Sequence[str]) -> str:
+    """`1`, `1 or 2`, `1, 2 or 3`."""
+    *others, last = dict.fromkeys(numbers)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _call(said: Said, joined: Joined) -> CallItem:

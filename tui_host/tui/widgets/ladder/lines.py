@@ -232,5 +232,5 @@ def _state(row: Row, glyphs: Glyphs) -> list[Piece]:
     if row.inferred:
         pieces.append((f" {glyphs.dot} inferred", "note"))
     if row.doubtful:
-        pieces.append((f" {glyphs.dot} doubtful which call", "note"))
+        pieces.append((f" {glyphs.dot} doubtful: {line(row.doubtful, WORDS)}", "note"))
     return pieces
