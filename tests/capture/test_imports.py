@@ -264,6 +264,14 @@ LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
         f"{json.dumps({**ASK, 'method': 'sampling/createMessage'})}\n{json.dumps(TELL)}\n".encode(),
         [("mcp", "frame", "in"), ("mcp", "frame", "out")],
     ),
+    "a stream's pieces as whoever read them parsed them": (
+        "\n".join(f"chunk: {json.dumps(each)}" for each in (CHAT, PIECE, PIECE)),
+        [("llm", "request", "out"), ("llm", "response", "in"), *[("llm", "chunk", "in")] * 2, ("llm", "end", "in")],
+    ),
+    "an error in a word": (
+        f'{json.dumps({"error": "of something else"})}\n>>> {json.dumps(CHAT)}\n<<< {{"error": "no such model"}}',
+        [("llm", kind, way) for kind, way in (("request", "out"), ("response", "in"), ("chunk", "in"), ("end", "in"))],
+    ),
     "a model's stream that lost its empty lines": (
         "POST https://api.deepseek.com/v1/chat/completions HTTP/1.1\nAuthorization: Bearer sk-1\n"
         + "\n".join([json.dumps(CHAT), *[f"data: {json.dumps(PIECE)}"] * 2, "data: [DONE]"]),

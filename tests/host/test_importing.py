@@ -22,6 +22,7 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.sessions import SessionInfo, Source
 from tui_host.capture.store.store import Store
+from tui_host.capture.words import mapping
 from tui_host.errors import JSON, TuiHostError
 from tui_host.host.importing import import_files
 
@@ -341,6 +342,22 @@ def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp
         assert [(item["item"], item["turn"], item["text"]) for item in items] == [("answer", 1, "hello")]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_stream_that_lost_its_empty_lines_has_them_again_and_that_is_told(
+    store: Store, tmp_path: Path, end: str
+) -> None:
+    pieces: list[JSON] = [
+        {"type": "message_start", "message": {"role": "assistant", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": t}} for t in ("a", "b")),
+    ]
+    lines = (f"event: {mapping(piece)['type']}{end}data: {json.dumps(piece)}{end}" for piece in pieces)
+    imported = import_files(store, [written(tmp_path, "a.sse", "".join(lines))], Redactor())
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert items[0]["text"] == "ab"
+    assert imported.notices == ("a.sse has lost the empty lines that end a stream's events: they are put back.",)
+
+
 def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_no_model_that_it_does_not_name(
     store: Store, tmp_path: Path
 ) -> None:
@@ -367,8 +384,14 @@ def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_no_model_that_i
     assert (found.model, found.protocol, found.turns) == ("", "cline", 1)
 
 
-def test_an_error_alone_is_an_answer(store: Store, tmp_path: Path) -> None:
-    error = '{"type": "error", "error": {"type": "invalid_request_error", "message": "a header is missing"}}'
+@pytest.mark.parametrize(
+    "error",
+    [
+        '{"type": "error", "error": {"type": "invalid_request_error", "message": "a header is missing"}}',
+        '{"error": "a header is missing"}',
+    ],
+)
+def test_an_error_alone_is_an_answer(store: Store, tmp_path: Path, error: str) -> None:
     imported = import_files(store, [written(tmp_path, "error.json", error)], Redactor())
     (item,) = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
     assert item["what"] == "the answer is an error: a header is missing"

@@ -1,4 +1,7 @@
-"""Files that hold one body: a request to a model, or its answer, whole or as a stream. Their bytes stay as they are."""
+"""Files that hold one body: a request to a model, or its answer, whole or as a stream. Their bytes stay as they are.
+
+But for the empty lines of a stream, where whoever wrote it had read it line by line and kept those that say something.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,19 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.messages import exchanges_in
+from tui_host.capture.imports.quoted import with_empty_lines
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Seen, read_value
 from tui_host.capture.imports.wires import (
     dialect_of_answer,
     dialect_of_history,
     dialect_of_request,
     dialects_of_request,
+    is_bare_error,
 )
 
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
 _LINE = re.compile(rb"[^\r\n]+")
+_EMPTY_LINE = re.compile(rb"\n[ \t]*\r?\n|\r\r")
 _OBJECTS = re.compile(rb"\s*(?:\{|\[\s*\{)")
 """So begins what is an object, or a list of them."""
 _LOOKED_AT = 200
@@ -33,12 +39,14 @@ class Body(NamedTuple):
         dialect: In which it is written.
         form: How.
         dialects: Of a request, all in which it may be written.
+        has_lost_lines: It is a stream without the empty lines that end its events, each of which is whole in its line.
     """
 
     is_request: bool
     dialect: str
     form: str
     dialects: frozenset[str] = frozenset()
+    has_lost_lines: bool = False
 
 
 def recognise(file: File) -> Body | None:
@@ -49,14 +57,17 @@ def recognise(file: File) -> Body | None:
     value = read_value(data) if _OBJECTS.match(data) else None
     if value is not None:
         asked, said = dialect_of_request(value), dialect_of_answer(value)
+        said = said or ("ollama" if is_bare_error(value) else "")
         if asked or said:
             return Body(bool(asked), asked or said, "json", dialects_of_request(value, asked))
         told = dialect_of_history(value)
         return Body(is_request=True, dialect=told, form="messages") if told else None
     first = list(islice(_lines(data), _LOOKED_AT))
+    lost = False
     if all(_FIELD.match(line) for line in _lines(data)):
         said_in = [line[5:].strip() for line in first if line.startswith(b"data:")]
         form = "sse"
+        lost = len(said_in) > 1 and not _EMPTY_LINE.search(data.strip())
     elif all(line.lstrip()[:1] == b"{" for line in _lines(data)):
         said_in = first
         form = "ndjson"
@@ -66,7 +77,7 @@ def recognise(file: File) -> Body | None:
     dialect = next((each for each in spoken if each), "")
     if not dialect or (form == "ndjson" and dialect != "ollama"):
         return None
-    return Body(is_request=False, dialect=dialect, form=form)
+    return Body(is_request=False, dialect=dialect, form=form, has_lost_lines=lost)
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
@@ -92,15 +103,19 @@ def read(files: Sequence[File], notes: Notes, peer: str) -> Iterator[Seen]:
                 alone.append(file)
                 continue
             answers.remove(fitting)
-            yield from _answer(*fitting, at, lane)
+            yield from _answer(*fitting, at, lane, notes)
     yield from lane.finish()
     for body, file in answers:
-        yield from _answer(body, file, at, lane)
+        yield from _answer(body, file, at, lane, notes)
     if alone and answers:
         asked, said = (" and ".join(file.name for file in each) for each in (alone, [file for _, file in answers]))
         notes.told.append(f"{asked} and {said} do not fit together, being of different APIs: each is shown alone.")
 
 
-def _answer(body: Body, file: File, at: Moment, lane: Exchanges) -> Iterator[Seen]:
-    yield from lane.answer(file.data[:], at, dialect=body.dialect, form=body.form)
+def _answer(body: Body, file: File, at: Moment, lane: Exchanges, notes: Notes) -> Iterator[Seen]:
+    data = file.data[:]
+    if body.has_lost_lines:
+        data = with_empty_lines(data)
+        notes.told.append(f"{file.name} has lost the empty lines that end a stream's events: they are put back.")
+    yield from lane.answer(data, at, dialect=body.dialect, form=body.form)
     yield from lane.finish()

@@ -18,7 +18,7 @@ from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import is_known, quoted
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, line_of
 from tui_host.capture.imports.servers import Servers
-from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request, is_frame
+from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request, is_bare_error, is_frame
 from tui_host.capture.words import mapping
 
 OTHERS = "lines that are of neither wire"
@@ -120,7 +120,9 @@ class _Log:
                 if each.dialect:
                     yield from self._whole(each.data, self._clock.at(each.words), each.dialect, "sse")
                 else:
-                    yield from self._known(Line(each.words, each.data, each.value, b"", line.at), is_whole=True)
+                    yield from self._known(Line(each.words, each.data, each.value, b"", line.at))
+        elif self._lane.is_open and is_bare_error(line.value):
+            yield from self._whole(line.data, self._clock.at(line.before), "ollama", "json")
         elif self._lane.is_open and _FIELD.search(line.before):
             yield from self._lane.answer(_event(line), self._clock.at(line.before), dialect="openai", form="sse")
         else:
@@ -131,14 +133,14 @@ class _Log:
         yield from self._lane.finish()
         self._servers.tell_guesses()
 
-    def _known(self, line: Line, *, is_whole: bool = False) -> Iterator[Seen]:
-        """What was on a wire itself; `is_whole` where no more of the same stream can follow in lines."""
+    def _known(self, line: Line) -> Iterator[Seen]:
+        """What was on a wire itself."""
         at = self._clock.at(line.before)
         value = line.value
         if is_frame(value):
             yield Seen(at, self._servers.frame(line.data, line.before, value))
         elif dialect := dialect_of_answer(value):
-            if _FIELD.search(line.before) or (is_whole and _is_piece(line)):
+            if _FIELD.search(line.before) or _is_piece(line):
                 yield from self._lane.answer(_event(line), at, dialect=dialect, form="sse")
                 return
             form = "ndjson" if dialect == "ollama" else "json"

@@ -41,8 +41,8 @@ MOST_WORDS = 100
 """Characters of a member that can tell a time or a direction."""
 _EVENT = re.compile(r"\s*(?:event:[^\n]*\n)?data:[ \t]?(?=\{)")
 
-_ONE_BREAK = re.compile(rb"(?m)^(data:[^\n]*)\n(?=(?:data|event):)")
-"""Between events that are one line each: who joined the lines of a stream that he read lost the empty ones."""
+_ONE_BREAK = re.compile(rb"(?m)^(data:[^\r\n]*)(\r?\n)(?=(?:data|event|id):)")
+"""Between events that are one line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,11 @@ class Quoted:
 def is_known(value: JSON) -> bool:
     """Whether it was on one of the wires itself."""
     return is_frame(value) or bool(dialect_of_request(value) or dialect_of_answer(value))
+
+
+def with_empty_lines(data: bytes) -> bytes:
+    """A stream of events that are one line each, with the empty lines between them: who joins the lines that he reads loses these."""
+    return _ONE_BREAK.sub(rb"\1\2\2", data)
 
 
 def quoted(value: JSON, words: str, url: str = "", depth: int = DEPTH) -> Iterator[Quoted]:
@@ -105,8 +110,7 @@ def _in_text(text: str, words: str, url: str, depth: int) -> Iterator[Quoted]:
     if found is not None:
         first = read_value(text[found.end() :].partition("\n")[0].strip().encode("utf-8", "surrogatepass"))
         if dialect := dialect_of_answer(first):
-            whole = _ONE_BREAK.sub(rb"\1\n\n", data)
-            yield Quoted(words, whole, None, dialect, url)
+            yield Quoted(words, with_empty_lines(data), None, dialect, url)
         return
     value = read_value(data) if text.lstrip()[:1] in {"{", "["} else None
     if is_known(value):

@@ -105,6 +105,12 @@ def _dialect_of_error(body: Mapping[str, JSON], error: JSON) -> str:
     )
 
 
+def is_bare_error(value: JSON) -> bool:
+    """Whether it is an error in a word, as Ollama answers with one: between other things it may be anything's."""
+    body = mapping(value)
+    return set(body) == {"error"} and isinstance(body["error"], str)
+
+
 def _dialect_of_messages(body: Mapping[str, JSON]) -> str:
     tools = [mapping(tool) for tool in items(body.get("tools"))]
     pieces = [mapping(piece) for message in items(body["messages"]) for piece in items(mapping(message).get("content"))]
