@@ -183,5 +183,4 @@ def _time_at(place: int, ends: Sequence[int], times: Sequence[int | None]) -> in
 
 
 def _content_type(head: Head | None) -> str:
-    headers = head.headers if head is not None else ()
-    return next((value.strip().lower() for name, value in headers if name.lower() == "content-type"), "")
+    return head.value("content-type").strip().lower() if head is not None else ""

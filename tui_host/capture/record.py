@@ -28,6 +28,10 @@ class Head:
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
 
+    def value(self, name: str) -> str:
+        """The first value of a header, as it stands; empty without one. The name in lower case."""
+        return next((value for each, value in self.headers if each.lower() == name), "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:

@@ -51,11 +51,10 @@ class Exchange:
 
     def answered(self, head: Head) -> None:
         """The response's head."""
-        fields = {name.lower(): value for name, value in head.headers}
         self.status = head.status or 0
-        self.is_the_taps = fields.get("server") == NAME
-        self.location = fields.get("location", "") if 300 <= self.status < 400 else ""
-        self.kind = fields.get("content-type", "").partition(";")[0]
+        self.is_the_taps = head.value("server") == NAME
+        self.location = head.value("location") if 300 <= self.status < 400 else ""
+        self.kind = head.value("content-type").partition(";")[0]
 
     def hear(self, record: Record) -> None:
         """More of the response's body."""

@@ -120,7 +120,7 @@ def _is_event_stream(record: Record) -> bool:
     head = record.draft.head
     if head is None or record.draft.kind != "response":
         return False
-    return any(name.lower() == "content-type" and "event-stream" in value.lower() for name, value in head.headers)
+    return "event-stream" in head.value("content-type").lower()
 
 
 def _milliseconds(nanoseconds: int | None) -> float | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
-from tui_host.capture.record import Head
 from tui_host.capture.visible import decode, line
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
@@ -194,7 +193,8 @@ def _list_page(body: Body, dialect: Dialect) -> Page:
 
 def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
     """The response with its events joined."""
-    decoder = dialect.decoder(_content_type(head_of(source, row)))
+    head = head_of(source, row)
+    decoder = dialect.decoder(head.value("content-type") if head is not None else "")
     fold = Fold(provider=row.peer, model="", call_id=str)
     for start in range(0, len(body.data), PIECE):
         for event in decoder.feed(body.data[start : start + PIECE]):
@@ -204,11 +204,6 @@ def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> 
         for event in decoder.finish():
             fold.add(event)
     return fold
-
-
-def _content_type(head: Head | None) -> str:
-    headers = head.headers if head is not None else ()
-    return next((value for name, value in headers if name.lower() == "content-type"), "")
 
 
 def _said(fold: Fold, body: Body, hide: Callable[[str], str]) -> list[Entry]:
