@@ -10,14 +10,24 @@ import pytest
 from tui_host.capture.codings import decoder
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.redact import Redactor
-from tui_host.capture.tokens import is_login, without_credentials, without_keys
+from tui_host.capture.redact_bodies import without_keys, without_tokens
+from tui_host.capture.tokens import is_login, without_credentials
 from tui_host.errors import JSON
 
-MCP_TOOL: JSON = {
-    "type": "mcp",
-    "authorization": "tok-1",
-    "headers": {"X-Key": "k-1", "Authorization": "Bearer b-1", "a": "b"},
-}
+
+def ignore(_name: str, _value: str) -> None:
+    """Nothing is learned."""
+
+
+def taken(value: JSON, *, login: bool = False) -> tuple[JSON, list[str]]:
+    """A body without its keys, and what was taken out of it."""
+    learned: list[str] = []
+    data, found = (without_tokens if login else without_keys)(
+        json.dumps(value, indent=1).encode(), lambda _name, told: learned.append(told)
+    )
+    assert len(found) == len(learned)
+    kept: JSON = json.loads(data)
+    return kept, learned
 
 
 @pytest.mark.parametrize(
@@ -31,22 +41,109 @@ MCP_TOOL: JSON = {
 def test_a_key_in_a_request_to_a_model_is_taken_out_and_the_json_stays_json(name: str, spaces: int | None) -> None:
     body = json.dumps({"a": 1, name: 'se"c\\ret', "b": [2]}, indent=spaces).encode()
 
-    kept, (found,) = without_keys(body)
+    kept, (found,) = without_keys(body, ignore)
 
     assert json.loads(kept) == {"a": 1, name: f"⟨secret:{name}⟩", "b": [2]}
     assert (found.where, found.name, found.length) == ("data", name, len(r"se\"c\\ret"))
-    assert without_keys(kept) == (kept, ())
+    assert without_keys(kept, ignore) == (kept, ())
 
 
-def test_what_opens_the_server_of_a_models_tool_is_taken_out() -> None:
-    kept, found = without_keys(json.dumps({"tools": [MCP_TOOL]}, indent=1).encode())
+BEARER = "Bearer ⟨secret:Authorization⟩"
+PLACES: list[tuple[JSON, JSON, list[str]]] = [
+    (
+        {"tools": [{"type": "mcp", "authorization": "t-1", "headers": {"X-Team": "a", "Authorization": "Bearer b-1"}}]},
+        {
+            "tools": [
+                {
+                    "type": "mcp",
+                    "authorization": "⟨secret:authorization⟩",
+                    "headers": {"X-Team": "⟨secret:X-Team⟩", "Authorization": BEARER},
+                }
+            ]
+        },
+        ["a", "b-1", "t-1"],
+    ),
+    (
+        {"tools": [{"mcpServers": [{"name": "a", "transport": {"url": "https://a/", "headers": {"a": "b"}}}]}]},
+        {
+            "tools": [
+                {"mcpServers": [{"name": "a", "transport": {"url": "https://a/", "headers": {"a": "⟨secret:a⟩"}}}]}
+            ]
+        },
+        ["b"],
+    ),
+    (
+        {"messages": [{"input": {"url": "https://a/", "headers": {"a": "b", "X-Key": "c"}}}]},
+        {"messages": [{"input": {"url": "https://a/", "headers": {"a": "b", "X-Key": "⟨secret:X-Key⟩"}}}]},
+        ["c"],
+    ),
+    (
+        {"data_sources": [{"parameters": {"authentication": {"type": "api_key", "key": "k-1"}, "top_n_documents": 5}}]},
+        {
+            "data_sources": [
+                {"parameters": {"authentication": {"type": "api_key", "key": "⟨secret:key⟩"}, "top_n_documents": 5}}
+            ]
+        },
+        ["k-1"],
+    ),
+    (
+        {
+            "tools": [{"server_url": "https://me:p%40ss@a.example/mcp?a=b&api_key=k-1"}],
+            "image_url": "https://a.example/?a=b",
+        },
+        {
+            "tools": [{"server_url": "https://⟨secret:userinfo⟩@a.example/mcp?a=b&api_key=⟨secret:api_key⟩"}],
+            "image_url": "https://a.example/?a=b",
+        },
+        ["p@ss", "k-1"],
+    ),
+]
 
-    assert json.loads(kept)["tools"][0] == {
-        "type": "mcp",
-        "authorization": "⟨secret:authorization⟩",
-        "headers": {"X-Key": "⟨secret:X-Key⟩", "Authorization": "Bearer ⟨secret:Authorization⟩", "a": "b"},
-    }
-    assert len(found) == 3
+
+@pytest.mark.parametrize(("body", "kept", "learned"), PLACES)
+def test_what_opens_somebodys_door_is_taken_out_of_a_request_to_a_model(
+    body: JSON, kept: JSON, learned: list[str]
+) -> None:
+    assert taken(body) == (kept, learned)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "learned"),
+    [
+        (
+            "/v1/realtime/client_secrets",
+            {"value": "ek_0123456789abcdef", "session": {"type": "realtime"}},
+            ["ek_0123456789abcdef"],
+        ),
+        (
+            "/v1/realtime/sessions",
+            {"client_secret": {"value": "ek_0123456789abcdef", "expires_at": 1}},
+            ["ek_0123456789abcdef"],
+        ),
+        ("/v1/chatkit/sessions", {"client_secret": "ck-1", "id": "cksess_1", "max_requests": 10}, ["ck-1"]),
+        ("/api/v1/keys", {"data": {"name": "a", "hash": "h", "limit": 1}, "key": "sk-or-1"}, ["sk-or-1"]),
+        (
+            "/key/generate",
+            {"key": "sk-1", "token": "t-1", "key_alias": "a", "token_type": "b", "max_tokens": 1},
+            ["sk-1", "t-1"],
+        ),
+        (
+            "/x/service_accounts",
+            {"api_key": {"value": "sk-0123456789abcdef", "name": "a", "id": "key_1"}},
+            ["sk-0123456789abcdef"],
+        ),
+        ("/accounts/a/listKeys", {"key1": "k-1", "key2": "k-2"}, ["k-1", "k-2"]),
+        ("/v1alpha/auth_tokens", {"name": "auth_tokens/0123456789"}, ["auth_tokens/0123456789"]),
+        ("/oauth/token", {"access_token": "a", "id_token": "b", "scope": "s", "expires_in": 1}, ["a", "b"]),
+        ("/register", {"client_id": "c", "client_secret": "d", "token_endpoint_auth_method": "none"}, ["d"]),
+    ],
+)
+def test_an_answer_that_makes_a_key_is_kept_without_it(path: str, answer: JSON, learned: list[str]) -> None:
+    assert is_login(path.encode(), b"application/json")
+    kept, found = taken(answer, login=True)
+    assert found == learned
+    assert not [each for each in learned if f'"{each}"' in json.dumps(kept)]
+    assert json.dumps(kept).count("secret:") == len(learned)
 
 
 @pytest.mark.parametrize(
@@ -58,11 +155,14 @@ def test_what_opens_the_server_of_a_models_tool_is_taken_out() -> None:
         {"arguments": json.dumps({"password": "a", "api_key": "b"})},
         {"password": "", "api_key": None, "headers": {}, "authorization": 7},
         {"headers": {"accept": "*/*", "idempotency-key": "a"}},
+        {"tools": [{"parameters": {"properties": {"headers": {"type": "object", "description": "a key: b"}}}}]},
+        {"signature": "c2lnbmVk", "prompt_cache_key": "a", "max_tokens": 5, "eos_token": "b", "foreign_key": "c"},
+        {"text": "see https://a.example/?key=b, it is open", "url": "https://a.example/@me"},
     ],
 )
 def test_words_schemas_and_arguments_of_tools_stay(value: JSON) -> None:
     body = json.dumps(value).encode()
-    assert without_keys(body) == (body, ())
+    assert without_keys(body, ignore) == (body, ())
 
 
 def request(data: bytes, *headers: tuple[str, str], encoding: str | None = None, path: str = "/v1/x") -> Draft:
@@ -72,21 +172,25 @@ def request(data: bytes, *headers: tuple[str, str], encoding: str | None = None,
 
 def test_a_login_loses_its_tokens_in_its_form_and_its_answer() -> None:
     form = b"grant_type=refresh_token&refresh_token=abc&client_secret=def&scope=all"
-    kept = without_credentials(request(form, ("Content-Type", "application/x-www-form-urlencoded")))
-    answer = without_credentials(Draft(wire="llm", kind="chunk", data=b'{"access_token":"a","token_type":"Bearer"}'))
+    kept = without_credentials(request(form, ("Content-Type", "application/x-www-form-urlencoded")), ignore)
+    told = b'{"access_token":"a","token_type":"Bearer"}'
+    answer = without_credentials(Draft(wire="llm", kind="chunk", data=told), ignore)
 
     assert kept.data.decode() == (
         "grant_type=refresh_token&refresh_token=⟨secret:refresh_token⟩&client_secret=⟨secret:client_secret⟩&scope=all"
     )
     assert answer.data.decode() == '{"access_token":"⟨secret:access_token⟩","token_type":"Bearer"}'
     assert [
-        is_login(path, b"") for path in (b"/oauth/token", b"/login/", b"/v1/messages/count_tokens", b"/oauth/v1/chat/x")
-    ] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+        is_login(path, b"")
+        for path in (
+            b"/oauth/token",
+            b"/login/",
+            b"/m/count_tokens",
+            b"/m:countTokens",
+            b"/oauth/v1/x",
+            b"/v1/sessions",
+        )
+    ] == [True, True, False, False, False, False]
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
@@ -96,7 +200,7 @@ def test_a_compressed_request_is_compressed_anew_only_where_a_secret_is_in_it(en
     def kept(text: bytes) -> tuple[bytes, bytes]:
         coder = zlib.compressobj(1, wbits=15 if encoding == "deflate" else 31)
         data = coder.compress(text) + coder.flush()
-        return data, redactor.draft(without_credentials(request(data, encoding=encoding))).data
+        return data, redactor.draft(without_credentials(request(data, encoding=encoding), ignore)).data
 
     harmless, same = kept(b'{"a": 1}')
     _, changed = kept(b'{"a": "sk-canary-0123456789", "api_key": "b"}')

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request
 from tui_host.capture.codings import coded, decoder
+from tui_host.capture.ending import read_ending
 from tui_host.capture.exports.jsonl import record_line
 
 KEY = b"sk-of-the-host-0123456789"
@@ -37,6 +39,49 @@ async def test_a_key_that_comes_back_or_is_said_again_passes_and_is_not_kept(*, 
         assert KEY not in record.draft.data
     told = decoder(coding).feed(relay.body())
     assert json.loads(told)["error"] == "Incorrect API key provided: ⟨secret:x-myco-token⟩"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate"])
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_an_answer_that_is_no_refusal_is_kept_without_a_key_too(*, is_late: bool, coding: str) -> None:
+    """Where it stands in what comes later the record ends before it: a compressed stream that has begun cannot be changed."""
+    said = b'{"you":"Bearer %s"}' % KEY
+    before = b"".join(sha256(b"%d" % number).hexdigest().encode() for number in range(9000 if is_late else 0))
+    sent = coded(before + said, coding)
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(sent, more=b"Content-Encoding: %s\r\n" % coding.encode()))
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        answered = await relay.ask(request(relay.host, more=b"X-Api-Key: %s\r\n" % KEY))
+    kept = decoder(coding).feed(relay.body())
+    assert answered.endswith(sent)
+    assert KEY[-9:] not in kept
+    end = read_ending(relay.records("end")[0].draft.data)
+    if is_late:
+        assert kept
+        assert before.startswith(kept)
+        assert (end.size, end.kept) == (len(sent), len(relay.body()))
+    else:
+        assert kept == said.replace(KEY, "⟨secret:x-api-key⟩".encode())
+        assert end.kept == len(sent)
+    assert [each.name for record in relay.records("chunk") for each in record.draft.redacted] == ["x-api-key"]
+
+
+async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answer_too() -> None:
+    told = b'{"tools":[{"type":"mcp","headers":{"X-Team":"blue-0123456789"}}],"api_key":"sk-0123456789","n":1}'
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b'{"echo":%s,"again":["blue-0123456789","sk-0123456789"]}' % told))
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        await relay.ask(request(relay.host, body=told))
+    assert up.received[0].endswith(told)
+    kept = b"".join(record.draft.data for record in relay.records())
+    assert b"0123456789" not in kept
+    assert json.loads(relay.body())["again"] == ["⟨secret:X-Team⟩", "⟨secret:api_key⟩"]
 
 
 async def test_a_login_before_a_model_passes_and_its_tokens_are_not_kept() -> None:

@@ -139,8 +139,8 @@ class ObservedExchange:
         self._recorder.append(replace(self._draft, kind="response", head=head))
         encoding = encoding_of(headers)
         self._draft = replace(self._draft, encoding=encoding)
-        if encoding is not None and status >= 400:
-            self._redactor = CodedStream(self._recorder.redactor, encoding)
+        if encoding is not None:
+            self._redactor = CodedStream(self._recorder.redactor, encoding, is_held=status >= 400)
         if self._frames is not None:
             self._frames.answered(status, _value(headers, "content-type"), self._draft.encoding)
 
@@ -189,7 +189,7 @@ class ObservedExchange:
         self._keep(*self._redactor.flush())
         if self._frames is not None:
             self._frames.finished(whole=reason == "complete")
-        ending = Ending(reason=reason, error=error, size=self._size, kept=self._kept)
+        ending = Ending(reason=reason, error=error, size=self._size, kept=self._kept - self._redactor.left_out)
         self._recorder.append(replace(self._draft, kind=ending.kind, data=ending.to_bytes(), encoding=None))
 
     def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:

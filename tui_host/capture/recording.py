@@ -17,6 +17,11 @@ class RedactedStream(Protocol):
         """What was taken out so far, in order."""
         ...
 
+    @property
+    def left_out(self) -> int:
+        """Bytes at the end that cannot be kept, since a secret stands in them."""
+        ...
+
     def feed(self, data: bytes, /) -> tuple[bytes, tuple[Redaction, ...]]:
         """What is certainly no part of a secret so far."""
         ...
@@ -27,10 +32,14 @@ class RedactedStream(Protocol):
 
 
 class BodyRedactor(Protocol):
-    """Gives a stream for each body."""
+    """Takes secrets out of bodies."""
 
     def stream(self) -> RedactedStream:
         """For one body."""
+        ...
+
+    def learn_value(self, name: str, value: str, /) -> None:
+        """Know a credential of somebody else's, that a body told by its place, from now on."""
         ...
 
 

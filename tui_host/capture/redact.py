@@ -226,6 +226,8 @@ class StreamRedactor:
         shifts: What was taken out so far, in order.
     """
 
+    left_out = 0
+
     def __init__(self, redactor: Redactor) -> None:
         self.shifts: list[Shift] = []
         self._redactor = redactor

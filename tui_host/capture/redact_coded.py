@@ -1,19 +1,16 @@
-"""Secrets taken out of compressed bodies that are held whole: only where one stands in them are they compressed anew."""
+"""Secrets taken out of compressed bodies: only where one stands in them are they compressed anew, or end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
-from tui_host.capture.codings import CodingError, coded, decoder
+from tui_host.capture.codings import CodingError, Decoder, coded, decoder
 from tui_host.capture.record import Redaction
 from tui_host.capture.recording import BodyRedactor
-from tui_host.capture.redact_values import Shift
+from tui_host.capture.redact_values import Kept, Shift
 
 HELD_LIMIT = 1 << 20
-"""Compressed bytes of a refusal that are held; a larger one is kept as it was sent."""
-
-Kept: TypeAlias = tuple[bytes, tuple[Redaction, ...]]
+"""Compressed bytes of a body that are held, to be compressed anew."""
 
 
 def without_in_coded(data: bytes, encoding: str, take_out: Callable[[bytes], Kept]) -> Kept:
@@ -29,34 +26,88 @@ def without_in_coded(data: bytes, encoding: str, take_out: Callable[[bytes], Kep
 
 
 class CodedStream:
-    """The compressed body of a refusal, held until its end: what is refused is often said again in it.
+    """A compressed body as it comes. What of it is certainly without a secret goes on at once.
+
+    One that has a secret in the first that comes of it is held to its end, and compressed anew without it. What comes later cannot be
+    taken out of a stream that has begun: it ends before.
 
     Args:
         redactor: Knows the secrets.
         encoding: The content coding.
+        is_held: It is held to its end in any case: what is refused is often said again where that is told.
+
+    Attributes:
+        left_out: Bytes that are not kept because a secret stood in them, or before them.
     """
 
     shifts: Sequence[Shift] = ()
 
-    def __init__(self, redactor: BodyRedactor, encoding: str) -> None:
+    def __init__(self, redactor: BodyRedactor, encoding: str, *, is_held: bool) -> None:
+        self.left_out = 0
         self._redactor = redactor
         self._encoding = encoding
         self._held = b""
-        self._is_passing = False
+        self._is_held = is_held
+        self._has_begun = self._is_over = False
+        self._watched = redactor.stream()
+        self._unsettled = 0
+        try:
+            self._decoder: Decoder | None = decoder(encoding)
+        except CodingError:
+            self._decoder = None
 
     def feed(self, data: bytes, /) -> Kept:
-        """Nothing, until too much is held."""
-        self._held += data
-        if len(self._held) <= HELD_LIMIT and not self._is_passing:
+        """What has no secret in it, as far as that is known."""
+        if self._is_over:
+            self.left_out += len(data)
             return b"", ()
-        self._is_passing = True
-        held, self._held = self._held, b""
-        return held, ()
+        self._held += data
+        if self._is_held and len(self._held) <= HELD_LIMIT:
+            return b"", ()
+        if self._is_held:  # too much of it: as far as it is without a secret
+            self._is_held, data = False, self._held
+        if found := self._found_in(data):
+            if self._has_begun or len(self._held) > HELD_LIMIT:
+                return self._cut(found)
+            self._is_held = True
+        return (b"" if self._is_held or self._unsettled else self._release()), ()
 
     def flush(self) -> Kept:
-        """All of it, without what is secret."""
+        """The rest."""
+        if self._is_over:
+            return b"", ()
+        found = () if self._is_held or self._decoder is None else self._watched.flush()[1]
+        if found and self._has_begun:
+            return self._cut(found)
+        held = self._release()
+        return (
+            without_in_coded(held, self._encoding, self._without) if held and (found or self._is_held) else (held, ())
+        )
+
+    def _found_in(self, data: bytes) -> tuple[Redaction, ...]:
+        """What stands in what these bytes stand for, as far as that is known by now."""
+        if self._decoder is None:
+            return ()
+        try:
+            text = self._decoder.feed(data)
+        except CodingError:  # nobody can read it
+            self._decoder = None
+            self._unsettled = 0
+            return ()
+        kept, found = self._watched.feed(text)
+        self._unsettled += len(text) - len(kept)
+        return found
+
+    def _release(self) -> bytes:
         held, self._held = self._held, b""
-        return without_in_coded(held, self._encoding, self._without) if held else (b"", ())
+        self._has_begun = self._has_begun or bool(held)
+        return held
+
+    def _cut(self, found: tuple[Redaction, ...]) -> Kept:
+        self._is_over = True
+        self.left_out = len(self._held)
+        self._held = b""
+        return b"", found
 
     def _without(self, data: bytes) -> Kept:
         stream = self._redactor.stream()

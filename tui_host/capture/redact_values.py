@@ -14,6 +14,9 @@ from tui_host.capture.redact_forms import forms_of
 Shift: TypeAlias = tuple[int, int, int]
 """Where a secret stood in a body: its first byte, one past its last, and how many bytes stand there instead."""
 
+Kept: TypeAlias = tuple[bytes, tuple[Redaction, ...]]
+"""Bytes without secrets, and what was taken out of them."""
+
 _NOT_IN_A_NAME = re.compile(r"[^\w.\-]")
 _PIECE = 4
 _LONG = 32
@@ -143,7 +146,7 @@ def name_in_mark(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)
 
 
-def without(data: bytes, hits: list[Hit]) -> tuple[bytes, tuple[Redaction, ...]]:
+def without(data: bytes, hits: list[Hit]) -> Kept:
     """The bytes with marks where these stand, and what was taken out."""
     pieces: list[bytes] = []
     end = 0

@@ -1,8 +1,4 @@
-"""Secrets taken out of bodies by their place. Source: DESIGN, Contract, Secrets.
-
-Of a login all that OAuth calls a secret. Of a request to a model only what is named as a key to somebody's door and has a text as its
-value, and credentials in the headers of tools' servers: what else is called a token there is a word, and what passes is to be seen.
-"""
+"""Recorders that keep nothing of the credentials in bodies, and which exchanges are about credentials."""
 
 from __future__ import annotations
 
@@ -11,76 +7,52 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from tui_host.capture.record import Draft, Head, Redaction
+from tui_host.capture.record import Draft, Head
 from tui_host.capture.recording import BodyRedactor, Recording
+from tui_host.capture.redact_bodies import Learn, without_keys, without_tokens
 from tui_host.capture.redact_coded import without_in_coded
-from tui_host.capture.redact_values import Shift, mark
-from tui_host.settings.credentials import SCHEMES, is_credential_header
+from tui_host.capture.redact_values import Kept, Shift
 
 HELD_LIMIT = 1 << 20
 """Bytes of an answer that are looked through; a larger one is no token's, and is kept as it is from there on."""
 
-_NAMES = (
-    rb"access_token|refresh_token|id_token|client_secret|registration_access_token|code|code_verifier|device_code|"
-    rb"assertion|client_assertion|subject_token|actor_token|password"
+_LOGIN_PATH = re.compile(
+    rb"(?:^|/)(?:oauth2?(?:/(?:device/)?\w+)?|token|login|register|authorize)/?$"
+    rb"|(?<!count)(?<!count_)(?:keys?|secrets|tokens)(?:/(?:re)?generate)?/?$"
+    rb"|/(?:realtime|chatkit)/\w*sessions/?$|/service_accounts/?$|/grant/?$",
+    re.IGNORECASE,
 )
-_MARK = "⟨secret:".encode()
-_IN_JSON = re.compile(rb'"(' + _NAMES + rb')"([ \t\r\n]*:[ \t\r\n]*)"((?:[^"\\]|\\.)+)"')
-_IN_FORM = re.compile(rb"((?:\A|(?<=&)))(" + _NAMES + rb")=([^&]+)")
-_KEY_IN_JSON = re.compile(
-    rb'"(?=[abceprxABCERX])((?i:x-)?(?i:api[_-]?key|client[_-]?secret|(?:access|refresh|auth|bearer)[_-]?token|authorization(?:_token)?)'
-    rb'|aws_(?:secret_access_key|session_token)|private_key|connection_string|encoded_api_key|password)"'
-    rb'([ \t\r\n]*:[ \t\r\n]*)"([^"\\]*(?:\\.[^"\\]*)*)"'
-)
-_HEADERS_IN_JSON = re.compile(
-    rb'("headers"[ \t\r\n]*+:[ \t\r\n]*+\{)((?:[^{}"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+)\}', re.DOTALL
-)
-_HEADER_IN_JSON = re.compile(rb'"([\w-]+)"([ \t\r\n]*:[ \t\r\n]*)"((?:[^"\\]|\\.)*)"')
-_LOGIN_PATH = re.compile(rb"(?:^|/)(?:oauth2?(?:/(?:device/)?\w+)?|token|login|register|authorize)/?$", re.IGNORECASE)
 
 
 def is_login(target: bytes, kind: bytes) -> bool:
-    """Whether a request with this target and content type is about to get or renew somebody's credential."""
+    """Whether a request with this target and content type is about to get, or renew, or make somebody's credential."""
     return (
         kind.strip().lower().startswith(b"application/x-www-form-urlencoded") or _LOGIN_PATH.search(target) is not None
     )
 
 
-def without_keys(data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
-    """A request to a model without what it holds of keys."""
-    found: list[Redaction] = []
+def without_credentials(draft: Draft, learn: Learn) -> Draft:
+    """What a host of others sent or got, without the keys in its body that are known by their place.
 
-    def take_out(hit: re.Match[bytes]) -> bytes:
-        name, value = hit[1].decode("ascii", "replace"), hit[3]
-        scheme, space, rest = value.partition(b" ")
-        if not space or scheme.lower().decode("latin-1") not in SCHEMES:
-            scheme, space, rest = b"", b"", value
-        if not rest or rest.startswith(_MARK):
-            return hit[0]
-        found.append(Redaction(where="data", name=name, length=len(rest)))
-        return b'"%s"%s"%s%s%s"' % (hit[1], hit[2], scheme, space, mark(name).encode())
-
-    def of_header(hit: re.Match[bytes]) -> bytes:
-        return take_out(hit) if is_credential_header(hit[1].decode("ascii", "replace").lower()) else hit[0]
-
-    if b'"headers"' in data:
-        data = _HEADERS_IN_JSON.sub(lambda hit: hit[1] + _HEADER_IN_JSON.sub(of_header, hit[2]) + b"}", data)
-    return _KEY_IN_JSON.sub(take_out, data), tuple(found)
-
-
-def without_credentials(draft: Draft) -> Draft:
-    """What a host of others sent or got, without the keys in its body that are known by their place."""
+    Args:
+        draft: A body that is whole, where it is a chunk.
+        learn: Takes the name and the value of what was taken out.
+    """
     if not draft.data or draft.kind not in {"request", "chunk"}:
         return draft
     if draft.kind == "chunk":
         is_token = draft.encoding is None and b'"access_token"' in draft.data and b'"token_type"' in draft.data
-        take_out = without_tokens if is_token else None
-    elif draft.head is not None and is_login(_target(draft.head), _content_type(draft.head)):
-        take_out = without_tokens
-    else:
-        take_out = without_keys if draft.wire == "llm" else None
-    if take_out is None:
-        return draft
+        return _without(draft, learn, is_of_login=True, is_to_model=False) if is_token else draft
+    is_of_login = draft.head is not None and is_login(_target(draft.head), _content_type(draft.head))
+    return _without(draft, learn, is_of_login=is_of_login, is_to_model=draft.wire == "llm")
+
+
+def _without(draft: Draft, learn: Learn, *, is_of_login: bool, is_to_model: bool) -> Draft:
+    def take_out(data: bytes) -> Kept:
+        data, keys = without_keys(data, learn) if is_to_model else (data, ())
+        data, tokens = without_tokens(data, learn) if is_of_login else (data, ())
+        return data, keys + tokens
+
     if draft.encoding is None:
         data, found = take_out(draft.data)
     else:
@@ -116,33 +88,19 @@ class WithoutKeys:
 
     def append(self, draft: Draft, /) -> int:
         """Keep a record."""
-        return self._recorder.append(without_credentials(draft) if draft.kind == "request" else draft)
-
-
-def without_tokens(data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
-    """A form or a JSON document of OAuth without its secrets; what cannot be read, because it is compressed, goes as a whole."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return mark("body").encode(), (Redaction(where="data", name="body", length=len(data)),)
-    found: list[Redaction] = []
-
-    def take_out(name: bytes, value: bytes) -> bytes:
-        found.append(Redaction(where="data", name=name.decode(), length=len(value)))
-        return mark(name.decode()).encode()
-
-    if data.lstrip()[:1] in {b"{", b"["}:
-        data = _IN_JSON.sub(lambda hit: b'"%s"%s"%s"' % (hit[1], hit[2], take_out(hit[1], hit[3])), data)
-    else:
-        data = _IN_FORM.sub(lambda hit: b"%s=%s" % (hit[2], take_out(hit[2], hit[3])), data)
-    return data, tuple(found)
+        if draft.kind == "request":
+            draft = without_credentials(draft, self._recorder.redactor.learn_value)
+        return self._recorder.append(draft)
 
 
 class _TokenStream:
     """An answer's body, held until its end."""
 
+    left_out = 0
+
     def __init__(self, recorder: Recording) -> None:
         self._inner = recorder.redactor.stream()
+        self._learn = recorder.redactor.learn_value
         self._held = b""
         self._passing = False
 
@@ -151,7 +109,7 @@ class _TokenStream:
         """What was taken out by value; nothing is looked for by its place in a token's answer."""
         return self._inner.shifts
 
-    def feed(self, data: bytes, /) -> tuple[bytes, tuple[Redaction, ...]]:
+    def feed(self, data: bytes, /) -> Kept:
         """Nothing, until too much is held."""
         self._held += data
         if len(self._held) <= HELD_LIMIT and not self._passing:
@@ -160,10 +118,10 @@ class _TokenStream:
         held, self._held = self._held, b""
         return self._inner.feed(held)
 
-    def flush(self) -> tuple[bytes, tuple[Redaction, ...]]:
+    def flush(self) -> Kept:
         """All of it, without what is secret."""
         held, self._held = self._held, b""
-        held, found = (held, ()) if self._passing or not held else without_tokens(held)
+        held, found = (held, ()) if self._passing or not held else without_tokens(held, self._learn)
         first, in_first = self._inner.feed(held)
         rest, in_rest = self._inner.flush()
         return first + rest, (*found, *in_first, *in_rest)
@@ -188,11 +146,14 @@ class WithoutTokens:
         """For one answer's body."""
         return _TokenStream(self._recorder)
 
+    def learn_value(self, name: str, value: str) -> None:
+        """Know a credential from now on."""
+        self._recorder.redactor.learn_value(name, value)
+
     def append(self, draft: Draft, /) -> int:
         """Keep a record; a request without what is secret in its body."""
         if draft.kind == "request":
-            data, found = without_tokens(draft.data)
-            draft = replace(draft, data=data, redacted=draft.redacted + found)
+            draft = _without(draft, self.learn_value, is_of_login=True, is_to_model=draft.wire == "llm")
         return self._recorder.append(draft)
 
     def new_exchange(self) -> str:

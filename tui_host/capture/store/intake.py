@@ -78,7 +78,7 @@ class Intake:
         Raises:
             StoreError: It cannot be written.
         """
-        draft = without_credentials(record.draft)
+        draft = without_credentials(record.draft, self._redactor.learn_value)
         if draft.kind == "request" and draft.head is not None:
             self._redactor.learn(draft.head)
         size = len(draft.data) + OVERHEAD

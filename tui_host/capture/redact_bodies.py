@@ -1,0 +1,195 @@
+"""Secrets in bodies by their place. Source: DESIGN, Contract, Secrets.
+
+Of a login, and of what asks for a new key, all that is named like a credential. Of a request to a model only what is named as a key to
+somebody's door and has a text as its value, what the servers of its tools get as headers, and the credentials in URLs: what else is
+called a token there is a word, and what passes is to be seen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TypeAlias
+
+from tui_host.capture.record import Redaction
+from tui_host.capture.redact_values import Kept, mark
+from tui_host.errors import JSON
+from tui_host.settings.credentials import SCHEMES, is_credential_header, is_credential_key
+from tui_host.settings.credentials_places import in_url, password_in
+
+Learn: TypeAlias = Callable[[str, str], None]
+"""Takes the name and the value of what was taken out."""
+
+_MARK = "⟨secret:".encode()
+_OPAQUE_FROM = 16
+_TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+_SPACE = rb"[ \t\r\n]*+"
+_MEMBER = re.compile(rb'"([\w.-]++)"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
+_OBJECT = re.compile(
+    rb'"(headers|auth(?:entication)?|credentials?)"('
+    + _SPACE
+    + rb":"
+    + _SPACE
+    + rb'\{)((?:[^{}"]++|'
+    + _TEXT
+    + rb")*+)\}",
+    re.DOTALL,
+)
+_KEY = re.compile(
+    rb'"(?=[abceprsxABCERSX])((?i:x-)?(?i:(?:api|access|secret|account|subscription)[_-]?key|secret[_-]?access[_-]?key|client[_-]?secret'
+    rb"|(?:access|refresh|auth|bearer|api|security)[_-]?token|authorization(?:_token)?)"
+    rb'|aws_(?:secret_access_key|session_token)|private_key|connection_string|encoded_api_key|password)"'
+    rb"(" + _SPACE + rb":" + _SPACE + rb")" + _TEXT,
+    re.DOTALL,
+)
+_URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s]*[@=][^"\s]*)"')
+_FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
+_OF_LOGINS = frozenset(("code", "code_verifier", "device_code"))
+_LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
+_OF_SERVERS = ("tools", "mcp_servers", "mcpServers", "session")
+_NAME_LIMIT = 100
+_IN_SCHEMA = (b'"type"', b'"description"', b'"additionalProperties"')
+_DEPTH = 8
+
+
+class _Taking:
+    """Puts marks in the places of credentials, and gathers what stood there."""
+
+    def __init__(self, learn: Learn) -> None:
+        self._learn = learn
+        self._found: list[Redaction] = []
+
+    @property
+    def found(self) -> tuple[Redaction, ...]:
+        return tuple(self._found)
+
+    def value(self, name: str, raw: bytes, value: str) -> bytes:
+        """What stands for a value that is written so."""
+        if not raw or raw.startswith(_MARK):
+            return raw
+        self._learn(name, value)
+        self._found.append(Redaction(where="data", name=name, length=len(raw)))
+        return mark(name).encode()
+
+    def member(self, hit: re.Match[bytes]) -> bytes:
+        """A member of an object without its value, of which a scheme stays."""
+        name, raw = hit[1].decode("latin-1"), hit[3]
+        scheme, space, rest = raw.partition(b" ")
+        if not space or scheme.lower().decode("latin-1") not in SCHEMES:
+            scheme, space, rest = b"", b"", raw
+        return b'"%s"%s"%s%s%s"' % (hit[1], hit[2], scheme, space, self.value(name, rest, _decoded(rest)))
+
+    def url(self, hit: re.Match[bytes]) -> bytes:
+        """A text that is a URL, without the credentials in it."""
+        url = _decoded(hit[1])
+        pieces: list[str] = []
+        end = 0
+        for start, stop, name in sorted(in_url(url)):
+            value = url[start:stop]
+            taken = self.value(name, value.encode("utf-8", "surrogatepass"), password_in(value))
+            pieces += (url[end:start], taken.decode("utf-8", "surrogatepass"))
+            end = stop
+        if not pieces:
+            return hit[0]
+        return json.dumps("".join((*pieces, url[end:])), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def without_keys(data: bytes, learn: Learn) -> Kept:
+    """A request to a model without what it holds of keys."""
+    taking = _Taking(learn)
+    whole, theirs = data, None  # read if need be
+
+    def of_object(hit: re.Match[bytes]) -> bytes:
+        nonlocal theirs
+        is_headers, takes_all = hit[1] == b"headers", False
+        if is_headers and hit[3].strip() and not hit[3].lstrip().startswith(_IN_SCHEMA):
+            theirs = _headers_of_servers(whole) if theirs is None else theirs
+            takes_all = _read(b"{" + hit[3] + b"}") in theirs
+        is_one = is_credential_header if is_headers else is_credential_key
+
+        def of_member(inner: re.Match[bytes]) -> bytes:
+            name = inner[1].decode("latin-1")
+            return taking.member(inner) if takes_all or is_one(name.lower() if is_headers else name) else inner[0]
+
+        return b'"%s"%s%s}' % (hit[1], hit[2], _MEMBER.sub(of_member, hit[3]))
+
+    data = _OBJECT.sub(of_object, data)
+    data = _KEY.sub(taking.member, data)
+    if b"://" in data or b":\\/\\/" in data:
+        data = _URL.sub(taking.url, data)
+    return data, taking.found
+
+
+def without_tokens(data: bytes, learn: Learn) -> Kept:
+    """A form or a JSON document of a login, or one that tells a new key, without its secrets; what cannot be read goes as a whole."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return mark("body").encode(), (Redaction(where="data", name="body", length=len(data)),)
+    taking = _Taking(learn)
+
+    def of_json(hit: re.Match[bytes]) -> bytes:
+        return taking.member(hit) if _is_token(hit[1].decode("latin-1"), hit[3]) else hit[0]
+
+    def of_form(hit: re.Match[bytes]) -> bytes:
+        name = hit[1].decode("utf-8", "replace")
+        value = hit[2].decode("utf-8", "replace")
+        return b"%s=%s" % (hit[1], taking.value(name, hit[2], password_in(":" + value))) if _is_named(name) else hit[0]
+
+    is_json = data.lstrip()[:1] in {b"{", b"["}
+    return (_MEMBER.sub(of_json, data) if is_json else _FIELD.sub(of_form, data)), taking.found
+
+
+def _is_token(name: str, raw: bytes) -> bool:
+    """Whether a member's value is a credential, also where it is but a value of the answer to who wanted a new key."""
+    if name in {"value", "name"}:
+        is_opaque = len(raw) >= _OPAQUE_FROM and b" " not in raw
+        return is_opaque and (name == "value" or raw.startswith(b"auth_tokens/"))
+    return _is_named(name)
+
+
+def _is_named(name: str) -> bool:
+    """Whether a name ends as those of credentials do: what is a key's alias or a token's type does not."""
+    if name in _OF_LOGINS or len(name) > _NAME_LIMIT:
+        return name in _OF_LOGINS
+    last = _LAST_WORD.search(name)
+    return last is not None and is_credential_key(last[0]) and is_credential_key(name.rstrip("0123456789"))
+
+
+def _headers_of_servers(data: bytes) -> Collection[JSON]:
+    """The headers that a model's provider is to send to the servers of tools: all that stands in them is for those alone."""
+    told = _read(data)
+    return (
+        []
+        if not isinstance(told, dict)
+        else [each for name in _OF_SERVERS for each in _headers(told.get(name), _DEPTH)]
+    )
+
+
+def _headers(value: JSON, depth: int) -> Iterator[JSON]:
+    if not depth:
+        return
+    if isinstance(value, Mapping):
+        headers = value.get("headers")
+        names_a_place = value.get("type") == "mcp" or any(
+            isinstance(each, str) and "://" in each for each in value.values()
+        )
+        if isinstance(headers, Mapping) and names_a_place:
+            yield headers
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for each in inner:
+        yield from _headers(each, depth - 1)
+
+
+def _read(data: bytes) -> JSON:
+    try:
+        value: JSON = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _decoded(raw: bytes) -> str:
+    value = _read(b'"%s"' % raw)
+    return value if isinstance(value, str) else raw.decode("utf-8", "replace")
