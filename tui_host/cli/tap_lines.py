@@ -121,16 +121,15 @@ class _Frames:
 
     def _line(self, record: Record, head: FrameHead) -> Line:
         asked = self._question(record, head)
+        if head.kind == "request":
+            self._remember(record, head)
         found = replace(begun(record), ref=head.id, words=" ".join(self._words(record, head, asked)))
         return found if asked is None else replace(found, took_ns=lasted(asked.mono_ns, record.mono_ns))
 
     def _words(self, record: Record, head: FrameHead, asked: _Asked | None) -> Iterator[str]:
         said = short(self._hide(head.words))
         match head.kind:
-            case "request":
-                self._remember(record, head)
-                yield f"{head.method} {said}"
-            case "notification":
+            case "request" | "notification":
                 yield f"{head.method} {said}"
             case "result":
                 outcome = ERROR if head.is_error else "ok"
