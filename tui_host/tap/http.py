@@ -28,6 +28,8 @@ class ConnectionRecording(Recording, Protocol):
 class Connections:
     """Tells the connections of several clients apart: by the session's id, or by the endpoint that was announced to them.
 
+    Where a server gives no such thing, by what the clients call themselves in each request.
+
     Args:
         recorder: Keeps the records.
         name: The server's name.
@@ -37,7 +39,7 @@ class Connections:
         self._recorder = recorder
         self._name = name
         self._login = Observer(WithoutTokens(recorder), wire="mcp", peer=name)
-        self._plain: Observer | None = None
+        self._plain: dict[bytes, Observer] = {}
         self._known: dict[bytes, Observer] = {}
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
@@ -50,17 +52,19 @@ class Connections:
         begins = b'"initialize"' in body or (
             head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
         )
-        if begins or self._plain is None:
-            self._plain = Observer(
-                self._recorder, wire="mcp", peer=self._name, connection=self._recorder.new_connection(self._name)
-            )
-        return self._plain
+        agent = head.value(b"user-agent")
+        plain = self._plain.get(agent)
+        if begins or plain is None:
+            connection = self._recorder.new_connection(self._name)
+            plain = Observer(self._recorder, wire="mcp", peer=self._name, connection=connection)
+            _remember(self._plain, agent, plain)
+        return plain
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
         """A session may begin with an answer, or end with it."""
         session = response.value(b"mcp-session-id")
         if session:
-            self._learn(session, observer)
+            _remember(self._known, session, observer)
         if head.method == b"DELETE" and response.status < 300:
             self._known.pop(head.value(b"mcp-session-id"), None)
 
@@ -68,9 +72,10 @@ class Connections:
         """An event stream has told where its client sends its messages."""
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        self._learn(target.encode("latin-1"), observer)
+        _remember(self._known, target.encode("latin-1"), observer)
 
-    def _learn(self, key: bytes, observer: Observer) -> None:
-        self._known[key] = observer
-        while len(self._known) > REMEMBERED:
-            del self._known[next(iter(self._known))]
+
+def _remember(known: dict[bytes, Observer], key: bytes, observer: Observer) -> None:
+    known[key] = observer
+    while len(known) > REMEMBERED:
+        del known[next(iter(known))]

@@ -21,6 +21,15 @@ _REQUESTS = """
         CROSS JOIN places ON places.key = records.place
     WHERE captures.id = ?3 AND records.kind = 'request' AND wire = 'llm' ORDER BY records.key
 """
+_OPENED = """
+    SELECT min(records.key) - (captures.key << ?1) AS first FROM captures
+        CROSS JOIN connections ON connections.capture = captures.key
+        CROSS JOIN places ON places.key IN (
+            SELECT key FROM places AS own WHERE own.connection = connections.key ORDER BY key LIMIT 4
+        )
+        CROSS JOIN records ON records.place = places.key
+    WHERE captures.id = ?2 AND records.kind = 'frame' AND direction = 'out' GROUP BY connections.key ORDER BY first
+"""
 _OF_TAPS = "session IN (SELECT id FROM sessions WHERE source = 'tap')"
 _EXCHANGES = f"""
     SELECT session, count(DISTINCT capture || ' ' || exchange) FROM places WHERE wire = 'llm' AND {_OF_TAPS} GROUP BY 1
@@ -63,6 +72,16 @@ def requests_of(store: Store, capture: str, after: int = 0) -> Sequence[int]:
         StoreError: The file cannot be read.
     """
     found = store.read(_REQUESTS, SEQ_BITS, after, capture)
+    return [seq for (seq,) in found if isinstance(seq, int)]
+
+
+def connections_of(store: Store, capture: str) -> Sequence[int]:
+    """The numbers of the frames by which clients opened a capture's connections, in order.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    found = store.read(_OPENED, SEQ_BITS, capture)
     return [seq for (seq,) in found if isinstance(seq, int)]
 
 

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tui_host.capture.record import Record
-from tui_host.capture.store.tapped import requests_of
+from tui_host.capture.store.tapped import connections_of, requests_of
 from tui_host.chat.infer.exchanges import asking_of
+from tui_host.chat.infer.frames import client_in
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.question import FirstQuestion
 from tui_host.chat.infer.recognise import is_host
@@ -26,7 +27,7 @@ FIRST = 500
 _TELLING = 16
 """And so many frames, or records of exchanges with a model, tell what they can tell."""
 _SAMPLED = 16
-"""Requests behind these that are looked at in one look: another host may speak through the same tap. Of more, some and the last."""
+"""Requests or connections behind these that are looked at in one look: another host may use the same tap. Of more, some and the last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,16 +120,18 @@ class Looking:
             limit = FIRST - self._count
             self.feed(store.records(capture=self._capture, after=self._seen, limit=limit), store.redactor.text)
         if self.is_done and self.about.kind == "llm":
-            self._look_on(store)
+            self._look_at_requests(store)
+        elif self.is_done and self.about.kind == "http":
+            self._look_at_clients(store)
         return self.about
 
-    def _look_on(self, store: Store) -> None:
+    def _look_at_requests(self, store: Store) -> None:
         """Look at what was asked since, by whatever host."""
         new = requests_of(store, self._capture, self._asked)
         if not new:
             return
         self._asked = new[-1]
-        sampled = {new[len(new) * number // _SAMPLED - 1] for number in range(1, _SAMPLED + 1)}
+        sampled = _some_of(new)
         opening = set(new[: self._question.left])
         spoken, offered = dict.fromkeys(self.about.spoken), dict.fromkeys(self.about.offered)
         for seq in sorted(sampled | opening):
@@ -143,6 +146,16 @@ class Looking:
                 offered.update(dict.fromkeys(asking.offered))
         question = self._question.words
         self.about = replace(self.about, spoken=list(spoken), offered=list(offered), question=question)
+
+    def _look_at_clients(self, store: Store) -> None:
+        """Look at who has connected since."""
+        new = [seq for seq in connections_of(store, self._capture) if seq > self._asked]
+        if not new:
+            return
+        self._asked = new[-1]
+        found = (store.record(self._capture, seq) for seq in sorted(_some_of(new)))
+        clients = (client_in(record.draft.data) for record in found if record is not None)
+        self.about = replace(self.about, clients=list(dict.fromkeys((*self.about.clients, *filter(None, clients)))))
 
     def calls(self, store: Store) -> Story:
         """What it said so far, further than to tell what it is: for the calls in it. Blocks.
@@ -189,6 +202,11 @@ class Looking:
             tools=frozenset(story.frames.tools),
             question=self._question.words,
         )
+
+
+def _some_of(new: Sequence[int]) -> set[int]:
+    """So many of them as are looked at, the last one among them."""
+    return {new[len(new) * number // _SAMPLED - 1] for number in range(1, _SAMPLED + 1)}
 
 
 def about(first: Iterable[Record]) -> About:

@@ -67,9 +67,9 @@ class Frames:
 
     def _ask(self, record: Record, message: dict[str, JSON], key: _Identity, at_ns: int) -> None:
         params = mapping(message.get("params"))
-        client = mapping(params.get("clientInfo") or mapping(params.get("_meta")).get(_CLIENT))
-        if client and key[:2] not in self.clients:
-            self.clients[key[:2]] = said(client.get("name"))
+        client = _client(message)
+        if client is not None and key[:2] not in self.clients:
+            self.clients[key[:2]] = client
             self.revision += 1
         match message["method"]:
             case "tools/call":
@@ -183,6 +183,18 @@ def _text(quoted: bytes) -> str:
     except (ValueError, UnicodeError):
         value = quoted.decode("utf-8", "ignore")
     return said(value) if not isinstance(value, str) else value
+
+
+def client_in(data: bytes) -> str:
+    """What the client calls itself in a frame; empty where it does not."""
+    return next((client for message in _messages(data) if (client := _client(message))), "")
+
+
+def _client(message: Mapping[str, JSON]) -> str | None:
+    """What the client calls itself in a message; None where it says nothing of itself."""
+    params = mapping(message.get("params"))
+    client = mapping(params.get("clientInfo") or mapping(params.get("_meta")).get(_CLIENT))
+    return said(client.get("name")) if client else None
 
 
 def _messages(data: bytes) -> Iterator[dict[str, JSON]]:

@@ -1,0 +1,48 @@
+"""What a tap is, as its records tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.chat.infer.world import World
+from tui_host.capture.record import Record
+from tui_host.capture.redact import Redactor
+from tui_host.capture.store.intake import Intake
+from tui_host.capture.store.store import Store
+from tui_host.chat.infer.about import Looking
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Generator[Store]:
+    store = Store.open(tmp_path / "kept.db")
+    yield store
+    store.close()
+
+
+def by_http(record: Record) -> Record:
+    """The same frame in the body of a request or an answer."""
+    return replace(record, draft=replace(record.draft, exchange=f"x{record.seq}"))
+
+
+def test_hosts_that_connect_to_a_server_one_after_the_other_are_all_known(store: Store) -> None:
+    world = World()
+    tap = world.server("math")
+    intake, kept = Intake(store, tap.id, Redactor(), time.time_ns()), 0
+    looking = Looking(tap.id)
+    for number, client in enumerate(("mcp-inspector", "", "claude-code", "gemini-cli-mcp-client")):
+        tap.start(["add"], client, f"c{number}")
+        for _ in range(20):
+            tap.call("add", {"a": number}, f"c{number}")
+        for _, record in world.records[kept:]:
+            intake.add(by_http(record))
+        kept = len(world.records)
+        intake.flush()
+        looking.look(store)
+    intake.close()
+    assert looking.about.kind == "http"
+    assert looking.about.hosts == ["MCP Inspector", "Claude Code", "Gemini CLI"]
