@@ -228,16 +228,16 @@ def _add_open(add: AddParser) -> None:
     )
     opened.epilog = READ_FROM_FILES
     common(opened)
-    _files(opened)
+    _files(opened, "what to show")
 
 
-def _files(parser: argparse.ArgumentParser) -> None:
+def _files(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(
         "words",
         nargs="+",
         type=name_of,
         metavar="FILE",
-        help="what to read, - for standard input; two that each hold a half",
+        help=f"{what}; several where each holds a part, such as one wire",
     )
 
 
@@ -259,7 +259,7 @@ def _add_sessions(add: AddParser) -> None:
     imported.epilog = READ_FROM_FILES
     common(imported)
     json_too(imported)
-    _files(imported)
+    _files(imported, "what to read, - for standard input")
     pruned = actions.add_parser(
         "prune",
         help="remove what is old, or too much",
