@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.infer.world import World
-from tui_host.capture.record import Record
+from tests.chat.infer.forms import dumped
+from tests.chat.infer.world import ModelTap, World
+from tui_host.capture.record import Draft, Head, Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.intake import Intake
 from tui_host.capture.store.store import Store
@@ -46,3 +47,22 @@ def test_hosts_that_connect_to_a_server_one_after_the_other_are_all_known(store:
     intake.close()
     assert looking.about.kind == "http"
     assert looking.about.hosts == ["MCP Inspector", "Claude Code", "Gemini CLI"]
+
+
+def test_a_host_that_was_heard_is_not_forgotten_however_much_follows(store: Store) -> None:
+    agents = ["claude-cli/2.1.0 (external)"] * 60
+    agents[8] = "GeminiCLI/0.61.0/gemini (linux; x64)"
+    world = World()
+    tap = ModelTap(world, "tap")
+    intake = Intake(store, tap.id, Redactor(), time.time_ns())
+    body = dumped({"model": "m", "messages": [{"role": "user", "content": "hello"}]})
+    for count, agent in enumerate(agents, start=1):
+        head = Head(method="POST", url="https://api.example/v1/chat/completions", headers=(("User-Agent", agent),))
+        tap.keep(Draft(wire="llm", kind="request", peer="x", exchange=tap.exchange(), head=head, data=body))
+        intake.add(world.records[-1][1])
+        if count > 9 and count % 10 == 0:
+            intake.flush()
+            looking = Looking(tap.id)  # as another process looks at it for the first time
+            looking.look(store)
+            assert looking.look(store).hosts == ["Claude Code", "Gemini CLI"]
+    intake.close()

@@ -13,7 +13,7 @@ from tui_host.chat.infer.exchanges import asking_of
 from tui_host.chat.infer.frames import client_in
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.question import FirstQuestion
-from tui_host.chat.infer.recognise import is_host
+from tui_host.chat.infer.recognise import agent_of, is_host
 from tui_host.chat.infer.speaking import NATIVE, Speaking, hosts_of, protocols_of, speaking_in
 from tui_host.chat.infer.story import Story
 
@@ -26,8 +26,9 @@ FIRST = 500
 """Records that are looked at, at most: hosts ask for lists of models, and for health, before they ask a model."""
 _TELLING = 16
 """And so many frames, or records of exchanges with a model, tell what they can tell."""
-_SAMPLED = 16
-"""Requests or connections behind these that are looked at in one look: another host may use the same tap. Of more, some and the last."""
+_HEADS, _BODIES = 32, 8
+"""So many of the requests behind these are looked at, who sends them and what they say, before it is ever fewer of them: another
+host may use the same tap. What comes from an agent that was not heard before is looked at whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ class Looking:
         self._story = Story()
         self._hearing = Hearing()
         self._question = FirstQuestion()
-        self._seen = self._asked = self._count = self._telling = self._searched = 0
+        self._seen = self._asked = self._behind = self._count = self._telling = self._searched = 0
 
     @property
     def is_done(self) -> bool:
@@ -130,30 +131,39 @@ class Looking:
         new = requests_of(store, self._capture, self._asked)
         if not new:
             return
-        self._asked = new[-1]
-        sampled = _some_of(new)
-        opening = set(new[: self._question.left])
+        first, self._asked = self._behind, new[-1]
+        self._behind += len(new)
+        opening = self._question.left
         spoken, offered = dict.fromkeys(self.about.spoken), dict.fromkeys(self.about.offered)
-        for seq in sorted(sampled | opening):
-            record = store.record(self._capture, seq)
-            asking = None if record is None else asking_of(record, record.time_ns, self._hearing)
+        agents = {each.agent for each in spoken}
+        for number, seq in enumerate(new):
+            is_sampled = seq == new[-1] or _is_sample(first + number, _HEADS)
+            record = store.record(self._capture, seq) if is_sampled or number < opening else None
+            head = None if record is None else record.draft.head
+            if record is None or head is None:
+                continue
+            if number >= opening and agent_of(head.headers) in agents and not _is_sample(first + number, _BODIES):
+                continue
+            asking = asking_of(record, record.time_ns, self._hearing)
             if asking is None or not asking.messages:
                 continue
-            if seq in opening:
+            if number < opening:
                 self._question.hear(asking, store.redactor.text)
-            if seq in sampled:
-                spoken.setdefault(speaking_in(asking))
-                offered.update(dict.fromkeys(asking.offered))
+            speaking = speaking_in(asking)
+            agents.add(speaking.agent)
+            spoken.setdefault(speaking)
+            offered.update(dict.fromkeys(asking.offered))
         question = self._question.words
         self.about = replace(self.about, spoken=list(spoken), offered=list(offered), question=question)
 
     def _look_at_clients(self, store: Store) -> None:
         """Look at who has connected since."""
-        new = [seq for seq in connections_of(store, self._capture) if seq > self._asked]
+        opened = connections_of(store, self._capture)
+        new = [seq for number, seq in enumerate(opened) if seq > self._asked and _is_sample(number, _HEADS)]
         if not new:
             return
         self._asked = new[-1]
-        found = (store.record(self._capture, seq) for seq in sorted(_some_of(new)))
+        found = (store.record(self._capture, seq) for seq in new)
         clients = (client_in(record.draft.data) for record in found if record is not None)
         self.about = replace(self.about, clients=list(dict.fromkeys((*self.about.clients, *filter(None, clients)))))
 
@@ -204,9 +214,9 @@ class Looking:
         )
 
 
-def _some_of(new: Sequence[int]) -> set[int]:
-    """So many of them as are looked at, the last one among them."""
-    return {new[len(new) * number // _SAMPLED - 1] for number in range(1, _SAMPLED + 1)}
+def _is_sample(number: int, often: int) -> bool:
+    """Whether one of many is looked at: each of so many at first, then ever fewer. It stays so however many come behind it."""
+    return number % (1 << (number // often).bit_length()) == 0
 
 
 def about(first: Iterable[Record]) -> About:
