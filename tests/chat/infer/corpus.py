@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.chat.infer.forms import DIALECTS, NAMES, SYSTEM, Answer, Call, Entry, Form, Results, User, dumped, form
 from tests.chat.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of
@@ -58,6 +58,46 @@ class Servers:
         tap.start([schema_of(name, tool) for tool in TOOLS[name]], "some-host", connection)
 
 
+@dataclass
+class Talk:
+    """A conversation on its way.
+
+    Attributes:
+        name: Names it.
+        number: What tells it from others, in all that is said; the same in conversations that begin alike.
+        chance: What decides what its model answers.
+        entries: What was said so far, as the host keeps it.
+        task: What an agent below another is to do; empty in a conversation with a person.
+        told: Results that the next request tells first.
+    """
+
+    name: int
+    number: int
+    chance: random.Random
+    entries: list[Entry] = field(default_factory=list[Entry])
+    task: str = ""
+    told: list[tuple[Asked, str]] = field(default_factory=list[tuple[Asked, str]])
+
+    @property
+    def system(self) -> str:
+        """Its system prompt."""
+        return f"You are an agent below another: {self.number}." if self.task else SYSTEM
+
+    def said(self) -> str:
+        """All that was said, without ids."""
+        return repr([_without_ids(entry) for entry in self.entries])
+
+
+def _without_ids(entry: Entry) -> object:
+    match entry:
+        case User():
+            return entry.text
+        case Answer():
+            return entry.text, [(call.name, call.text) for call in entry.calls]
+        case Results():
+            return [(call.name, text) for call, text in entry.told]
+
+
 class Host:
     """One host with its taps, in one world.
 
@@ -76,6 +116,7 @@ class Host:
         dialect = chance.choice(tuple(DIALECTS))
         self.habits: Habits = habits(chance, is_native=name in DIALECTS, with_ids=name in _IDS)
         self.is_cline = name == "cline"
+        self.has_ids = name in _IDS
         self.by_id = name in _IDS + _OWN_IDS
         names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
         self.form: Form = form(name, names, dialect)
@@ -83,6 +124,7 @@ class Host:
         for server in (name for name in TOOLS if name not in NOT_TAPPED):
             self.servers.open(server, self.connection)
         self.counter = 1000 * number
+        self.leaves = 0.015
         self._meant: dict[str, tuple[str, str]] = {}
 
     def _model(self) -> ModelTap:
@@ -94,32 +136,65 @@ class Host:
 
     # One conversation.
 
-    def talk(self, turns: int, task: str = "") -> Generator[int, None, str]:
-        """A conversation of several turns; gives the last answer."""
-        entries: list[Entry] = []
+    def talk(self, turns: int, task: str = "", *, number: int = 0) -> Generator[int, None, str]:
+        """A conversation of several turns; gives the last answer. One that is given a number goes as others with it as far as it can."""
         self.counter += 1
-        number = self.counter
-        system = f"You are an agent below another: {number}." if task else SYSTEM
+        talk = Talk(self.counter, number or self.counter, self.chance, task=task)
         text = ""
         yield self.wait(0, 300)
         for turn in range(turns):
-            entries.append(User(task or f"conversation {number}, turn {turn}: what is it?"))
-            told: list[tuple[Asked, str]] = []
-            for _ in range(self.chance.randint(1, 4)):
-                calls = self._calls(may_delegate=not task)
-                words = self.chance.choice(["", "Let me see."])
-                answer = Answer(words, calls, f"Hm, {number}?" if self.habits.thinks else "")
-                asked = yield from self._step(entries, answer, told, system)
-                entries.append(answer)
-                results = yield from self._run(asked, calls)
-                entries.append(Results([(calls[each.place], each.told or "") for each in results]))
-                told = [(asked[each.place], each.told or "") for each in results]
-                entries = self._kept(entries)
-            text = f"It is {self.chance.randrange(100000)}."
-            yield from self._step(entries, Answer(text), told, system)
-            entries.append(Answer(text))
+            before = len(talk.entries)
+            talk.entries.append(User(task or f"conversation {talk.number}, turn {turn}: what is it?"))
+            if number:
+                talk.chance = random.Random(f"{number} {talk.said()}")  # noqa: S311 - the same each time
+            for _ in range(talk.chance.randint(1, 4)):
+                if number:
+                    talk.chance = random.Random(f"{number} {talk.said()}")  # noqa: S311 - the same each time
+                if not (yield from self._works(talk)):
+                    return "nothing"
+            text = f"It is {talk.chance.randrange(100000)}."
+            yield from self._step(talk, Answer(text))
+            talk.entries.append(Answer(text))
+            talk.told = []
             yield self.wait(100, 3000)
+            if self.chance.random() < 0.05:  # the person takes it back, and says something else
+                talk.entries = talk.entries[:before]
         return text
+
+    def _works(self, talk: Talk) -> Generator[int, None, bool]:
+        """An answer with calls, and these; false if the person left it at that."""
+        chance = self.chance
+        answer = self._answer(talk)
+        asked = yield from self._step(talk, answer)
+        if chance.random() < self.leaves:
+            return False
+        results = yield from self._run(asked, answer.calls)
+        if chance.random() < 0.015:
+            return False
+        if chance.random() < 0.015:  # the person, or the host, goes back to what was asked
+            answer = replace(answer, calls=[self._anew(call) for call in answer.calls])
+            for made in (self.world.made[call] for call in asked if not self.world.made[call].is_first):
+                made.left_ns = self.world.now  # else it may be another conversation that begins alike
+            asked = yield from self._step(talk, answer)
+            results = yield from self._run(asked, answer.calls)
+        told = [(answer.calls[each.place], each.told or "") for each in results]
+        talk.entries = self._kept([*talk.entries, answer, Results(told)])
+        talk.told = [(asked[each.place], each.told or "") for each in results]
+        return True
+
+    def _answer(self, talk: Talk) -> Answer:
+        """What the model answers, with calls."""
+        before = talk.entries[-2] if len(talk.entries) > 1 else None
+        if isinstance(before, Answer) and before.calls and talk.chance.random() < 0.1:  # it asks for the same once more
+            return replace(before, calls=[self._anew(call) for call in before.calls])
+        words = talk.chance.choice(["", "Let me see."])
+        return Answer(words, self._calls(talk), f"Hm, {talk.number}?" if self.habits.thinks else "")
+
+    def _anew(self, call: Call) -> Call:
+        """The same asked for once more."""
+        if call.id not in self._meant:
+            return call
+        return self._call(*self._meant[call.id], dict(call.arguments))
 
     def _kept(self, entries: list[Entry]) -> list[Entry]:
         """What the next request still holds: some hosts drop the middle, or put a summary in place of it."""
@@ -128,8 +203,8 @@ class Host:
         first = self.chance.choice([entries[0], User("Summary: there was a question, and some of it is answered.")])
         return [first, *entries[-2:]]
 
-    def _calls(self, *, may_delegate: bool) -> list[Call]:
-        chance = self.chance
+    def _calls(self, talk: Talk) -> list[Call]:
+        chance, may_delegate = talk.chance, not talk.task
         is_eager = self.habits.is_eager
         count = chance.choice([2, 3, 4] if is_eager else [1, 1, 1, 2, 3]) if self.form.several else 1
         if self.is_cline and chance.random() < 0.1:
@@ -138,16 +213,16 @@ class Host:
         if may_delegate and self.form.several and chance.random() < 0.04:
             return [self._call("", OWN, {"prompt": f"look into {chance.randrange(1 << 30)}"})]
         server = chance.choice(tuple(TOOLS)) if is_eager and chance.random() < 0.7 else ""
-        wanted = [self._wanted(server) for _ in range(count)]
+        wanted = [self._wanted(chance, server) for _ in range(count)]
         if count > 1 and chance.random() < 0.3:
             wanted = [wanted[0]] * count
         elif count > 1 and chance.random() < 0.1:  # the same of two servers
             wanted[:2] = [("web", "search", {"q": "same"}), ("docs", "search", {"q": "same"})]
         return [self._call(*each) for each in wanted]
 
-    def _wanted(self, of: str = "") -> tuple[str, str, dict[str, JSON]]:
+    @staticmethod
+    def _wanted(chance: random.Random, of: str = "") -> tuple[str, str, dict[str, JSON]]:
         """Some call, of one server if that is given."""
-        chance = self.chance
         known = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
         server, tool = chance.choice([each for each in known if not of or each[0] == of])
         arguments: dict[str, JSON] = {}
@@ -172,21 +247,20 @@ class Host:
     def _call(self, server: str, tool: str, arguments: dict[str, JSON]) -> Call:
         self.counter += 1
         name = self.habits.name(server, tool) if server else tool
-        call = Call(f"call_{self.counter}_{self.chance.randrange(1 << 30):x}", name, arguments)
+        identity = f"call_{self.counter}_{self.chance.randrange(1 << 30):x}"
+        call = Call(identity, name, arguments)
         self._meant[call.id] = server, tool
         return call
 
-    def _step(
-        self, entries: Sequence[Entry], answer: Answer, told: Sequence[tuple[Asked, str]], system: str
-    ) -> Generator[int, None, list[Asked]]:
+    def _step(self, talk: Talk, answer: Answer) -> Generator[int, None, list[Asked]]:
         """An exchange, sent again while it fails; gives the calls that the host acts on."""
         chance = self.chance
         if chance.random() < 0.03:
             self.model = self._model()  # the tap was started again
-        model = self.model
         while True:
-            exchange = model.ask(self.form, entries, "", system)
-            for call, text in told:
+            model = self.model
+            exchange = model.ask(self.form, talk.entries, "", talk.system)
+            for call, text in talk.told:
                 self.world.told(call, model.id, exchange, text)
             yield self.wait(5, 400)
             failing = chance.random()
@@ -200,12 +274,14 @@ class Host:
                 yield from model.answer(self.form, exchange, answer)  # a person asks for another answer
             else:
                 yield from model.answer(self.form, exchange, answer)
-                return [self._made((model.id, exchange, number), call) for number, call in enumerate(answer.calls)]
+                return [
+                    self._made(talk, (model.id, exchange, number), call) for number, call in enumerate(answer.calls)
+                ]
             yield self.wait(50, 900)
 
     # Its calls.
 
-    def _made(self, asked: Asked, call: Call) -> Asked:
+    def _made(self, talk: Talk, asked: Asked, call: Call) -> Asked:
         habits = self.habits
         self.world.made[asked] = Made(
             host=self.connection,
@@ -213,6 +289,9 @@ class Host:
             asked_ns=self.world.now,
             names_id=habits.names_calls,
             by_id=self.by_id,
+            answer="" if self.has_ids else f"{talk.said()} {self.model.id}",
+            is_first=not any(isinstance(entry, Answer) for entry in talk.entries),
+            talk=talk.name,
             is_in_order=habits.runs != "as approved" and habits.order == "as asked",
         )
         return asked
@@ -249,7 +328,7 @@ class Host:
         told = ways[self.habits.tells]
         for place, each in enumerate(told):
             made = self.world.made[asked[each.place]]
-            made.came, made.place = each.came, place
+            made.came, made.place, made.words = each.came, place, each.told or ""
         return told
 
     def _one(self, asked: Asked, call: Call) -> Generator[int, None, str]:
@@ -390,10 +469,15 @@ def play(seed: int, name: str) -> World:
     hosts = [Host(chance, name, servers)]
     if chance.random() < 0.15:
         hosts.append(Host(chance, chance.choice(NAMES), servers, 2))
+    alike = seed if chance.random() < 0.15 else 0
     talks: list[Generator[int]] = [
-        _only(host.talk(chance.randint(2, 6))) for host in hosts for _ in range(chance.choice([1, 1, 2, 3]))
+        _only(host.talk(chance.randint(2, 6), number=alike))
+        for host in hosts
+        for _ in range(chance.choice([1, 1, 2, 3]))
     ]
     if chance.random() < 0.3:
+        for host in hosts:  # nobody could tell a call that waits for ever from one that nobody asked for
+            host.leaves = 0
         talks.append(hosts[0].beat(8))
     world.run(*talks, _late(world))
     return world

@@ -18,8 +18,8 @@ name are told different words, and neither was sent. All else is decided: by wha
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator
 from itertools import combinations
 from math import factorial, prod
 
@@ -31,18 +31,22 @@ NO_CHANCE = 1000
 
 def undecidable(world: World) -> set[Pair]:
     """The links of the truth that nobody can prove."""
-    showing = {host for host in {made.host for made in world.made.values()} if _shows_its_order(world, host)}
+    tangled = {*_tangled(world)}
+    showing = {host for host in {made.host for made in world.made.values()} if _shows_its_order(world, host, tangled)}
     open_ones = {
         (kind, call)
         for one, other in combinations(world.made, 2)
         for kind in _kinds(world, one, other, showing)
         for call in (one, other)
     }
+    open_ones |= {(kind, call) for call in tangled for kind in ("sent", "told")}
     return {pair for pair in world.truth if (pair[0], pair[1]) in open_ones}
 
 
-def _shows_its_order(world: World, host: str) -> bool:
-    own = {asked: made for asked, made in world.made.items() if made.host == host}
+def _shows_its_order(world: World, host: str, tangled: Container[Asked]) -> bool:
+    own = {
+        asked: made for asked, made in world.made.items() if made.host == host and made.told_ns and asked not in tangled
+    }
     said = Counter((asked[:2], made.said) for asked, made in own.items())
     sent = Counter(
         (asked[:2], made.frames[0][0]) for asked, made in own.items() if made.frames and said[asked[:2], made.said] == 1
@@ -56,11 +60,16 @@ def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterato
     if a.host != b.host or a.said[0] != b.said[0]:
         return
     is_alike, is_shown = a.said == b.said and not (a.names_id or b.names_id), a.host in showing
-    if is_alike and are_sent and a.words == b.words and (not is_shown if is_one_answer else _overlap(a, b)):
+    if (
+        is_alike
+        and are_sent
+        and a.is_told_as(b)
+        and (not (is_shown and a.told_ns) if is_one_answer else _overlap(a, b))
+    ):
         yield "sent"
-    if is_alike and is_one_answer and bool(a.frames) != bool(b.frames) and a.words == b.words:
+    if is_alike and is_one_answer and bool(a.frames) != bool(b.frames) and a.is_told_as(b):
         yield "sent"
-    if not is_one_answer or a.by_id or a.words == b.words:
+    if not is_one_answer or a.by_id or a.is_told_as(b):
         return
     if is_alike and (bool(a.frames) != bool(b.frames) or (are_sent and not is_shown and _in_no_order(world, one))):
         yield from ("sent", "told")
@@ -79,4 +88,22 @@ def _in_no_order(world: World, call: Asked) -> bool:
 
 def _overlap(a: Made, b: Made) -> bool:
     """Whether each was sent while the other was waited for."""
-    return all(max(a.asked_ns, b.asked_ns) <= each.sent_ns <= min(a.told_ns, b.told_ns) for each in (a, b))
+    return all(max(a.asked_ns, b.asked_ns) <= each.sent_ns <= min(a.until_ns, b.until_ns) for each in (a, b))
+
+
+def _tangled(world: World) -> Iterator[Asked]:
+    """The calls of answers of which nobody can tell which a request goes on from that does from one of them."""
+    alike: dict[str, list[Asked]] = defaultdict(list)
+    for call, made in sorted(world.made.items(), key=lambda each: each[1].asked_ns):
+        if made.answer:
+            alike[made.answer].append(call)
+    for calls in alike.values():
+        waiting: list[Asked] = []
+        until = 0.0
+        for call in (*calls, None):
+            if call is None or world.made[call].asked_ns > until:
+                yield from waiting if len({each[:2] for each in waiting}) > 1 else ()
+                waiting = []
+            if call is not None:
+                waiting.append(call)
+                until = max(until, world.made[call].until_ns)

@@ -6,9 +6,10 @@ import heapq
 import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Literal
 
-from tests.chat.infer.forms import SYSTEM, Answer, Call, Entry, Form, dumped
+from tests.chat.infer.forms import SYSTEM, Answer, Entry, Form, dumped
 from tui_host.capture.ending import Ending
 from tui_host.capture.record import Draft, Head, Record
 from tui_host.chat.infer.story import Story
@@ -171,7 +172,11 @@ class Made:
         came: Its place in the order in which the calls of its answer came to their ends.
         place: Its place among the results that are told.
         words: What is told of it.
-        told_ns: When it was told first.
+        told_ns: When it was told first, 0 if it was not.
+        left_ns: When its answer was dropped for another, 0 if it was not.
+        answer: The same for answers that say the same after the same was said, through one tap; empty if ids tell them apart.
+        is_first: Nothing was answered before.
+        talk: Names its conversation.
     """
 
     host: str
@@ -186,6 +191,19 @@ class Made:
     place: int = 0
     words: str = ""
     told_ns: int = 0
+    left_ns: int = 0
+    answer: str = ""
+    is_first: bool = False
+    talk: int = 0
+
+    @property
+    def until_ns(self) -> float:
+        """When its conversation went on, from its answer or in its place."""
+        return self.told_ns or self.left_ns or inf
+
+    def is_told_as(self, other: Made) -> bool:
+        """Whether nothing that is told tells it from another call: the same is, or nothing."""
+        return self.words == other.words or not (self.told_ns or other.told_ns)
 
 
 @dataclass
@@ -268,8 +286,3 @@ def found_in(story: Story, words: Mapping[tuple[Asked, str, str], str] | None = 
             is_own = wanted in told.text or json.dumps(wanted, ensure_ascii=False)[1:-1] in told.text
             found.add(("told", key, (told.capture, told.exchange if is_own else f"{told.exchange}: {told.text}")))
     return found
-
-
-def asked_in(tap: Tap, exchange: str, calls: Sequence[Call]) -> list[Asked]:
-    """The calls of an answer."""
-    return [(tap.id, exchange, number) for number in range(len(calls))]

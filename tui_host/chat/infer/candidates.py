@@ -6,8 +6,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.telltale import END, HINT, OTHER, gives_up, refuses, tells
 from tui_host.chat.infer.values import Asked, Sent, Told
+
+TELLING = 20
+"""Characters of a text from which on the same text elsewhere is no chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,6 +55,10 @@ class Candidate:
         if own != OTHER or self.told is None:
             return own
         return None if any(self._grade(text, self.told.at_ns, frame) != OTHER for text in self.beside) else own
+
+    def is_sure_of(self, frame: Sent) -> bool:
+        """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""
+        return names_server(self.asked.name, frame.server) or (self.told is not None and len(self.told.text) >= TELLING)
 
     @staticmethod
     def _grade(text: str, at_ns: int, frame: Sent) -> int | None:

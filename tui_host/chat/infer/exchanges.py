@@ -163,6 +163,11 @@ class Asking:
         """Whether a whole answer came."""
         return self.has_answer and self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether no whole answer comes any more."""
+        return self.is_over and not self.is_answered
+
     def is_at_work(self, at_ns: int) -> bool:
         """Whether at some time it was being answered, or what the answer asks for was being done."""
         if not self.has_answer or at_ns < self.at_ns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -44,15 +44,23 @@ class Group:
         carried: The frames.
         calls: The calls.
         possible: Which may carry which.
+        unasked: Server and name of tools that are called without a model's asking, too.
 
     Attributes:
         as_asked: Calls whose results can only be told in the order in which they were asked for.
     """
 
-    def __init__(self, carried: Sequence[Carried], calls: Sequence[Candidate], possible: Possible) -> None:
+    def __init__(
+        self,
+        carried: Sequence[Carried],
+        calls: Sequence[Candidate],
+        possible: Possible,
+        unasked: Container[tuple[str, str]] = (),
+    ) -> None:
         self._carried = {each.key: each for each in carried}
         self._calls = {call.asked.key: call for call in calls}
         self._possible = {each.key: [call.asked.key for call in possible[each.key]] for each in carried}
+        self._unasked = unasked
         self._joined: dict[str, tuple[Sent, ...]] = {}
         self.as_asked: set[str] = set()
 
@@ -93,10 +101,12 @@ class Group:
         return False
 
     def _alone(self) -> bool:
-        """A frame that only one call is left for, and no other frame for that call."""
+        """A frame that only one call is left for, and no other frame for that call; it may be nobody's while nothing is told."""
         for key, calls in self._possible.items():
             if len(calls) == 1 and len(self._frames_of(calls[0])) == 1:
-                return self._take(calls[0], key)
+                frame = self._carried[key].last
+                if self._calls[calls[0]].told is not None or (frame.server, frame.tool) not in self._unasked:
+                    return self._take(calls[0], key)
         return False
 
     def _in_order(self) -> bool:
@@ -144,7 +154,7 @@ class Group:
                 len(calls) == len(keys) > 1
                 and len({call.answer for call in calls}) == 1
                 and all(self._frames_of(name) == keys for name in names)
-                and all(before.lines & after.lines for before, after in pairwise(carried))
+                and _is_order([(each.frames[0], each.sent[0]) for each in carried])
             )
             if not is_settled:
                 continue

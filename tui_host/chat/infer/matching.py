@@ -15,20 +15,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.candidates import Candidate, with_twins
+from tui_host.chat.infer.candidates import TELLING, Candidate, with_twins
 from tui_host.chat.infer.clocks import Shift, shift_of
 from tui_host.chat.infer.groups import Group, Possible, groups
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.places import placed
 from tui_host.chat.infer.taken import without_taken
-from tui_host.chat.infer.telltale import SAME
+from tui_host.chat.infer.telltale import OTHER, SAME
 from tui_host.chat.infer.values import Carried, Sent, lean
 
 _FEW = 32
 """Calls of one kind among which all are looked at to find out how far clocks are off."""
-_TELLING = 20
-"""Characters of a text from which on the same text elsewhere is no chance, and counts twice."""
+_EVER_NS = 1 << 62
+"""How exact times are before it is known how far clocks are off."""
 _PATIENCE_NS = 3600 * 1_000_000_000
 """So long after it was asked for may a call be sent whose conversation does not go on."""
 _Kind: TypeAlias = tuple[str, str, str]
@@ -62,15 +62,20 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     shifts = field.shifts()
     field = _Field(waiting, [_on_clock(frame, shifts[frame.capture]) for frame in left])
     possible = field.possible()
+    unasked = {(frame.server, frame.tool) for frame in field.frames if not possible[frame.key]}
     without_taken(possible, waiting, {frame.key: frame for frame in field.frames})
     competing = [
-        Group(members, calls, possible) for members, calls in groups(list(_carried(possible, field.frames)), possible)
+        Group(members, calls, possible, unasked)
+        for members, calls in groups(list(_carried(possible, field.frames)), possible)
     ]
     for group in competing:
         joined.update(group.joined())
-    orders = Orders(candidates, joined)
-    for group in competing:
-        joined.update(group.joined(orders))
+    orders, size = Orders(candidates, joined), -1
+    while size < len(joined):
+        size = len(joined)
+        for group in competing:
+            joined.update(group.joined(orders))
+        orders.know(candidates, joined)  # whose connections are which host's
     told, refuted = placed(candidates, joined, {key for group in competing for key in group.as_asked})
     as_sent = {frame.key: frame for frame in frames}
     found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}
@@ -127,7 +132,9 @@ class _Field:
     def shifts(self) -> dict[str, Shift]:
         """How far each tap's clock is off, by what can be nothing else; a tap of which too little tells is as the others are."""
         telling = {
-            frame.key: list(self._telling(frame, kind)) for kind, frames in self._frames.items() for frame in frames
+            frame.key: list(self._telling(replace(frame, within_ns=_EVER_NS), kind))
+            for kind, frames in self._frames.items()
+            for frame in frames
         }
         wanted = Counter(each.asked.key for found in telling.values() for each in found)
         bounds: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
@@ -136,7 +143,9 @@ class _Field:
             if len(found) == 1 and wanted[found[0].asked.key] == 1:
                 call, last = found[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
                 high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
-                is_sure = call.told is not None and len(call.told.text) >= _TELLING and call.tells(frame) == SAME
+                if call.told is None:
+                    continue
+                is_sure = len(call.told.text) >= TELLING and call.tells(frame) == SAME
                 bounds[frame.capture] += [(call.asked.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
         usual = shift_of([bound for found in bounds.values() for bound in found])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
@@ -150,7 +159,7 @@ class _Field:
             yield from (each for each in calls if each.told is not None and each.told.text.strip() in texts)
             return
         grades = [(each, each.tells(frame)) for each in calls]
-        best = [each for each, grade in grades if grade]
+        best = [each for each, grade in grades if grade or each.told is None]  # what is told nothing may be it
         yield from best or (each for each, grade in grades if grade is None)
 
     def possible(self) -> Possible:
@@ -159,7 +168,8 @@ class _Field:
         for kind, frames in self._frames.items():
             calls = self._calls.get(kind, [])
             for frame, alive in _in_time(calls, frames):
-                found[frame.key] = _naming([each for each in alive if each.tells(frame) != 0], frame)
+                able = [each for each in alive if each.tells(frame) != OTHER]
+                found[frame.key] = _naming(_told(able, frame), frame)
         return found
 
 
@@ -187,6 +197,14 @@ def _in_time(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[tup
 
 def _until(call: Candidate) -> int:
     return call.asked.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
+
+
+def _told(calls: list[Candidate], frame: Sent) -> list[Candidate]:
+    """Without those that are told nothing, where others are told just what a frame brought: of these each had a frame that did."""
+    told = [each for each in calls if each.told is not None]
+    if 0 < len(told) < len(calls) and any(each.tells_itself(frame) and each.is_sure_of(frame) for each in told):
+        return told
+    return calls
 
 
 def _naming(calls: list[Candidate], frame: Sent) -> list[Candidate]:

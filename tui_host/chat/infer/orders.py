@@ -6,7 +6,7 @@ A host is known by its connections; those are of one host that carried calls of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import factorial
@@ -36,6 +36,12 @@ class _Shown:
     at_once: int = 1
     is_otherwise: bool = False
 
+    def add(self, other: _Shown) -> None:
+        """What it has shown elsewhere."""
+        self.chances *= other.chances
+        self.at_once *= other.at_once
+        self.is_otherwise |= other.is_otherwise
+
 
 class Orders:
     """What hosts have shown by the calls that are joined without a look at their order.
@@ -46,15 +52,22 @@ class Orders:
     """
 
     def __init__(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
-        known = [(each, Carried(joined[each.asked.key])) for each in candidates if each.asked.key in joined]
+        self._of_line: dict[_Line, _Shown] = defaultdict(_Shown)
+        sent: dict[tuple[object, _Line], list[tuple[int, Carried]]] = defaultdict(list)
+        for each, carried in _known(candidates, joined):
+            sent[each.answer, carried.first_line].append((each.asked.number, carried))
+        for (_, line), batch in sent.items():
+            self._learn(self._of_line[line], sorted(batch, key=lambda each: each[1].frames[0].seq))
+        self.know(candidates, joined)
+
+    def know(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
+        """Learn which connections are of one host, by all that is joined by now."""
+        known = list(_known(candidates, joined))
         self._line_of = {each.talk: carried.first_line for each, carried in known}
         self._hosts = _hosts([(each.talk, line) for each, carried in known for line in carried.lines])
         self._shown: dict[_Line, _Shown] = defaultdict(_Shown)
-        sent: dict[tuple[object, _Line], list[tuple[int, Carried]]] = defaultdict(list)
-        for each, carried in known:
-            sent[each.answer, carried.first_line].append((each.asked.number, carried))
-        for (_, line), batch in sent.items():
-            self._learn(self._shown[self._hosts[line]], sorted(batch, key=lambda each: each[1].frames[0].seq))
+        for line, shown in self._of_line.items():
+            self._shown[self._hosts[line]].add(shown)
 
     @staticmethod
     def _learn(shown: _Shown, batch: Sequence[tuple[int, Carried]]) -> None:
@@ -67,11 +80,19 @@ class Orders:
 
     def are_shown(self, call: Candidate, carried: Sequence[Carried]) -> bool:
         """Whether frames in the order in which they were sent are in that of an answer, of which this is a call."""
-        lines = {carried[0].first_line, self._line_of.get(call.talk, carried[0].first_line)}  # both are its host's
+        lines = {each.first_line for each in carried} | {
+            self._line_of.get(call.talk, carried[0].first_line)
+        }  # all its host's
         shown = [self._shown[host] for host in {self._hosts.get(line, line) for line in lines} if host in self._shown]
         is_any_beside = any(map(_is_beside, carried, carried[1:]))
         chances = max((each.at_once if is_any_beside else each.chances for each in shown), default=1)
         return chances >= SURE and not any(each.is_otherwise for each in shown) and follow_at_once(carried)
+
+
+def _known(
+    candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]
+) -> Iterator[tuple[Candidate, Carried]]:
+    return ((each, Carried(joined[each.asked.key])) for each in candidates if each.asked.key in joined)
 
 
 def follow_at_once(carried: Sequence[Carried]) -> bool:

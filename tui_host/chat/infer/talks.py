@@ -16,7 +16,9 @@ Key = tuple[str, str]
 AGAIN_NS = 20_000_000_000
 """So soon hosts try again what failed, though others of their conversations went on meanwhile; later a person does."""
 _LOOKED_BACK = 50
-"""Exchanges among which the answer is looked for that a request without its beginning goes on from."""
+"""Exchanges among which the answer is looked for that a request goes on from, where not its whole beginning tells."""
+_STALE_NS = 300_000_000_000
+"""An answer that has waited so long for its results is left where another just like it was asked for since."""
 
 
 @dataclass(slots=True)
@@ -61,6 +63,8 @@ class Talks:
         self.turns = 0
         self._by_messages: dict[bytes, list[Key]] = {}
         self._by_wire_id: dict[str, list[Key]] = {}
+        self._tangled: dict[Key, set[Key]] = {}
+        self._times: dict[str, tuple[int, int]] = {}
 
     def add(self, asking: Asking) -> Said:
         """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
@@ -82,6 +86,8 @@ class Talks:
             talk = asking.key if parent is None else self.said[parent].talk
             said = Said(asking, marks[-1], self.turns, 1, talk, text, parent, after)
         self.said[asking.key] = said
+        capture = asking.key[0]
+        self._times[capture] = self._times.get(capture, (asking.at_ns, 0))[0], asking.at_ns
         self._by_messages.setdefault(marks[-1], []).append(asking.key)
         if parent is not None:
             self.said[parent].children.append(asking.key)
@@ -113,17 +119,51 @@ class Talks:
         messages = asking.messages
         for place in reversed(range(1, len(messages))):
             if messages[place].role == "model":
-                alike = self._alike(marks[place], asking)
-                told = next((key for key in alike if self.said[key].asking.is_told_in(messages[place])), None)
-                if told is not None and self._went_on(told, messages[place : place + 2], marks[-1]):
+                told = self._told_in(marks[place], asking, messages[place])
+                waiting = list(self._waiting(told, marks[-1]))
+                if told and not waiting and self._went_on(told[0], messages[place : place + 2], marks[-1]):
                     return self._forgetting(messages, marks[-1])
-                if told is not None:
-                    return told, place
+                self._tangle(waiting)
+                if told:
+                    return (waiting or told)[0], place
         for place in reversed(range(len(messages))):
             owners = {owner for piece in messages[place].of("result") for owner in self._owners(piece)}
             if len(owners) == 1:
                 return owners.pop(), place - 1
         return self._forgetting(messages, marks[-1])
+
+    def _told_in(self, mark: bytes, asking: Asking, message: Heard) -> Sequence[Key]:
+        """The exchanges that sent what a request begins with, and whose answer is what it says next, the last first.
+
+        Of these only those that came through its own tap, if any did, or through one that was over when that began.
+        """
+        alike = islice(self._alike(mark, asking), _LOOKED_BACK)
+        told = [key for key in alike if self.said[key].asking.is_told_in(message)]
+        capture = asking.key[0]
+        began = self._times.get(capture, (asking.at_ns, 0))[0]
+        own = [key for key in told if key[0] == capture or self._times[key[0]][1] <= began]
+        return own if told and told[0][0] == capture else told
+
+    def _waiting(self, told: Sequence[Key], mark: bytes) -> Iterator[Key]:
+        """The answers from which no conversation has gone on, or failed to by a request like one that comes now; the last first."""
+        for place, key in enumerate(told):
+            children = [self.said[child] for child in self.said[key].children]
+            if all(each.mark == mark and each.asking.has_failed for each in children) and not any(
+                self._is_dropped_for(key, later) for later in told[:place]
+            ):
+                yield key
+
+    def _tangle(self, waiting: Sequence[Key]) -> None:
+        """Note that a conversation goes on from one of several answers, and nothing tells from which."""
+        if len(waiting) > 1:
+            whole = {*waiting}.union(*(self._tangled.get(key, ()) for key in waiting))
+            self._tangled.update(dict.fromkeys(whole, whole))
+
+    def _is_dropped_for(self, key: Key, other: Key) -> bool:
+        """Whether an answer was there when a host asked for another in its place, or had waited too long to be meant."""
+        own, new = self.said[key], self.said[other]
+        is_one_talk = own.parent is not None and own.parent == new.parent and own.parent not in self._tangled
+        return own.asking.end_ns + (0 if is_one_talk or own.asking.has_failed else _STALE_NS) <= new.asking.at_ns
 
     def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
         """Whether an answer just like this one may be meant, as its calls have no ids.
@@ -159,22 +199,31 @@ class Talks:
         return found if len(found) == 1 else ()
 
     def is_left(self, key: Key) -> bool:
-        """Whether an answer was dropped: the same was asked again, and the conversation went on from there."""
-        said = self.said[key]
-        if said.children:
-            return False
-        alike = self._by_messages[said.mark]
-        return any(self.said[other].children for other in alike if other != key)
+        """Whether an answer that did not come to its end was asked for once more."""
+        return self.said[key].asking.has_failed and self._went_on_at(key) is not None
 
     def until(self, key: Key) -> int | None:
-        """When the conversation went on from an answer; None while it has not."""
-        return min((self.said[child].asking.at_ns for child in self.said[key].children), default=None)
+        """When the conversation went on from an answer, or the same was asked again in its place; None while neither has."""
+        together = self._tangled.get(key)
+        if together is None:
+            return self._went_on_at(key)
+        children = [self.said[child] for each in together for child in self.said[each].children]
+        is_over = sum(not each.asking.has_failed for each in children) >= len(together)
+        return max(each.asking.at_ns for each in children) if is_over else None
+
+    def _went_on_at(self, key: Key) -> int | None:
+        said = self.said[key]
+        if said.children or not said.asking.is_over:
+            return min((self.said[child].asking.at_ns for child in said.children), default=None)
+        alike = (other for other in self._by_messages[said.mark] if self.said[other].parent == said.parent)
+        again = (other for other in alike if other != key and self._is_dropped_for(key, other))
+        return min((self.said[other].asking.at_ns for other in again), default=None)
 
     def told(self, key: Key) -> Iterator[tuple[Asked, Told]]:
         """Each call of an answer with the places where requests that go on from it tell its result."""
         said = self.said[key]
         calls = said.asking.calls()
-        for child in said.children if calls else ():
+        for child in said.children if calls and key not in self._tangled else ():
             yield from _told_in(self.said[child], calls)
 
 

@@ -1,0 +1,127 @@
+"""Conversations that say the same, answers that are dropped, and calls that are left: what one has must not be given to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.chat.infer.forms import FORMS, Answer, Call, Entry, Results, User
+from tests.chat.infer.world import MS, Asked, ModelTap, ServerTap, World, found_in
+
+OLLAMA = FORMS["ollama"]
+"""Here no ids tell what belongs to which."""
+ADD = Call("", "math__add", {"a": 1, "b": 2})
+ASKS = Answer("", [ADD])
+
+
+class Scene:
+    """One model, one server, and the time between them."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.model = self.world.model()
+        self.math = self.world.server("math")
+        self.math.start(["add"])
+
+    def says(self, *entries: Entry, answer: Answer = ASKS, model: ModelTap | None = None) -> str:
+        """A request and its answer; gives the exchange."""
+        self.world.now += 50 * MS
+        model = model or self.model
+        exchange = model.ask(OLLAMA, entries)
+        self.world.now += 50 * MS
+        list(model.answer(OLLAMA, exchange, answer))
+        return exchange
+
+    def runs(self, text: str, tap: ServerTap | None = None) -> tuple[str, int]:
+        """A call's frame and its answer; gives the frame."""
+        self.world.now += 50 * MS
+        tap = tap or self.math
+        identity, seq = tap.call("add", ADD.arguments)
+        self.world.now += 5 * MS
+        tap.result(identity, text)
+        return tap.id, seq
+
+    def found(self) -> set[tuple[str, str, object]]:
+        """What was joined: a frame, or where it is told, to an exchange's call."""
+        return {
+            (kind, call[1], where[1] if kind == "told" else where) for kind, call, where in found_in(self.world.story())
+        }
+
+
+def told(*texts: str) -> Sequence[Entry]:
+    """A conversation of one question, in which an answer's results are told."""
+    return [User("sum"), *(entry for text in texts for entry in (ASKS, Results([(ADD, text)])))]
+
+
+def test_of_conversations_that_say_the_same_at_once_nobody_knows_which_goes_on() -> None:
+    scene = Scene()
+    for _ in range(2):
+        scene.says(User("sum"))
+    for text in ("3", "4"):
+        scene.runs(text)
+        scene.says(*told(text), answer=Answer("Done."))
+    assert scene.found() == set()
+
+
+def test_a_conversation_that_says_the_same_later_goes_on_by_itself() -> None:
+    scene = Scene()
+    wanted: set[tuple[str, str, object]] = set()
+    for text in ("3", "3"):
+        first, frame = scene.says(User("sum")), scene.runs(text)
+        wanted |= {("sent", first, frame), ("told", first, scene.says(*told(text), answer=Answer("Done.")))}
+    assert scene.found() == wanted
+
+
+def test_an_answer_in_place_of_another_is_the_one_that_goes_on_and_the_other_keeps_its_frame() -> None:
+    scene = Scene()
+    first, frame = scene.says(User("sum")), scene.runs("3")
+    dropped, earlier = scene.says(*told("3")), scene.runs("5")
+    taken, later = scene.says(*told("3")), scene.runs("5")
+    again = scene.says(*told("3", "5"), answer=Answer("Done."))
+    assert scene.found() == {
+        ("sent", first, frame),
+        ("told", first, dropped),
+        ("told", first, taken),
+        ("sent", dropped, earlier),
+        ("sent", taken, later),
+        ("told", taken, again),
+    }
+
+
+def test_a_call_that_was_left_keeps_no_frame_from_another_that_is_told_what_it_brought() -> None:
+    scene = Scene()
+    scene.says(User("a sum, and then nobody says yes or no"))
+    second, frame = scene.says(User("sum")), scene.runs("3")
+    assert scene.found() == set()
+    assert scene.found() | {("sent", second, frame), ("told", second, scene.says(*told("3")))} == scene.found()
+
+
+def test_a_call_of_a_tool_that_a_host_calls_by_itself_too_is_joined_once_something_is_told_of_it() -> None:
+    scene = Scene()
+    scene.runs("1")
+    first, frame = scene.says(User("sum")), scene.runs("3")
+    assert scene.found() == set()
+    last = scene.says(*told("3"), answer=Answer("Done."))
+    assert scene.found() == {("sent", first, frame), ("told", first, last)}
+
+
+def test_a_conversation_goes_on_through_a_tap_that_was_started_in_place_of_its_own() -> None:
+    scene = Scene()
+    first, frame = scene.says(User("sum")), scene.runs("3")
+    other = scene.world.model()
+    scene.says(User("hello"), answer=Answer("Hello."), model=other)
+    last = scene.says(*told("3"), answer=Answer("Done."), model=other)
+    assert scene.found() == {("sent", first, frame), ("told", first, last)}
+
+
+def test_an_answer_that_was_cut_and_asked_for_once_more_carries_out_nothing() -> None:
+    scene = Scene()
+    openai = FORMS["openai"]
+    call = Call("c1", "math__add", ADD.arguments)
+    exchange = scene.model.ask(openai, [User("sum")])
+    list(scene.model.answer(openai, exchange, Answer("", [call, call, call]), cut=True))
+    scene.world.now += 100 * MS
+    second = scene.model.ask(openai, [User("sum")])
+    list(scene.model.answer(openai, second, Answer("", [call])))
+    frame = scene.runs("3")
+    asked: Asked = (scene.model.id, second, 0)
+    assert {each for each in found_in(scene.world.story()) if each[0] == "sent"} == {("sent", asked, frame)}
