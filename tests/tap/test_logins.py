@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import anyio
@@ -29,7 +30,7 @@ SERVER: dict[str, JSON] = {
 
 
 def told(logins: Logins, document: dict[str, JSON]) -> JSON:
-    passed: JSON = json.loads(logins.document(json.dumps(document).encode()))
+    passed: JSON = json.loads(logins.metadata.document(json.dumps(document).encode()))
     return passed
 
 
@@ -47,7 +48,7 @@ def test_an_authorization_server_elsewhere_gets_a_place_once_its_metadata_is_kno
     begin, path = "/.well-known/", "/tui-host-authorization/https/login.example/t"
     forms = [f"{begin}oauth-authorization-server{path}", f"{begin}openid-configuration{path}"]
     forms.append(f"{path}{begin}openid-configuration")
-    assert list(logins.unknown()) == [tuple(each.encode() for each in forms)]
+    assert list(logins.metadata.unknown()) == [tuple(each.encode() for each in forms)]
     assert [route.target.decode() for each in forms if (route := logins.route(asked(each)))] == [
         f"{begin}oauth-authorization-server/t",
         f"{begin}openid-configuration/t",
@@ -59,7 +60,7 @@ def test_an_authorization_server_elsewhere_gets_a_place_once_its_metadata_is_kno
         "token_endpoint": f"{OWN}/tui-host-authorization/https/tokens.example:8443/t",
     }
     assert told(logins, SERVER) == SERVER | changed
-    assert not list(logins.unknown())
+    assert not list(logins.metadata.unknown())
     assert told(logins, NAMES) == {"resource": f"{OWN}/mcp", "authorization_servers": [f"{THERE}/t/"]}
     token = logins.route(asked(changed["token_endpoint"], b"POST"))
     assert token is not None
@@ -84,7 +85,38 @@ def test_an_authorization_server_is_left_alone_where_no_other_name_of_it_would_d
     told(logins, NAMES)
     assert told(logins, SERVER | more) == SERVER | more
     assert told(logins, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
-    assert logins.are_left_alone
+    assert logins.metadata.are_left_alone
+
+
+def test_an_authorization_server_at_the_servers_own_origin_that_names_itself_is_named_by_its_own_url() -> None:
+    logins = before()
+    own: dict[str, JSON] = {"resource": "https://mcp.example/mcp", "authorization_servers": ["https://mcp.example"]}
+    told(logins, own)
+    told(logins, {"issuer": "https://mcp.example", "authorization_response_iss_parameter_supported": True})
+    assert told(logins, own) == own | {"resource": f"{OWN}/mcp"}
+
+
+def test_only_who_signs_for_the_tap_and_is_refused_is_left_to_himself() -> None:
+    def refused(claims: bytes, status: int) -> tuple[bool, bool]:
+        logins = before()
+        for document in (NAMES, SERVER, NAMES):
+            told(logins, document)
+        form = b"client_assertion=a." + base64.urlsafe_b64encode(claims).rstrip(b"=") + b".c&scope=b"
+        head = RequestHead(
+            method=b"POST",
+            target=b"/token",
+            minor=1,
+            fields=((b"Content-Type", b"application/x-www-form-urlencoded"), (b"Content-Length", b"%d" % len(form))),
+        )
+        assert logins.form(head, form)[1] == form
+        was_refused = logins.was_refused(head, status)
+        return was_refused, told(logins, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
+
+    assert refused(b'{"aud":"http:\\/\\/127.0.0.1:8322\\/token"}', 400) == (True, True)
+    assert refused(b'{"aud":["%s/"]}' % OWN.encode(), 401) == (True, True)
+    assert refused(b'{"aud":"%s/"}' % OWN.encode(), 200) == (False, False)
+    assert refused(b'{"aud":"https://login.example/t/"}', 400) == (False, False)
+    assert refused(b"\xff", 400) == (False, False)
 
 
 def test_nothing_leads_where_no_metadata_has_named_a_place() -> None:
@@ -114,7 +146,9 @@ def test_a_server_that_signs_in_itself_keeps_its_paths_also_in_json_with_escapes
     told(logins, own)
     for document in (server, own):
         said = json.dumps(document).replace("/", "\\/").encode()
-        assert json.loads(logins.document(said)) == json.loads(json.dumps(document).replace("https://mcp.example", OWN))
+        assert json.loads(logins.metadata.document(said)) == json.loads(
+            json.dumps(document).replace("https://mcp.example", OWN)
+        )
     page = logins.route(asked("/any?client_id=a&response_type=code&resource=http://127.0.0.1:8322/mcp"))
     assert page is not None
     assert (

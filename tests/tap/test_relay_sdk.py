@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -14,16 +15,20 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client._transport import Transport
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.exceptions import OAuthTokenError
+from mcp.client.auth.extensions.client_credentials import PrivateKeyJWTOAuthProvider, SignedJWTParameters
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp_types import TextContent
 from pydantic import AnyUrl
 
 from tests.servers.running import SDK_SERVER
 from tests.tap.relaying import relaying
-from tests.tap.signing_in import Way, guarded
+from tests.tap.signing_in import ELSEWHERE, Way, guarded
 from tui_host.capture.frames import read_frame
-from tui_host.tap.rewriting import MADE_FOR_THE_TAP
+from tui_host.capture.record import Head
+from tui_host.tap.rewriting import MADE_FOR_THE_TAP, SIGNED_FOR_THE_TAP
 
 CALLBACK = "http://127.0.0.1:1/callback"
 WEATHER = ("-m", "tui_host.demo.servers", "weather", "--http")
@@ -87,7 +92,10 @@ class Storage:
         self.client = client_info
 
 
-async def signed_in(url: str) -> tuple[list[str], list[str]]:
+AuthMethod = Literal["client_secret_post", "client_secret_basic"]
+
+
+async def signed_in(url: str, method: AuthMethod = "client_secret_post") -> tuple[list[str], list[str]]:
     """What a host of the SDK gets that signs in, renews what it was given, and asks again; and where the browser was."""
     shown: list[str] = []
 
@@ -101,33 +109,45 @@ async def signed_in(url: str) -> tuple[list[str], list[str]]:
     async def show(shown_url: str) -> None:
         shown.append(shown_url)
 
-    metadata = OAuthClientMetadata(redirect_uris=[AnyUrl(CALLBACK)], client_name="test")
-    login = OAuthClientProvider(url, metadata, Storage(), show, return_from_browser)
+    metadata = OAuthClientMetadata(
+        redirect_uris=[AnyUrl(CALLBACK)], client_name="test", token_endpoint_auth_method=method
+    )
+    return await asked_twice(url, OAuthClientProvider(url, metadata, Storage(), show, return_from_browser)), shown
+
+
+async def asked_twice(url: str, login: OAuthClientProvider) -> list[str]:
+    """What a host gets that has to renew its token between two calls."""
     got: list[str] = []
     async with httpx2.AsyncClient(auth=login, timeout=5) as web:
         try:
             async with Client(streamable_http_client(url, http_client=web)) as client:
                 for _ in range(2):
-                    got.append(str((await client.call_tool("secret", {})).content[0]))
+                    said = (await client.call_tool("secret", {})).content[0]
+                    got.append(said.text if isinstance(said, TextContent) else "")
                     login.context.token_expiry_time = 1.0
         except* MCPError:
             got.append("refused")
-    return got, shown
+        except* OAuthTokenError:
+            got.append("not signed in")
+    return got
 
 
-@pytest.mark.parametrize("way", ["metadata", "none", "strict", "elsewhere", "naming itself"])
+@pytest.mark.parametrize("way", ["metadata", "none", "strict", "elsewhere", "naming itself", "naming itself, strict"])
 async def test_a_login_of_the_sdks_client_with_the_sdks_servers_comes_to_the_same_through_a_relay(way: Way) -> None:
+    method: AuthMethod = "client_secret_basic" if way in ELSEWHERE else "client_secret_post"
     async with guarded(way) as (url, provider), relaying(url, is_mcp=True) as relay:
-        plain, pages = await signed_in(url)
-        assert "42" in plain[1]
+        plain, pages = await signed_in(url, method)
+        assert plain == ["42", "42"]
         provider.tokens.clear()
-        got, shown = await signed_in(f"{relay.origin}/mcp")
+        got, shown = await signed_in(f"{relay.origin}/mcp", method)
         granted = list(provider.tokens.values())
+        given = {*provider.secrets, *(each.client_secret for each in provider.clients.values())}
     page = pages[0].partition("?")[0] + "?"
-    if way == "naming itself":  # its answers would not fit what the client was told: it goes there by itself
+    if way.startswith("naming itself"):  # its answers would not fit what the client was told: it goes there by itself
         assert shown[0].startswith(page)
         assert {each.resource for each in granted} == {f"{relay.origin}/mcp"}
-        assert set(relay.told) == {MADE_FOR_THE_TAP}
+        assert set(relay.told) == ({MADE_FOR_THE_TAP} if way.endswith("strict") else set())
+        assert (got == plain) is not way.endswith("strict")
     else:
         assert got == plain
         assert relay.told == []
@@ -135,5 +155,36 @@ async def test_a_login_of_the_sdks_client_with_the_sdks_servers_comes_to_the_sam
         assert shown[1].startswith(page)
         assert len(granted) == 2
         assert {each.resource for each in granted} == {url}
+        heads = [each.draft.head or Head() for each in relay.records("request")]
+        marks = [dict(head.headers).get("Authorization", "") for head in heads if str(head.url).endswith("/token")]
+        assert [each.startswith("Basic ⟨secret:") for each in marks] == [way == "elsewhere"] * 2
     kept = repr([record.draft for record in relay.records()])
-    assert not [each for each in provider.secrets if each in kept]
+    assert not [each for each in given if each is None or each in kept]
+
+
+async def test_who_signs_assertions_that_name_the_tap_is_refused_once_and_then_left_to_itself() -> None:
+    key = "not-a-key-" * 4
+    signing = SignedJWTParameters(issuer="host", subject="host", signing_algorithm="HS256", signing_key=key)
+
+    async def ask(url: str, issuer: str) -> list[str]:
+        sign = signing.create_assertion_provider()
+        login = PrivateKeyJWTOAuthProvider(url, Storage(), "host", sign, "all", issuer)
+        return await asked_twice(url, login)
+
+    async with guarded("signed") as (url, provider), relaying(url, is_mcp=True) as relay:
+        issuer = await named_issuer(url)
+        through = await named_issuer(f"{relay.origin}/mcp")
+        assert await ask(url, issuer) == ["42", "42"]
+        assert await ask(f"{relay.origin}/mcp", through) == ["not signed in"]
+        assert relay.told == [SIGNED_FOR_THE_TAP]
+        assert await ask(f"{relay.origin}/mcp", issuer) == ["42", "42"]
+        assert len(relay.told) == 1
+        assert not [each for each in provider.secrets if each in repr([record.draft for record in relay.records()])]
+
+
+async def named_issuer(url: str) -> str:
+    """Whom a server names as its authorization server."""
+    parts = urlsplit(url)
+    async with httpx2.AsyncClient() as web:
+        about = await web.get(f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path}")
+    return str(about.json()["authorization_servers"][0])

@@ -28,10 +28,10 @@ async def learn(relay: Relay, logins: Logins, targets: tuple[bytes, ...]) -> Non
         for target in targets:
             if await _ask(relay, logins, target):
                 logins.was_asked(target)
-        for places in logins.unknown():
+        for places in logins.metadata.unknown():
             for place in places:
                 await _ask(relay, logins, place)
-                if places not in set(logins.unknown()):
+                if places not in set(logins.metadata.unknown()):
                     break
 
 

@@ -29,6 +29,10 @@ MADE_FOR_THE_TAP = (
     "the server refused a login's token: if it goes on so, the server takes none but those made for its own URL, and its authorization"
     " server is one that no tap can stand for, so that a host gets one for the tap's; give the host a token in a header instead"
 )
+SIGNED_FOR_THE_TAP = (
+    "the authorization server refused the host, whose signed assertion (private_key_jwt) names this tap as whom it is for; from now on the"
+    " tap leaves logins to the host, so let it sign in again"
+)
 _METADATA_LIMIT = 1 << 20
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
 
@@ -77,8 +81,10 @@ class Rewriting:
             announced: Takes an endpoint's URL as it came.
         """
         has_token = request.value(b"authorization")[:7].lower() == b"bearer "
-        if has_token and response.status == 401 and self._logins is not None and self._logins.are_left_alone:
+        if has_token and response.status == 401 and self._logins is not None and self._logins.metadata.are_left_alone:
             self._tell(MADE_FOR_THE_TAP)
+        if self._logins is not None and self._logins.was_refused(request, response.status):
+            self._tell(SIGNED_FOR_THE_TAP)
         head = self._with_places(response)
         found = self._filter(request, response, announced)
         if found is None:
@@ -101,7 +107,7 @@ class Rewriting:
         kind = response.value(b"content-type").lower()
         if kind.startswith(EVENT_STREAM):
             return EndpointFilter(self._origin, announced)
-        return _Metadata(logins.document) if logins.is_metadata(request.target) and b"json" in kind else None
+        return _Metadata(logins.metadata.document) if logins.is_metadata(request.target) and b"json" in kind else None
 
     def _may_be_read(self, head: RequestHead) -> bool:
         if self._logins is None or head.method != b"GET":
