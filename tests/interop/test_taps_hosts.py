@@ -17,7 +17,7 @@ from tests.demo.running import model_at
 from tests.interop.others import EVERYTHING, Node
 from tests.interop.test_taps_http import tapped
 from tests.interop.test_taps_terminal_host import told
-from tests.tap.stdio_taps import sessions, tap, until
+from tests.tap.stdio_taps import tap
 
 pytestmark = pytest.mark.timeout(180, func_only=True)
 
@@ -163,8 +163,7 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
             both = host.run(hosts, tmp_path / "tapped", origin, tap(data, *server, name="everything"))
     assert both == alone
     assert alone[0] == 0
-    until(lambda: len(sessions(data)) == 2, 30)
-    story = told(data)
+    story = told(data, 2)
     joined = [(each.server, each.tool, len(each.sent), len(each.rivals), len(each.told)) for each in story.joined()]
     twin = (1, 0) if host.says_whose else (0, 2)
     found = {"echo": twin, "get-sum": (1, 0)}
@@ -212,7 +211,7 @@ def test_a_host_connects_through_the_tap_that_was_installed_in_the_file_that_it_
     listed = run(hosts.program(program), "mcp", "list")
     assert " tap stdio " in listed
     assert "Connected" in listed
-    assert set(told(tmp_path / "data").frames.clients.values())
+    assert set(told(tmp_path / "data", 1).frames.clients.values())
     run(*ours, "uninstall", name, "--yes")
     uninstalled = (tmp_path / place).read_bytes()
     assert json.loads(uninstalled)["mcpServers"] == json.loads(before)["mcpServers"]

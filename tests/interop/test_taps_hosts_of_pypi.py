@@ -39,6 +39,7 @@ class Host:
         titles: As it is named here.
         asked: How the model names the two tools that it is to call.
         servers: Whose these tools are.
+        taps: How many taps that makes: of the model, of a server over HTTP, and of each start of one over stdio.
         start: Its command and its environment, for a home, a model's origin, a server's command and URL, and a question; files
             that it reads are written there.
     """
@@ -46,6 +47,7 @@ class Host:
     titles: Sequence[str]
     asked: Sequence[str]
     servers: Sequence[str]
+    taps: int
     start: Callable[[Path, str, Sequence[str], str, str], tuple[Sequence[str], Mapping[str, str]]]
 
     @property
@@ -105,10 +107,11 @@ HOSTS = {
         titles=["the OpenAI SDK for Python", "the MCP SDK for Python"],
         asked=("add", "multiply"),
         servers=("math", "math"),
+        taps=5,
         start=llm,
     ),
     "fast-agent": Host(
-        titles=["fast-agent"], asked=("math__add", "far__multiply"), servers=("math", "far"), start=fast_agent
+        titles=["fast-agent"], asked=("math__add", "far__multiply"), servers=("math", "far"), taps=3, start=fast_agent
     ),
 }
 
@@ -127,7 +130,7 @@ def test_a_host_says_with_both_halves_tapped_what_it_says_without_and_every_call
             both = host.run(tmp_path / "tapped", model, tap(data, *MATH), f"{far}/mcp")
     assert both == alone
     assert (alone[0], len(alone[1])) == (0, 1)
-    story = told(data)
+    story = told(data, host.taps)
     joined = [(each.server, each.tool, len(each.sent), len(each.told)) for each in story.joined()]
     assert joined == [(host.servers[0], "add", 1, 1), (host.servers[1], "multiply", 1, 1)]
     assert sorted(story.hosts) == sorted(host.titles)

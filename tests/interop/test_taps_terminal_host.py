@@ -82,7 +82,7 @@ def test_one_call_of_a_terminal_host_is_one_story(tmp_path: Path) -> None:
             screen.type_after("-tools", "hello")
             screen.wait("Answer")
             screen.wait("-tools")
-    story = told(tmp_path)
+    story = told(tmp_path, 2)
     (joined,) = story.joined()
     (sent,) = joined.sent
     (place,) = joined.told
@@ -96,9 +96,9 @@ def test_one_call_of_a_terminal_host_is_one_story(tmp_path: Path) -> None:
     ]
 
 
-def told(folder: Path) -> Story:
-    """What all taps together have recorded, once they are at their ends, which may be later than their own."""
-    until(lambda: {info.live for info in sessions(folder)} == {False}, 30)
+def told(folder: Path, taps: int) -> Story:
+    """What so many taps together have recorded, once that is at its end, which may be later than their own."""
+    until(lambda: [info.live for info in sessions(folder)] == [False] * taps, 30)
     store = Store.open(folder / "tui-host.db")
     story = Story()
     records = [record for session in store.sessions.list() for record in store.records(session=session.id)]
