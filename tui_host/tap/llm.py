@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -85,9 +86,21 @@ _ANY: Mapping[str, str] = MappingProxyType(
 """For an upstream that does not show whose way it speaks."""
 
 
+_ENDPOINT = re.compile(
+    r"/(?:(?:chat/)?completions|responses|messages|embeddings|models(?:/.*)?|api/(?:chat|generate|tags))/?"
+)
+"""What hosts put behind a base URL; manuals and other programs' settings name it with that often."""
+
+
 def base_url(upstream: Upstream, own: str) -> str:
     """What a host gets as its base URL: the upstream's with the origin replaced."""
-    return own + upstream.url.path
+    return own + _base_path(upstream)
+
+
+def _base_path(upstream: Upstream) -> str:
+    path = upstream.url.path
+    endpoint = next((each for each in _ENDPOINT.finditer(path) if each.end() == len(path)), None)
+    return path if endpoint is None else path[: endpoint.start()]
 
 
 def instructions(upstream: Upstream, own: str) -> Iterator[str]:
@@ -98,14 +111,15 @@ def instructions(upstream: Upstream, own: str) -> Iterator[str]:
 
 
 def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
-    service, port, path = service_at(upstream.url.geturl()), upstream.url.port, upstream.url.path.rstrip("/")
-    if service == "anthropic" or path.endswith("/anthropic"):
+    service, port, path = service_at(upstream.url.geturl()), upstream.url.port, _base_path(upstream).rstrip("/")
+    asked = upstream.url.path.rstrip("/").removeprefix(path)
+    if service == "anthropic" or path.endswith("/anthropic") or asked == "/messages":
         return _ANTHROPIC
     if (service == "gemini" and not path.endswith("/openai")) or path.endswith("/v1beta"):
         return _GEMINI
-    if (service == "ollama" or port == 11434) and not path.endswith("/v1"):
+    if ((service == "ollama" or port == 11434) and not path.endswith("/v1")) or asked.startswith("/api/"):
         return _OLLAMA
-    return _OPENAI_LIKE if service or path else _ANY
+    return _OPENAI_LIKE if service or path or asked else _ANY
 
 
 def peer(upstream: Upstream) -> str:
