@@ -59,14 +59,45 @@ class RowFilter:
         return all((number in kept) == all(test(number) for test in tests) for number in old)
 
 
+class RowTest:
+    """Whether rows fit a filter whose plain words may stand in what they show too, which is known elsewhere.
+
+    Args:
+        text: The filter.
+        rows: The rows as they are now.
+
+    Attributes:
+        is_of_values: What rows show does not matter: there is no plain word.
+    """
+
+    def __init__(self, text: str, rows: LadderRows) -> None:
+        words = text.split()
+        self._tokens = [_test(word, rows) for word in words if _token(word) is not None]
+        self._plain = [(word.casefold(), _test(word, rows)) for word in words if _token(word) is None]
+        self.is_of_values = not self._plain
+
+    def may_fit(self, number: int) -> bool:
+        """Whether a row fits if it shows all the plain words."""
+        return all(test(number) for test in self._tokens)
+
+    def fits(self, number: int, shown: str) -> bool:
+        """Whether a row fits that may, and that shows this."""
+        folded = shown.casefold()
+        return all(word in folded or test(number) for word, test in self._plain)
+
+
 def _tests(text: str, rows: LadderRows) -> list[Test]:
     return [_test(word, rows) for word in text.split()]
 
 
 def _test(word: str, rows: LadderRows) -> Test:
+    make = _token(word)
+    return make(word.partition(":")[2].casefold(), rows) if make is not None else _plain(word.casefold(), rows)
+
+
+def _token(word: str) -> Callable[[str, LadderRows], Test] | None:
     name, colon, value = word.partition(":")
-    make = _TOKENS.get(name.lower()) if colon and value else None
-    return make(value.casefold(), rows) if make is not None else _plain(word.casefold(), rows)
+    return _TOKENS.get(name.lower()) if colon and value else None
 
 
 def _plain(word: str, rows: LadderRows) -> Test:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tui_host.capture.chain import read_link, read_object
-from tui_host.capture.ladder.filter import RowFilter
+from tui_host.capture.ladder.filter import RowFilter, RowTest
 from tui_host.capture.ladder.frames import LadderFrames
 from tui_host.capture.ladder.http import LadderHttp
 from tui_host.capture.ladder.row import Row
@@ -93,6 +93,10 @@ class Ladder:
         Tokens are `tool:`, `method:`, `id:`, `dir:` (in, out), `kind:`, `status:`, `server:` and `turn:`.
         """
         return self._filter.numbers(text)
+
+    def row_test(self, text: str) -> RowTest:
+        """Whether rows, as they are now, fit a filter by what they show besides."""
+        return RowTest(text, self._rows)
 
     def _add(self, record: Record) -> None:
         draft = record.draft

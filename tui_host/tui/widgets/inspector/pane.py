@@ -220,7 +220,7 @@ class Inspector(Container):
         ladder, home = self.ladder, self.ladder.home
         llm, mcp = ladder.counts
         kept, rows = ladder.kept
-        self.set_class(bool(ladder.filter_text) and not kept, "-no-match")
+        self.set_class(bool(ladder.filter_text) and not kept and not ladder.is_looking, "-no-match")
         self._header.show(
             Heading(
                 llm=llm,
@@ -231,6 +231,7 @@ class Inspector(Container):
                 live=self._source is not None and self._source.live,
                 filter=ladder.filter_text,
                 kept=kept,
+                looking=ladder.is_looking,
                 rows=rows,
             )
         )

@@ -27,6 +27,7 @@ class Heading:
         live: More may come.
         filter: The filter in force.
         kept: Rows that it keeps.
+        looking: It may keep more of those that are there.
         rows: Of how many.
     """
 
@@ -38,6 +39,7 @@ class Heading:
     live: bool = True
     filter: str = ""
     kept: int = 0
+    looking: bool = False
     rows: int = 0
 
 
@@ -46,6 +48,7 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     rule, tee = glyphs.box[4], glyphs.cross[1]
     left = f" LLM {heading.llm} "
     left = left + rule * max(1, HOST_COLUMN - len(left)) + f"{tee}{rule * 2} MCP {heading.mcp} "
+    kept = f"{heading.kept:,} of {heading.rows:,}{f' {glyphs.more}' * heading.looking}"
     words: list[str] = []
     if heading.turn is not None:
         words.append(f"turn {heading.turn}" if heading.turn else "connections")
@@ -56,7 +59,7 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     if heading.filter:
         words += [
             f"/ {cut(line(heading.filter, 60), 24, glyphs.more)}",
-            f"{heading.kept:,} of {heading.rows:,}",
+            kept,
             "esc clears",
         ]
     else:
@@ -68,5 +71,5 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
             return left + rule * room + right
         words.pop(0)
     if heading.filter:
-        left = f" {heading.kept:,} of {heading.rows:,} {glyphs.dot} esc clears"
+        left = f" {kept} {glyphs.dot} esc clears"
     return cut(left, width, glyphs.more)

@@ -150,7 +150,7 @@ class LadderIndex:
             lines.insert(place, number)
             self.kept += 1
             if self._of_turn[number]:
-                self.newest_of_turns = number
+                self.newest_of_turns = max(number, self.newest_of_turns or 0)
         return first
 
     def _place(self, number: int) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -16,9 +14,10 @@ from typing_extensions import override
 
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.widgets.ladder.drawing import LadderDrawing
+from tui_host.tui.widgets.ladder.filtering import Filtering
 from tui_host.tui.widgets.ladder.index import LadderIndex
 from tui_host.tui.widgets.ladder.keys import LadderKeys
-from tui_host.tui.widgets.ladder.lines import Columns, heading, row_line
 from tui_host.tui.widgets.ladder.selection import LadderSelection
 from tui_host.tui.widgets.ladder.words import Describe, LadderWords
 from tui_host.tui.widgets.pages.source import InspectorSource
@@ -27,10 +26,6 @@ _TAKING = 0.01
 """Seconds in one tick for rows that are new: enough for what comes, and a long session opens without a stall."""
 _LOOK_AROUND = 1000
 """Rows on either side among which one of another lane is looked for."""
-_FILTER_SHARE = 20.0
-"""A filter runs over the rows again after so many times what that took the last time."""
-
-
 COPIED = 120
 """Cells of a row that is copied, where the screen has less."""
 
@@ -60,14 +55,12 @@ class LadderView(LadderKeys):
     def _reset(self) -> None:
         self._index = LadderIndex()
         self._words.clear()
+        self._drawing = LadderDrawing(self._source, self._index, self._words, self.glyphs)
+        self._filtering = Filtering(self._drawing.shown)
         self._revision = -1
         self._taken = 0
         self._selected: int | None = None
         self._related: frozenset[int] = frozenset()
-        self._peer = 6
-        self._filter = ""
-        self._filter_due = 0.0
-        self._filter_stale = False
         self.following = True
         self._new = 0
 
@@ -91,12 +84,18 @@ class LadderView(LadderKeys):
         if source is None:
             return True
         is_all = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
-        return is_all and not self._filter_stale and self._words.is_settled
+        is_sifted = not (self._filtering.is_stale or self._filtering.is_looking)
+        return is_all and is_sifted and self._words.is_settled
 
     @property
     def filter_text(self) -> str:
         """The filter in force, empty for none."""
-        return self._filter
+        return self._filtering.text
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether the filter may keep more of the rows that are there."""
+        return self._filtering.is_looking
 
     @property
     def kept(self) -> tuple[int, int]:
@@ -133,10 +132,16 @@ class LadderView(LadderKeys):
 
     def filter(self, text: str) -> None:
         """Keep only rows that a filter keeps; empty shows all. The selected row stays if it is among them."""
-        if text != self._filter:
-            self._filter = text
-            self._filter_again()
-            self.post_message(self.Moved())
+        source = self._source
+        if source is None or text == self._filtering.text:
+            return
+        seen = self._index.rows(self.top, self.top + self.view_height)
+        first = seen if self._selected is None else [self._selected, *seen]
+        kept = self._filtering.begin(source.ladder, text, self._taken, first)
+        self._index.clear()
+        self._index.extend(kept)
+        self._refiltered()
+        self.post_message(self.Moved())
 
     def select(self, number: int) -> None:
         """Make a row the selected one, as a person would."""
@@ -157,9 +162,12 @@ class LadderView(LadderKeys):
             return
         if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
             self._take(source)
-        if self._filter_stale and time.perf_counter() >= self._filter_due:
-            self._filter_again()
-        self._rows_changed(self._words.fill(source, self._index.rows(self.top, self.top + self.view_height)))
+        if self._filtering.is_due:
+            self._filter_again(source)
+        seen = self._index.rows(self.top, self.top + self.view_height)
+        self._rows_changed(self._words.fill(source, [*seen, *self._filtering.wanted]))
+        if found := self._filtering.look(source.ladder):
+            self._extend(found, new=0)
 
     # How it is kept.
 
@@ -172,23 +180,28 @@ class LadderView(LadderKeys):
         changed, self._revision = ladder.changed_since(self._revision), ladder.revision
         rows, before = ladder.rows, self._taken
         self._taken = self._index.count(rows, _TAKING, ladder.partner)
-        self._rows_changed(number for number in changed if number < before)
-        if self._taken == before:
+        changed = [number for number in changed if number < before]
+        new = range(before, self._taken)
+        self._rows_changed(changed)
+        self._filtering.came(changed, new)
+        if not new:
             self._relate()
             return
-        self._widen()
-        if self._filter:
-            self._filter_stale = True
-        else:
-            self._extend(range(before, self._taken))
+        if self._drawing.widen(self.view_width):
+            self.redraw()
+        if not self._filtering.text:
+            self._extend(new, new=len(new))
         self.post_message(self.Moved())
 
-    def _extend(self, numbers: Sequence[int]) -> None:
-        """Give new rows their lines: at the end, or in an earlier section, and then what is seen stays where it is."""
+    def _extend(self, numbers: Sequence[int], *, new: int) -> None:
+        """Give rows their lines, so many of which are new: at the end, or further up, and then what is seen stays where it is."""
         before, top = len(self._index), self.top
         at_top = self._index.row_at(top) if top < before else None
         first = self._index.extend(numbers)
-        self._grown(len(numbers), first=min(first, before) if first < before else None, at_top=at_top)
+        if self.cursor is None and not self.following:
+            self._refiltered()
+        else:
+            self._grown(new, first=min(first, before) if first < before else None, at_top=at_top)
 
     def _grown(self, new: int, *, first: int | None = None, at_top: int | None = None) -> None:
         """Lines came: at the end alone, or from `first` on; `at_top` is the row that was seen first."""
@@ -243,25 +256,15 @@ class LadderView(LadderKeys):
                 self.refresh_lines(line)
         self._related = related
 
-    def _filter_again(self) -> None:
-        source = self._source
-        if source is None:
-            return
-        began = time.perf_counter()
+    def _filter_again(self, source: InspectorSource) -> None:
+        """Show what the filter keeps of the rows as they are by now."""
         before, top = self._index.kept, self.top
         at_top = self._index.row_at(top) if top < len(self._index) else None
-        numbers: Sequence[int] = range(self._taken)
-        if self._filter:
-            numbers = source.ladder.filter(self._filter)
-            numbers = numbers[: bisect_left(numbers, self._taken)]
-        is_more = self._filter_stale and len(numbers) >= before
-        self._filter_stale = False
+        kept = self._filtering.sift(source.ladder, self._taken)
         self._index.clear()
-        self._index.extend(numbers)
-        ended = time.perf_counter()
-        self._filter_due = ended + _FILTER_SHARE * (ended - began)
-        if is_more:
-            self._grown(len(numbers) - before, first=0, at_top=at_top)
+        self._index.extend(kept)
+        if len(kept) >= before:
+            self._grown(len(kept) - before, first=0, at_top=at_top)
         else:
             self._refiltered()
 
@@ -282,13 +285,6 @@ class LadderView(LadderKeys):
             if line is not None:
                 self.changed(line)
 
-    def _widen(self) -> None:
-        """Give servers' names the room of the longest one, within bounds."""
-        peer = max(self._peer, min(self._index.widest_peer, 8 if self.view_width < 60 else 14))
-        if peer != self._peer:
-            self._peer = peer
-            self.redraw()
-
     # How it is drawn.
 
     @override
@@ -300,16 +296,7 @@ class LadderView(LadderKeys):
         return self._drawn(number, self.view_width - 1)
 
     def _drawn(self, number: int, width: int) -> Strip:
-        source = self._source
-        if source is None:
-            return Strip.blank(width)
-        rows = source.ladder.rows
-        row = rows[self._index.row_at(number)]
-        home = rows[self._index.home_of(row.number)]
-        columns = Columns(width=width, peer=self._peer, glyphs=self.glyphs, mask=source.marks)
-        if self._index.is_heading(number):
-            return self.strip_of(heading(home, columns))
-        return self.strip_of(row_line(row, self._words.told(source, row, home), columns))
+        return self.strip_of(self._drawing.line(number, width))
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
@@ -374,7 +361,7 @@ class LadderView(LadderKeys):
         """Take the selection away, else the filter; without one, escape is not ours."""
         if self.unselect():
             event.stop()
-        elif self._filter:
+        elif self._filtering.text:
             event.stop()
             self.filter("")
 

@@ -18,7 +18,7 @@ Describe: TypeAlias = Callable[[InspectorSource, Row], Steps[str]]
 
 BUDGET = 0.004
 """Seconds in one tick for describing bodies."""
-_REMEMBERED = 4096
+_REMEMBERED = 1 << 15
 _PATIENCE = 20.0
 """A body that still grows is described again after so many times what that took the last time."""
 
@@ -60,6 +60,8 @@ class LadderWords:
     def fill(self, source: InspectorSource, numbers: Iterable[int]) -> Sequence[int]:
         """Describe rows for as long as the budget lasts; which of them have other words now."""
         found: list[int] = []
+        if self._making is not None and (begun := self._making[0].number) in (numbers := list(numbers)):
+            numbers.insert(0, begun)  # what is begun is not thrown away for what comes first now
         rows = source.ladder.rows
         until = self._clock() + BUDGET
         left = 0
@@ -84,6 +86,12 @@ class LadderWords:
                 found.append(number)
         self.is_settled = not left
         return found
+
+    def is_to_come(self, row: Row) -> bool:
+        """Whether what a row says is to be looked up yet; of one that still grows only the first time."""
+        if row.lane != "llm" or row.kind not in {"request", "response"}:
+            return False
+        return row.number not in self._words if row.state == "open" else not self._is_known(row)
 
     def _learn(self, row: Row, words: str, seconds: float) -> bool:
         """Remember the words of a row, which were found in so many seconds; whether they are others than before."""

@@ -1,0 +1,149 @@
+"""The ladder's filter: whatever word a row shows finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import pytest
+
+from tests.tui.inspector_wires import Wires, a_turn, connected, events_of, to_json
+from tui_host.capture.ladder.row import Row
+from tui_host.tui.glyphs import UNICODE
+from tui_host.tui.widgets.ladder.describe import describe
+from tui_host.tui.widgets.ladder.drawing import LadderDrawing
+from tui_host.tui.widgets.ladder.filtering import Filtering
+from tui_host.tui.widgets.ladder.index import LadderIndex
+from tui_host.tui.widgets.ladder.words import LadderWords
+
+
+@dataclass
+class Filtered:
+    """A filter as the ladder uses it, tick by tick."""
+
+    wires: Wires
+    filtering: Filtering
+    drawing: LadderDrawing
+    words: LadderWords
+    index: LadderIndex
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self.wires.ladder.rows
+
+    def taken(self) -> int:
+        return self.index.count(self.rows, partner=self.wires.ladder.partner)
+
+    def look(self) -> list[int]:
+        """What is found in one tick."""
+        self.words.fill(self.wires, self.filtering.wanted)
+        return list(self.filtering.look(self.wires.ladder))
+
+    def kept(self, text: str) -> list[int]:
+        """The rows that a filter keeps in the end."""
+        found = list(self.filtering.begin(self.wires.ladder, text, self.taken(), ()))
+        while self.filtering.is_looking:
+            found += self.look()
+        assert len(set(found)) == len(found)
+        return sorted(found)
+
+
+def filtered(wires: Wires, clock: Callable[[], float] | None = None) -> Filtered:
+    index, words = LadderIndex(), LadderWords(describe)
+    drawing = LadderDrawing(wires, index, words, UNICODE)
+    filtering = Filtering(drawing.shown) if clock is None else Filtering(drawing.shown, clock)
+    return Filtered(wires, filtering, drawing, words, index)
+
+
+def session() -> Wires:
+    """A turn, a refusal, and what goes on beside them."""
+    wires = Wires()
+    connected(wires)
+    a_turn(wires)
+    wires.response(wires.ladder.rows[-1], 4.0, *events_of({"content": "It is 30 工具."}))
+    refused = wires.response(wires.listing(5.0, exchange="x9"), 5.2, b'{"error":{"message":"slow down"}}', status=429)
+    wires.end(refused, 5.3)
+    wires.stderr("Listening", 5.4)
+    wires.stderr("again", 5.5)
+    wires.frame(b"garbage", 5.6, direction="in")
+    wires.frame(to_json({"jsonrpc": "2.0", "id": 9, "method": "roots/list"}), 6.0, direction="in")
+    wires.frame(to_json({"jsonrpc": "2.0", "id": 9, "result": {"x": "y" * 2000}}), 6.1, direction="out")
+    wires.ladder.doubt({("c1", wires.ladder.rows[5].seq): "call 1 or 2 of turn 1 step 1"})
+    return wires
+
+
+def test_every_word_that_a_row_shows_finds_it() -> None:
+    ladder = filtered(session())
+    assert ladder.kept("no row shows this") == []
+    shown = {row.number: ladder.drawing.shown(row) for row in ladder.rows}
+    for number, text in shown.items():
+        assert text is not None
+        for word in text.split():
+            assert number in ladder.kept(word), (word, text)
+        assert number in ladder.kept(text.upper() if text.isascii() else text)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("messages", [2, 7]),
+        ("3 events", [3, 8]),
+        ("asks multiply", [3]),
+        ("#4", [5, 6]),
+        ("12 ms kind:result", [6]),
+        ("server asks", [13]),
+        ("2 lines", [11]),
+        ("doubtful: or", [5]),
+        ("kind:response events", [3, 8]),
+        ("kind:decision events", []),
+        ("工具", [8]),
+        ("slow", [10]),
+        ("2.0k", [14]),
+        ("", range(15)),
+    ],
+)
+def test_words_may_stand_in_values_and_in_what_is_shown(text: str, numbers: Sequence[int]) -> None:
+    assert filtered(session()).kept(text) == list(numbers)
+
+
+def test_what_a_person_sees_is_looked_at_before_it_is_told_what_is_kept() -> None:
+    ladder = filtered(session())
+    ladder.kept("messages")
+    assert list(ladder.filtering.begin(ladder.wires.ladder, "#4", ladder.taken(), [6])) == [6]
+    assert ladder.look() == [5]
+
+
+def test_rows_that_come_are_found_and_those_that_show_the_word_no_more_are_left_out() -> None:
+    ladder = filtered(session())
+    wires, filtering = ladder.wires, ladder.filtering
+    row = wires.ladder.rows[8]
+    assert ladder.kept("… 200") == [row.number]
+    wires.end(row, 7.9)
+    wires.response(wires.request(b"{}", 8.0, exchange="x4"), 8.1)
+    filtering.came([row.number], range(15, ladder.taken()))
+    while filtering.is_looking:
+        assert ladder.look() in ([], [16])
+    assert filtering.is_stale
+    assert list(filtering.sift(wires.ladder, ladder.taken())) == [16]
+
+
+def test_what_rows_show_is_looked_at_for_as_long_as_the_budget_lasts() -> None:
+    wires = Wires()
+    for number in range(500):
+        wires.notice(number, number / 100)
+    seconds = count()
+    ladder = filtered(wires, lambda: float(next(seconds)))
+    assert list(ladder.filtering.begin(wires.ladder, "1.05", ladder.taken(), ())) == []
+    found = [ladder.look() for _ in range(500 // 16)]
+    assert found[(499 - 105) // 16] == [105]
+    assert ladder.filtering.is_looking
+    ladder.look()
+    assert not ladder.filtering.is_looking
+
+
+def test_where_tokens_alone_are_typed_nothing_is_looked_at() -> None:
+    ladder = filtered(session())
+    ladder.filtering.begin(ladder.wires.ladder, "kind:response turn:1", ladder.taken(), ())
+    assert not ladder.look()
+    assert not ladder.filtering.is_looking
