@@ -123,13 +123,14 @@ def runs(pid: int) -> bool:
 
 def recorder_of(tap: int) -> int:
     """The process that records beside a tap: of its children the one with a session of its own."""
-    children = Path(f"/proc/{tap}/task/{tap}/children")
-    if not children.exists():
+    threads = Path(f"/proc/{tap}/task")
+    if not threads.exists():
         # How a tap behaves when its recorder is killed is the same everywhere; only finding it, through /proc, is Linux's.
         pytest.skip("only Linux tells of a process's children")
 
     def found() -> list[int]:
-        return [child for child in map(int, children.read_text().split()) if os.getsid(child) == child]
+        children = "".join((thread / "children").read_text() for thread in threads.iterdir())
+        return [child for child in map(int, children.split()) if runs(child) and os.getsid(child) == child]
 
     until(lambda: bool(found()))
     return found()[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -12,7 +13,7 @@ from tui_host.tap.beside import Ends
 from tui_host.tap.journal import Journal
 from tui_host.tap.kinds import CHUNK, COMPLETE, REQUEST, lost
 from tui_host.tap.passing import TAKEN, Telling
-from tui_host.tap.recording_process import Told
+from tui_host.tap.told import Told
 
 PIECE = bytes(range(256)) * 64
 ROOM = (17 + len(b"head")) + 3 * (17 + len(PIECE))
@@ -24,6 +25,12 @@ def journal_of(folder: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool 
     if not has_file:
         monkeypatch.setattr("tui_host.tap.journal.FOLDERS", (str(folder / "missing"),))
     return Journal(room=ROOM)
+
+
+def flat(told: Told) -> Iterator[tuple[bytes, int, int, bytes]]:
+    """Thing by thing."""
+    for items in told.batches():
+        yield from items
 
 
 def told_of(journal: Journal, grace: float = 0) -> tuple[Told, int]:
@@ -44,7 +51,7 @@ def test_without_a_reader_what_comes_waits_in_a_file_or_is_counted_and_no_end_is
     telling.passed(REQUEST, b"another", 8)
     telling.passed(COMPLETE, b"", 7)
     told, notices = told_of(journal)
-    reading = told.items()
+    reading = flat(told)
     items = [next(reading)]
     thread = Thread(target=lambda: items.extend(reading))
     thread.start()
@@ -78,7 +85,7 @@ def test_what_several_threads_pass_while_somebody_reads_comes_whole_and_in_the_o
     threads = [Thread(target=write, args=(number,)) for number in range(3)]
     told, _ = told_of(journal)
     items: list[tuple[int, bytes]] = []
-    reading = Thread(target=lambda: items.extend((item[1], item[3]) for item in told.items()))
+    reading = Thread(target=lambda: items.extend((item[1], item[3]) for item in flat(told)))
     for thread in (*threads, reading):
         thread.start()
     for thread in threads:
@@ -98,7 +105,7 @@ def test_who_is_asked_to_end_gives_up_what_is_left_once_the_relay_has_ended_and_
     telling = Telling(journal)
     told, _ = told_of(journal)
     telling.passed(CHUNK, b"first", 1)
-    reading = told.items()
+    reading = flat(told)
     assert next(reading)[3] == b"first"
     told.hurry()
     telling.passed(CHUNK, b"second", 1)

@@ -236,19 +236,6 @@ def test_what_is_wrong_only_after_the_taps_end_is_told_in_the_file_that_standard
     assert "the database was removed" in errors.read_text()
 
 
-def test_a_recorder_that_is_killed_takes_nothing_with_it_and_that_is_told(tmp_path: Path) -> None:
-    process = start(tap(tmp_path, *ECHO))
-    push(process, PING % 0)
-    assert pull(process, len(PING % 0)) == PING % 0
-    recorder = recorder_of(process.pid)
-    os.kill(recorder, signal.SIGKILL)
-    until(lambda: not runs(recorder))
-    write(process, [pings(300)]).join()
-    assert said(process) == pings(300)
-    assert told(process).count("recording has broken down") == 1
-    assert process.wait() == 0
-
-
 FULL = """
 import os, sys
 from pathlib import Path

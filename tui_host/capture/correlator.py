@@ -38,9 +38,14 @@ class Seen:
 
 
 class Correlator:
-    """Learns the requests of one connection, both ways, and finds the place of what follows them."""
+    """Learns the requests of one connection, both ways, and finds the place of what follows them.
 
-    def __init__(self) -> None:
+    Args:
+        is_whole: It sees all of them: an answer to another one is odd.
+    """
+
+    def __init__(self, *, is_whole: bool = True) -> None:
+        self._is_whole = is_whole
         self._asked: dict[tuple[Direction, str], _Asked] = {}
         self._by_token: dict[tuple[Direction, str], Place] = {}
 
@@ -80,7 +85,7 @@ class Correlator:
             asked = self._asked.get((_other(direction), _other_form(head.id)))
             odd = "an id of the other type"
         if asked is None:
-            return Seen(place=place, odd="an answer to nothing that was asked" if head.id else "")
+            return Seen(place=place, odd="an answer to nothing that was asked" if head.id and self._is_whole else "")
         asked.answers += 1
         if asked.answers > 1:
             odd = "a second answer"

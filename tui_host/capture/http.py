@@ -37,6 +37,10 @@ class Observer:
         peer: The provider's or server's name.
         connection: The connection's id, of an MCP server.
         limit: Bytes of a body that are kept.
+        is_whole: It is there from the connection's beginning.
+
+    Attributes:
+        connection: As it was given.
     """
 
     def __init__(
@@ -47,11 +51,13 @@ class Observer:
         peer: str,
         connection: str | None = None,
         limit: int = BODY_LIMIT,
+        is_whole: bool = True,
     ) -> None:
         self._recorder = recorder
         self._limit = limit
+        self.connection = connection
         self._draft = Draft(wire=wire, kind="request", peer=peer, connection=connection)
-        self._correlator = Correlator()
+        self._correlator = Correlator(is_whole=is_whole)
 
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0

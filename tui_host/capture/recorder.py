@@ -112,9 +112,8 @@ class Recorder:
         self._slots: list[Slot] = []
         self._evicted = 0  # how many records before the window
         self._bytes = 0
-        self._seq = self._visible = self._kept = self._shed = 0
+        self._seq = self._visible = self._kept = self._shed = self._taken = 0
         self._refused = 0
-        self._taken = 0
         self._is_announced = False  # the store has been told that there is something to take
         self._closed = False
         self._exchanges = itertools.count(1)
@@ -131,6 +130,15 @@ class Recorder:
             store.begin_capture(self.capture, self._kind, self._began_ns)
             if self._slots:
                 self._is_announced = store.put(self)
+
+    def go_on_after(self, seq: int) -> None:
+        """Another process has given the numbers up to this one in the same capture. Before all else."""
+        self._seq = self._visible = self._kept = self._shed = self._taken = self._evicted = seq
+
+    def found_kept(self, seq: int) -> None:
+        """Records up to this number are in the store already: another process gave them the same numbers. Before `keep_in`."""
+        with self._lock:
+            self._taken = self._kept = max(self._kept, min(seq, self._seq))
 
     def leave(self, fault: str) -> None:
         """From now on there is no store, for the reason given; the one there was has been closed."""
@@ -158,8 +166,7 @@ class Recorder:
             The record's number in the capture; of what is left out the last one's before it.
         """
         size = len(draft.data) + OVERHEAD
-        if draft.kind == "request" and draft.head is not None:
-            self.redactor.learn(draft.head)  # before what answers it
+        self.learn(draft)
         most = self._memory.most_bytes
         with self._lock:
             if most is not None and self._bytes + size > most and self.fault:
@@ -183,6 +190,11 @@ class Recorder:
             elif seq - self._taken == BATCH:
                 self._store.hurry()
         return seq
+
+    def learn(self, draft: Draft) -> None:
+        """Know the secrets in the head of a request: before what answers it."""
+        if draft.kind == "request" and draft.head is not None:
+            self.redactor.learn(draft.head)
 
     def new_exchange(self) -> str:
         """An id for an HTTP exchange, unique in the capture."""
@@ -217,6 +229,11 @@ class Recorder:
     def last(self) -> int:
         """The number of the last visible record."""
         return self._visible
+
+    @property
+    def reached(self) -> int:
+        """The number of the last record, visible or not."""
+        return self._seq
 
     @property
     def left(self) -> int:

@@ -31,6 +31,7 @@ class StdioTap:
         peer: The server's name.
         connection: The connection's id.
         place: Where everything belongs that nothing else tells the place of.
+        is_whole: It is there from the connection's beginning.
 
     Attributes:
         sent: Lines given to standard input.
@@ -38,12 +39,14 @@ class StdioTap:
         malformed: Those of them that are no messages.
     """
 
-    def __init__(self, recorder: Recording, *, peer: str, connection: str, place: Place = NOWHERE) -> None:
+    def __init__(
+        self, recorder: Recording, *, peer: str, connection: str, place: Place = NOWHERE, is_whole: bool = True
+    ) -> None:
         self._recorder = recorder
         self._peer = peer
         self._connection = connection
         self._place = place
-        self._correlator = Correlator()
+        self._correlator = Correlator(is_whole=is_whole)
         self.sent = 0
         self.received = 0
         self.malformed = 0

@@ -38,7 +38,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
     import anyio
 
     from tui_host.tap import llm
-    from tui_host.tap.beside import Asked, begin
+    from tui_host.tap.beside import Asked, Beside
     from tui_host.tap.kinds import STARTED
     from tui_host.tap.log_file import NoLogError
     from tui_host.tap.serving import Service, serve
@@ -54,7 +54,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
     except NoLogError as error:
         raise SettingsError(str(error), f"--log {arguments.log}") from error
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
-    beside = begin(lambda ends: _record(ends, asked, is_mcp=is_mcp), tell, asked.log_file)
+    beside = Beside(lambda ends: _record(ends, asked, is_mcp=is_mcp), diagnostics.tell, asked.log_file)
     gc.enable()
 
     async def relay() -> int:

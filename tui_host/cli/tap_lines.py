@@ -42,12 +42,14 @@ class PlainLines:
         self._frames = _Frames(str)
         self._exchanges: Exchanges | None = None
 
-    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> None:
+    def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
         """Which session it is."""
         self._peer = session.title
         self._hide = hide
         self._frames = _Frames(hide)
-        self._write(Line(time_ns=session.created_ns, peer=session.title, words=f"begins: session {session.id}").text)
+        if not is_there:
+            words = f"begins: session {session.id}"
+            self._write(Line(time_ns=session.created_ns, peer=session.title, words=words).text)
 
     def write(self, record: Record) -> None:
         """One record, in no line, one, or some."""

@@ -18,7 +18,7 @@ from tui_host.tap.descriptors import write
 from tui_host.tap.journal import Journal
 from tui_host.tap.log_file import open_log
 from tui_host.tap.passing import BYE, HOPEFUL, TAKEN, Telling
-from tui_host.tap.threads import Thread
+from tui_host.tap.threads import Thread, fork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 LAST_WORDS = 5.0
 """Seconds that the end may wait for what is wrong with recording, where something seems to be."""
+DEATHS = 4
+"""So often a process may die before it has got on; what it had taken is then left out: it may be that which it dies of."""
+LONGEST_PAUSE = 60.0
+"""Seconds before another is begun, where each dies; the first time it is begun at once."""
 
 
 class Asked:
@@ -42,6 +46,7 @@ class Asked:
         log: `--log FILE`, `-` for plain lines on standard error.
         log_file: That file, to be appended to; None for none.
         began_ns: When the tap began, on the wall clock.
+        seed: What it is told apart by from others that began then.
         plain: What makes lines for a person, given what writes one; called where `--log -` asks for them.
         command: A server's, in which credentials may stand; empty where there is none.
         terminal: The one that standard error is, None if it is none: a person there can be told things when the tap has ended.
@@ -60,6 +65,7 @@ class Asked:
         self.command = command
         self.log_file = self._open_log()
         self.began_ns = time.time_ns()
+        self.seed = os.urandom(8)
         try:
             self.terminal = os.ttyname(2)
         except OSError:
@@ -78,39 +84,47 @@ class Ends:
         journal: What passed.
         lifeline: Where it is told a server's group; its end without `BYE` is the relay's.
         notices: Takes what a person should be told, a line each, and what the relay should know.
+        is_another: There was one before it, which died.
     """
 
-    def __init__(self, journal: Journal, *, lifeline: int, notices: int) -> None:
+    def __init__(self, journal: Journal, *, lifeline: int, notices: int, is_another: bool = False) -> None:
         self.journal = journal
         self.lifeline = lifeline
         self.notices = notices
+        self.is_another = is_another
 
 
 class Beside:
-    """The relay's ends of the same.
+    """The relay's ends of the same. If the process dies another is begun, which goes on from what the journal holds.
 
     Args:
+        work: What the process does; it has no other descriptors than its ends, and the file.
         tell: Takes a sentence for a person.
-        journal: Where it is told what passes.
-        lifeline: The other end of the process's.
-        notices: The other end of the process's.
-        process: Its id.
+        file: To be had by the process, None for none.
+
+    Raises:
+        OSError: There can be no other process, or too many files are open.
     """
 
-    def __init__(
-        self, tell: Callable[[str], None], *, journal: Journal, lifeline: int, notices: int, process: int
-    ) -> None:
+    def __init__(self, work: Callable[[Ends], None], tell: Callable[[str], None], file: int | None) -> None:
+        self._work = work
         self._tell = tell
-        self._process = process
-        self._speaking = threading.Lock()  # who finds it told has to find it written: the end may follow at once
-        self._journal = journal
-        self._lifeline = lifeline
-        self._notices = notices
+        self._file = file
+        self._journal = Journal()
+        self._changing = threading.RLock()
         self._is_ending = False
+        self._said = b""  # on the lifeline
+        self._deaths = self._tries = self._kept = 0  # since it got on, as the last of them says
+        self._lifeline, self._notices, self._process = self._fork(is_another=False)
 
     def guard(self, group: int) -> None:
         """If the relay is killed, this server's group is to be ended."""
-        write(self._lifeline, b"%d\n" % group)
+        self._say(b"%d\n" % group)
+
+    def _say(self, line: bytes) -> None:
+        with self._changing:
+            self._said += line
+            write(self._lifeline, line)
 
     def telling(self, soon: Callable[[Callable[[], None]], object] | None = None) -> Telling:
         """Begin to tell, once; what comes back is passed on to a person.
@@ -126,9 +140,11 @@ class Beside:
         return self._telling
 
     def _begin(self) -> None:
-        self._speaking = threading.Lock()  # in a forked process nobody gives back the one from before
+        self._changing = threading.RLock()  # in a forked process nobody gives back the one from before
+        self._is_ending = False
+        self._is_hurried = threading.Event()
         self._is_known = threading.Event()
-        self._listening = Thread(self._pass_notices)
+        self._listening = Thread(self._listen)
 
     def fork(self) -> int:
         """As `os.fork`: the child goes on in the relay's place, and the parent, whose end waits for nothing more, is to end.
@@ -136,39 +152,59 @@ class Beside:
         Raises:
             OSError: There can be no other process; or, in it, no other thread.
         """
-        child = self._telling.fork()
+        with self._changing:
+            child = self._telling.fork()
+            self._is_ending = True  # in the parent: whoever is begun from now on is the child's
         if not child:
-            write(self._lifeline, BYE)  # its server has ended: if this one is killed, nobody is to be ended for it
             self._begin()
             self._is_known.set()  # it may have been told to the parent
+            self._say(BYE)  # its server has ended: if this one is killed, nobody is to be ended for it
         return child
 
     def undo(self) -> None:
         """As if it had never begun: nothing has passed."""
-        with self._speaking:
+        with self._changing:
             self._is_ending = True
-        os.kill(self._process, signal.SIGKILL)
-        os.waitpid(self._process, 0)
+            process, self._process = self._process, 0
+        if process:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
 
     def end(self) -> None:
         """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
-        with self._speaking:
-            self._is_ending = not self._has_broken_down()
-        write(self._lifeline, BYE)
+        with self._changing:
+            if self._has_died():
+                self._bury()
+                self._begin_another()
+            self._is_ending = True
+        self._is_hurried.set()
+        self._say(BYE)
         self._telling.close()
-        if not self._is_ending:
-            self._listening.wait(LAST_WORDS)  # that is told before the end, too, where it has just happened
-        elif not self._is_known.wait(LAST_WORDS):
+        if not self._process:
+            self._tell(f"what passed since is lost, bytes: {self._journal.left + self._journal.held:,}")
+        elif not self._is_known.wait(LAST_WORDS):  # what is wrong is told before the end, too
             self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
 
-    def _has_broken_down(self) -> bool:
-        """Whether nobody is left who could give notice: who ends in order waits for the relay's end."""
-        others_end = select.poll()
-        others_end.register(self._notices, 0)
-        return bool(others_end.poll(0))
+    def _listen(self) -> None:
+        """Pass on what the process says, and begin another where it dies, to the relay's end."""
+        while True:
+            notices = self._notices
+            self._pass_notices(notices)
+            with self._changing:
+                if self._notices == notices:
+                    self._bury()
+                    if self._is_ending:
+                        break
+            self._is_hurried.wait(min(2.0 ** (self._tries - 1), LONGEST_PAUSE) if self._tries else 0)
+            with self._changing:
+                if self._notices == notices and not self._is_ending:
+                    self._begin_another()
+                if self._notices != notices:
+                    os.close(notices)
+        self._is_known.set()
 
-    def _pass_notices(self) -> None:
-        with os.fdopen(self._notices, "rb", closefd=False) as notices:
+    def _pass_notices(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, "rb", closefd=False) as notices:
             for line in notices:
                 if line == HOPEFUL:
                     self._is_known.set()
@@ -176,36 +212,101 @@ class Beside:
                     self._telling.taken()
                 else:
                     write(2, line)
-        with self._speaking:
-            if not self._is_ending:
-                self._telling.give_up()
-                self._tell("recording has broken down; everything is passed on, nothing more is recorded")
-        self._is_known.set()
 
+    # Its death.
 
-def begin(work: Callable[[Ends], None], tell: Callable[[str], None], file: int | None) -> Beside:
-    """Do this in a process of its own, which has no other descriptors than its ends, and this one's file.
+    def _has_died(self) -> bool:
+        """Whether nobody is left who could give notice: who ends in order waits for the relay's end."""
+        others_end = select.poll()
+        others_end.register(self._notices, 0)
+        return bool(others_end.poll(0))
 
-    Raises:
-        OSError: There can be no other process, or too many files are open.
-    """
-    journal = Journal()
-    lifeline, lifeline_write = os.pipe()
-    notices_read, notices = os.pipe()
-    process = os.fork()
-    if process == 0:
-        _apart(work, Ends(journal, lifeline=lifeline, notices=notices), file)
-    journal.add_only()
-    for theirs in (lifeline, notices, file):
-        if theirs is not None:
+    def _bury(self) -> None:
+        """Tell of its death, once until recording has gone on; who ends in order does not die."""
+        unsettled = self._journal.unsettled
+        how = _how_ended(self._process) if self._process else ""
+        self._process = 0
+        if unsettled.kept > self._kept:
+            self._deaths = self._tries = 0
+            self._kept = unsettled.kept
+        if not how:
+            return
+        self._deaths += unsettled.is_at_work
+        unsettled.is_at_work = False
+        if self._deaths > DEATHS:
+            unsettled.give_up()
+        if self._is_ending:
+            self._tell(f"what had not been recorded is lost: what records {how}")
+        elif unsettled.is_told:
+            unsettled.is_told = False
+            self._tell(
+                f"recording has broken off: what records {how}; everything is passed on, and recording begins again"
+            )
+
+    def _begin_another(self) -> None:
+        """Fork one that goes on; where there can be none, that is tried again."""
+        self._tries += 1
+        before = self._lifeline
+        try:
+            self._telling.begin_anew()
+            self._lifeline, self._notices, self._process = self._fork(is_another=True)
+        except OSError:
+            return
+        os.close(before)
+        self._is_known.clear()
+        write(self._lifeline, self._said)
+
+    def _fork(self, *, is_another: bool) -> tuple[int, int, int]:
+        """A process that does the work: the relay's ends, and its id."""
+        opened: list[int] = []
+        try:
+            lifeline, lifeline_write = os.pipe()
+            opened += lifeline, lifeline_write
+            notices_read, notices = os.pipe()
+            opened += notices_read, notices
+            process = fork()
+        except OSError:
+            for each in opened:
+                os.close(each)
+            raise
+        if process == 0:
+            ends = Ends(self._journal, lifeline=lifeline, notices=notices, is_another=is_another)
+            _apart(self._work, ends, self._file)
+        self._journal.add_only()
+        for theirs in (lifeline, notices):
             os.close(theirs)
-    return Beside(tell, journal=journal, lifeline=lifeline_write, notices=notices_read, process=process)
+        return lifeline_write, notices_read, process
+
+
+def _how_ended(process: int) -> str:
+    """How a process died whose end is there, or is about to be; empty if it goes on."""
+    for _ in range(100):
+        try:
+            ended, status = os.waitpid(process, os.WNOHANG)
+        except ChildProcessError:
+            return "has ended"  # it is another's child
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            return f"was ended by {_signal_name(-code)}" if code < 0 else f"has ended with {code}" if code else ""
+        time.sleep(0.001)
+    return ""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _apart(work: Callable[[Ends], None], ends: Ends, file: int | None) -> NoReturn:
     """In a process just forked: do this where no signal to the tap's group comes, and then end."""
     try:
         os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):  # the relay's
+                signal.signal(number, signal.SIG_DFL)
         kept = (ends.lifeline, ends.notices, *ends.journal.descriptors)
         _keep_alone(sorted(kept if file is None else (*kept, file)))
         work(ends)

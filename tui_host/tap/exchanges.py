@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urljoin
@@ -23,6 +23,9 @@ REQUESTS_LIMIT = 2 * BODY_LIMIT
 ENDED_EARLY = "the tap was ended"
 _ENDS = frozenset((COMPLETE, FAILED, CLOSED))
 _BLANK_LINE = b"\r\n"
+_CONNECTIONS, _CONNECTION = b"n", b"m"
+"""In what is told of a state: how many connections there have been, and what is known of them; which one an exchange belongs to."""
+_OF_STATE = frozenset((_CONNECTIONS, _CONNECTION))
 _SENT_LOST, _CHUNK_LOST = lost(SENT), lost(CHUNK)
 
 
@@ -41,6 +44,18 @@ class Observers(Protocol):
         """An event stream has told where messages are to be sent."""
         ...
 
+    def named(self, connection: str) -> Observer:
+        """Of the connection that is called so."""
+        ...
+
+    def state(self) -> bytes:
+        """What is known of connections, for another one that goes on."""
+        ...
+
+    def restore(self, state: bytes) -> None:
+        """Go on from what another one knew."""
+        ...
+
 
 class Later:
     """Records what has happened at a moment that is over.
@@ -50,13 +65,15 @@ class Later:
 
     Attributes:
         at_ns: The moment, on the monotonic clock.
+        number: Of the exchange that it is about, as the relay counts them.
+        connections: How many there have been.
+        is_known: There is a record of it already.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.at_ns = 0
-        self.new_exchange = recorder.new_exchange
-        self.new_connection = recorder.new_connection
+        self.at_ns = self.number = self.connections = 0
+        self.is_known = False
 
     @property
     def redactor(self) -> Redactor:
@@ -65,7 +82,19 @@ class Later:
 
     def append(self, draft: Draft, /) -> int:
         """Keep a record."""
+        if self.is_known:
+            self._recorder.learn(draft)
+            return self._recorder.reached
         return self._recorder.append(draft, self.at_ns)
+
+    def new_exchange(self) -> str:
+        """The exchange's id: the same whoever asks for it."""
+        return f"x{self.number}"
+
+    def new_connection(self, server: str) -> str:
+        """An id that no connection has had."""
+        self.connections += 1
+        return f"{server}#{self.connections}"
 
 
 class Exchanges:
@@ -86,9 +115,40 @@ class Exchanges:
         self._open: dict[int, _Exchange] = {}
         self._held = 0
 
+    def restore(self, state: Iterable[Item]) -> None:
+        """What had been told of exchanges that were not over."""
+        names: dict[int, str] = {}
+        self._recorder.is_known = True
+        for item in state:
+            kind, number, _, data = item
+            if kind == _CONNECTIONS:
+                self._recorder.connections = number
+                self._observers.restore(data)
+            elif kind == _CONNECTION:
+                names[number] = data.decode()
+            else:
+                self.take(item)
+            if kind == REQUEST and number in names:
+                self._open[number].belongs_to(self._observers.named(names[number]))
+        self._recorder.is_known = False
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is on its way."""
+        return not self._open
+
+    def state(self, told: Callable[[], Sequence[Item]]) -> Sequence[Item]:
+        """What is told of exchanges that are not over."""
+        known = (_CONNECTIONS, self._recorder.connections, 0, self._observers.state())
+        names = ((number, exchange.connection) for number, exchange in self._open.items())
+        of_each = ((_CONNECTION, number, 0, name.encode()) for number, name in names if name)
+        on_their_way = (item for item in told() if item[1] in self._open and item[0] not in _OF_STATE)
+        return [known, *of_each, *on_their_way] if self._open else [known]
+
     def take(self, item: Item) -> int:
         """The next thing that the relay tells; gives the bytes that its records take in memory."""
         kind, number, self._recorder.at_ns, data = item
+        self._recorder.number = number
         try:
             self._take(kind, number, data)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other exchanges do not suffer for it
@@ -97,7 +157,8 @@ class Exchanges:
 
     def finish(self) -> None:
         """Nothing follows: what is still on its way was cut off with the relay."""
-        for exchange in self._open.values():
+        for number, exchange in self._open.items():
+            self._recorder.number = number
             exchange.begin().fail(ENDED_EARLY, "failed")
         self._open.clear()
 
@@ -163,6 +224,15 @@ class _Exchange:
         self.held = 0
         self.is_unread = False
 
+    def belongs_to(self, observer: Observer) -> None:
+        """It has begun already, on its connection."""
+        self._observer = observer
+
+    @property
+    def connection(self) -> str:
+        """The one that it belongs to, empty where that is not known."""
+        return (self._observer is not None and self._observer.connection) or ""
+
     def sent(self, data: bytes, room: int) -> int:
         """A piece of the request's body; gives how much of it is held."""
         if self._observed is not None:
@@ -186,7 +256,7 @@ class _Exchange:
             framing = "none" if self.is_unread else request_framing(head)
             if isinstance(framing, int):  # its client may have gone, or been answered, before it was complete
                 self._missed = max(self._missed, framing - len(body))
-            self._observer = self._observers.of(head, body)
+            self._observer = self._observer or self._observers.of(head, body)
             self._observed = self._observer.begin(
                 head.method.decode("ascii", "replace"),
                 self._url,

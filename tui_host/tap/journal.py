@@ -3,7 +3,7 @@
 Whatever stands there outlives a relay that is killed at any moment. To add to it wakes nobody and asks nothing of the system while there is
 room in memory; what finds none there goes into a file without a name, until that has been read to its end. So what stands in memory is always
 older than what stands in the file. One process adds, another takes; of each number here, one alone writes it.
-Imported before the first byte flows: nothing here imports more than `threading`.
+Imported before the first byte flows: nothing here imports more than `mmap` and `threading`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import mmap
 import os
 import select
-import sys
 import threading
+
+from tui_host.tap.threads import fork
+from tui_host.tap.unsettled import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ _TAKEN, _FILE_TAKEN, _IS_AWAITED = 32, 33, 34
 """Bytes that were taken; whether somebody waits for more. Away from the others: two processors would pass that piece of memory to and fro."""
 FOLDERS = ("/var/tmp", "/tmp")  # noqa: S108 - a name there is random, new, and gone at once
 """Where a file is made, if TMPDIR is no place for it."""
-_TAKEN_AT_ONCE = 1 << 20
 _LOOK_SECONDS = 1.0
 """How long at most somebody waits who missed the bell, which a processor may let happen that reorders what it writes and reads."""
 
@@ -41,6 +42,7 @@ class Journal:
 
     Attributes:
         is_over: Nobody is left who could add. The one who takes knows that from `wait` or `look`.
+        unsettled: What was taken, and may have to be taken in again.
 
     Raises:
         OSError: There is no room for it, or too many files are open.
@@ -51,8 +53,7 @@ class Journal:
         self._memory = mmap.mmap(-1, _NUMBERS + room)
         self._numbers = memoryview(self._memory)[:_NUMBERS].cast("Q")
         self._file = _open_file()
-        self._heard, self._bell = os.pipe()
-        os.set_blocking(self._bell, False)
+        self._hang_bell()
         self._end = _NUMBERS + room
         self._at, self._until = _NUMBERS, self._end  # where is added, and up to where, as far as is known
         self._before = -_NUMBERS  # what is added to that gives what was added of all
@@ -60,13 +61,29 @@ class Journal:
         self._release, self._acquire = fence.release, fence.acquire
         self._before_taken = _fence()
         self._emptying = threading.Lock()
+        self._is_in_file = False  # where the bytes stand that were looked at
         self.is_over = False
+        self.unsettled = Unsettled()
+
+    def _hang_bell(self) -> None:
+        self._heard, self._bell = os.pipe()
+        os.set_blocking(self._bell, False)
 
     # Who adds. In one thread at a time.
 
     def add_only(self) -> None:
         """Another process takes."""
         os.close(self._heard)
+
+    def begin_anew(self) -> None:
+        """Another process is about to be forked that takes: the one that took is no more.
+
+        Raises:
+            OSError: Too many files are open.
+        """
+        bell = self._bell
+        self._hang_bell()
+        os.close(bell)
 
     def add(self, head: bytes, data: bytes) -> bool:
         """Put it behind all that is there; False if it finds no room in memory. Once it is there, it stays there.
@@ -172,14 +189,8 @@ class Journal:
         Raises:
             OSError: There can be no other process.
         """
-        if sys.warnoptions:
-            import warnings  # it is there already
-
-            # From Python 3.12 on, of locks that other threads may hold for ever. The child takes none of theirs, but ones made anew
-            # there; and who asks for warnings asks the server, whose standard error this is.
-            warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
         with self._emptying:
-            return os.fork()
+            return fork()
 
     def close(self) -> None:
         """Nothing follows."""
@@ -192,8 +203,8 @@ class Journal:
         """Those that are needed for it."""
         return [self._heard] if self._file is None else [self._heard, self._file]
 
-    def take(self) -> bytes:
-        """The oldest bytes that are there, or the first of them; empty if there are none.
+    def look_at(self, limit: int) -> bytes:
+        """The oldest bytes that are there, or so many of them; empty if there are none. What was added at once is all there.
 
         Raises:
             OSError: The disk does not give them.
@@ -203,20 +214,28 @@ class Journal:
         self._look_anew()  # what is found in memory after this is older than what stood in the file before
         start, end = numbers[_TAKEN], numbers[_ADDED]
         self._look_anew()
-        at = start % self._room
-        size = min(end - start, self._room - at, _TAKEN_AT_ONCE)
+        size = min(end - start, limit)
+        self._is_in_file = not size
         if size:
-            at += _NUMBERS
-            data = self._memory[at : at + size]
-            self._look_anew()
-            numbers[_TAKEN] = start + size
-            return data
+            at = start % self._room
+            fitting = min(size, self._room - at)
+            data = self._memory[_NUMBERS + at : _NUMBERS + at + fitting]
+            return data if fitting == size else data + self._memory[_NUMBERS : _NUMBERS + size - fitting]
         start = numbers[_FILE_TAKEN]
         if self._file is None or start == file_end:
             return b""
-        data = os.pread(self._file, min(file_end - start, _TAKEN_AT_ONCE), start - numbers[_FILE_BEGAN])
-        numbers[_FILE_TAKEN] = start + len(data)
-        return data
+        return os.pread(self._file, min(file_end - start, limit), start - numbers[_FILE_BEGAN])
+
+    def take(self, data: bytes) -> None:
+        """Take these, with which begins what was looked at last."""
+        self.unsettled.add(data, self.taken)
+        self._look_anew()
+        self._numbers[_FILE_TAKEN if self._is_in_file else _TAKEN] += len(data)
+
+    @property
+    def taken(self) -> int:
+        """Bytes of all that were taken."""
+        return self._numbers[_TAKEN] + self._numbers[_FILE_TAKEN]
 
     def _look_anew(self) -> None:
         self._before_taken.release()

@@ -10,6 +10,8 @@ from tui_host.capture.stdio_tap import StdioTap
 from tui_host.tap.kinds import ERROR, EXITED, IN, OUT, lost
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from tui_host.tap.passing import Item
     from tui_host.tap.recording import TapRecording
 
@@ -33,7 +35,9 @@ class Lines:
         recorder = recording.recorder
         self._exited = recording.exited
         connection = recorder.new_connection(peer)
-        self._tap = StdioTap(recorder, peer=peer, connection=connection, place=recording.place)
+        self._tap = StdioTap(
+            recorder, peer=peer, connection=connection, place=recording.place, is_whole=not recorder.reached
+        )
         self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
         self._last_ns = 0
 
@@ -58,6 +62,22 @@ class Lines:
             words = f"cut: over {limit:,} bytes without a line end; it goes on"
             self._keep(kind, splitter.rest(), words, mono_ns)
         return len(data) + OVERHEAD * len(lines)
+
+    def restore(self, state: Iterable[Item]) -> None:
+        """What had been told of lines that were not complete."""
+        for kind, _, self._last_ns, data in state:
+            self._splitters[kind].feed(data)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether its state is told in a moment: always."""
+        return True
+
+    def state(self, told: Callable[[], Sequence[Item]]) -> Sequence[Item]:
+        """What is told of lines that are not complete."""
+        del told
+        rests = ((kind, splitter.held) for kind, splitter in self._splitters.items())
+        return [(kind, 0, self._last_ns, data) for kind, data in rests if data]
 
     def finish(self) -> None:
         """Nothing follows: what has no line end is a record too."""

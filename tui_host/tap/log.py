@@ -28,10 +28,11 @@ class JsonLines:
         self._path = path
         self._is_within_a_line = False
 
-    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> None:
+    def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
         """The line that begins a session."""
         del hide  # records have no secrets in them
-        self._append(session_line(session))
+        if not is_there:
+            self._append(session_line(session))
 
     def write(self, record: Record) -> None:
         """One record's line."""

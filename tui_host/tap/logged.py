@@ -21,11 +21,12 @@ RETRY_SECONDS = 5.0
 class Log(Protocol):
     """Takes records in order, besides the database."""
 
-    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> None:
+    def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
         """The session that all of them belong to.
 
         Args:
             session: It.
+            is_there: It stands there already, with records.
             hide: What is read out of records passes it before it is shown: it takes out secrets that stand there compressed, or in pieces.
 
         Raises:
@@ -58,15 +59,28 @@ class Logged:
         recorder: Has them.
         session: What they belong to.
         tell: Takes a sentence for a person.
+        note: Takes the number of the last record that stands in it, where that may have to be known later.
+        after: That number, as it was noted before; None where nothing stands in it.
     """
 
-    def __init__(self, log: Log, recorder: Recorder, session: SessionInfo, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        recorder: Recorder,
+        session: SessionInfo,
+        tell: Callable[[str], None],
+        *,
+        note: Callable[[int], None],
+        after: int | None,
+    ) -> None:
         self._log = log
         self._recorder = recorder
         self._session = session
         self._tell = tell
+        self._note = note
         self._is_begun = False
-        self._seq = 0
+        self._is_there = after is not None
+        self._seq = after or 0
         self._exit: tuple[int, int] | None = None
         self._fault = ""
         self._is_ending = threading.Event()
@@ -104,12 +118,14 @@ class Logged:
         """Write what is new, and tell where that cannot be done, and where it can be done again."""
         try:
             if not self._is_begun:
-                self._log.begin(self._session, self._recorder.redactor.text)
+                self._log.begin(self._session, self._recorder.redactor.text, is_there=self._is_there)
                 self._is_begun = True
+                self._note(self._seq)
             while new := self._recorder.since(self._seq):
                 for record in new:
                     self._log.write(record)
                     self._seq = record.seq
+                    self._note(record.seq)
             if self._exit is not None and self._is_ending.is_set():
                 self._log.exited(*self._exit)
                 self._exit = None

@@ -110,11 +110,14 @@ class Telling:
                 self._is_open = False
                 self._journal.close()
 
-    def give_up(self) -> None:
-        """Nobody records any more."""
+    def begin_anew(self) -> None:
+        """Another process is about to be forked that reads: the one that read is no more.
+
+        Raises:
+            OSError: Too many files are open.
+        """
         with self._turn:
-            self._is_open = False
-            self._held.clear()
+            self._journal.begin_anew()
 
     def fork(self) -> int:
         """As `os.fork`: what passes from now on the child tells, and nobody else.

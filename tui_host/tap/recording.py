@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from tui_host.capture.record import Place
@@ -43,6 +44,40 @@ MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20, most_bytes=128 << 2
 _NOT_OPEN = "the database is not open yet"
 
 
+def _nothing(_: int = 0) -> None:
+    """There is nothing to be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """Where a recording begins: anew, or where a process that died has left it.
+
+    Attributes:
+        id: Its session's, and its capture's.
+        began_ns: When the tap began, on the wall clock.
+        after: The last number of a record that is not made again.
+        logged: The last one in the log; None where nothing stands there.
+        note_logged: Takes that.
+        is_another: Another process has died.
+        missing: What is missing for that, in words; empty for nothing.
+        has_gone_on: Called once it was told that recording goes on.
+    """
+
+    id: str
+    began_ns: int
+    after: int = 0
+    logged: int | None = None
+    note_logged: Callable[[int], None] = _nothing
+    is_another: bool = False
+    missing: str = ""
+    has_gone_on: Callable[[], None] = _nothing
+
+
+def _anew() -> Beginning:
+    now_ns = time.time_ns()
+    return Beginning(id=session_id(now_ns, os.urandom(8)), began_ns=now_ns)
+
+
 class TapRecording:
     """What one tap process records. May be used at once; what it does with the disk it does in a thread of its own.
 
@@ -51,7 +86,7 @@ class TapRecording:
         tell: Takes a sentence for a person, in the thread; each is told once.
         secrets: Names and values that are taken out of every record.
         log: Gets every record too, None for none.
-        began_ns: When the tap began, on the wall clock; None for just now.
+        begins: Where it begins; None for just now.
 
     Attributes:
         recorder: Takes the records.
@@ -65,18 +100,24 @@ class TapRecording:
         tell: Callable[[str], None],
         secrets: Iterable[tuple[str, str]] = (),
         log: Log | None = None,
-        began_ns: int | None = None,
+        begins: Beginning | None = None,
     ) -> None:
-        now_ns = time.time_ns() if began_ns is None else began_ns
-        identity = session_id(now_ns, os.urandom(8))
-        self.recorder = Recorder(None, Redactor(secrets), capture=identity, kind="tap", memory=MEMORY)
+        begins = begins or _anew()
+        self.recorder = Recorder(None, Redactor(secrets), capture=begins.id, kind="tap", memory=MEMORY)
+        self.recorder.go_on_after(begins.after)
         self.recorder.without = _NOT_OPEN
-        self.place = Place(session=identity)
+        self.place = Place(session=begins.id)
         self._title = title
-        self._created_ns = now_ns
+        self._created_ns = begins.began_ns
         self._tell = tell
         self._told: set[str] = set()
-        self._logged = None if log is None else Logged(log, self.recorder, self._info(), self.tell_once)
+        self._logged = (
+            None
+            if log is None
+            else Logged(log, self.recorder, self._info(), self.tell_once, note=begins.note_logged, after=begins.logged)
+        )
+        self._begins = begins
+        self._is_to_go_on = begins.is_another  # until that was told
         self._store: Store | None = None
         self._open_at = 0.0
         self._is_refused = self._is_anew = self._is_waiting_told = False
@@ -142,7 +183,7 @@ class TapRecording:
     def _open(self, typed: Path | None, environment: Mapping[str, str]) -> None:
         """Find the database and open it; where it cannot be, what was recorded waits."""
         try:
-            store = Store.open(data_dir(typed, environment) / DATABASE, notices=self._notices)
+            store = self._opened(data_dir(typed, environment) / DATABASE)
         except (TuiHostError, OSError) as error:
             self._open_at = time.monotonic() + REOPEN_SECONDS
             self._is_refused = True
@@ -152,9 +193,24 @@ class TapRecording:
         self._save(store)  # first: on a disk that is almost full nothing is kept that belongs to no session
         self.recorder.keep_in(store)
         self._store = store
-        if self._is_anew:  # what was carried over into it belongs to nobody
+        if self._is_anew or self._begins.is_another:  # what was carried over into it belongs to nobody
             with suppress(StoreError):  # it cannot be written, which is told
                 store.sessions.claim(self._session)
+
+    def _opened(self, path: Path) -> Store:
+        """The database, where it is known what another process has kept in it of this.
+
+        Raises:
+            TuiHostError: It cannot be opened, or not be read.
+        """
+        store = Store.open(path, notices=self._notices)
+        if self._begins.is_another:
+            try:
+                self.recorder.found_kept(last_kept(store, self._begins.id, self._begins.after))
+            except BaseException:
+                store.close(GRACE_SECONDS)
+                raise
+        return store
 
     def _leave(self, store: Store) -> None:
         """Close a database in which nothing more can be kept, and open it again in a moment: who removes a folder has to be done with it."""
@@ -235,15 +291,19 @@ class TapRecording:
                 self._is_waiting_told = True
                 words += "; what passes waits in memory meanwhile"
             self._tell(f"nothing is recorded: {words}")
-        elif not fault and self._faults and not recorder.waiting:
+        elif not fault and (self._faults or self._is_to_go_on) and not recorder.waiting:
             self._tell(f"recording goes on; {self._missing()}")
             self._faults.clear()
             self._is_anew = False
+            if self._is_to_go_on:
+                self._is_to_go_on = False
+                self._begins.has_gone_on()
 
     def _missing(self) -> str:
         """What is missing of what came while nothing was recorded."""
         dropped, left_out = self.recorder.dropped, self.recorder.left_out
         words = [
+            self._begins.missing if self._is_to_go_on else "",
             f"of {dropped - self._dropped:,} records the bytes were dropped" if dropped > self._dropped else "",
             f"{left_out - self._left_out:,} are missing" if left_out > self._left_out else "",
         ]
@@ -257,3 +317,12 @@ class TapRecording:
         if words not in self._told and len(self._told) < TOLD_LIMIT:
             self._told.add(words)
             self._tell(words)
+
+
+def last_kept(store: Store, capture: str, after: int) -> int:
+    """The last number that a record of a capture has in a database; that one where it has none after it.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    return max((record.seq for record in store.records(capture=capture, after=after)), default=after)

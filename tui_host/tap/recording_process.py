@@ -7,44 +7,30 @@ import os
 import signal
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING
 
-from tui_host.tap.kinds import OUT
-from tui_host.tap.passing import BYE, HOPEFUL, TAKEN, taken_from
+from tui_host.tap.passing import BYE, HOPEFUL
 from tui_host.tap.threads import Thread
+from tui_host.tap.told import Told, notice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tui_host.tap.beside import Asked, Ends
     from tui_host.tap.logged import Log
-    from tui_host.tap.passing import Item
     from tui_host.tap.recording import TapRecording
+    from tui_host.tap.resuming import Folding
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10
 """While bytes pass it has about a tenth of the time where others want all of it, and all that they leave: what waits has room in the journal."""
-UNWRITTEN = 16 << 20
-"""Bytes that are recorded before the database is waited for: here nobody else waits."""
+BROKEN = 1
+"""The exit code of who has broken down while the relay goes on: another is begun."""
 CLOSE_SECONDS = 10.0
 GRACE_SECONDS = 2.0
 """How long after the relay's end, and after SIGTERM, what is left is still recorded, if one came: else for as long as it takes."""
-TICK = 0.005
-"""Seconds in which what comes in a burst is read together: a reader who waits would have to be woken for each message that passes."""
-_MUCH = 64 << 10
 _ERRORS = 2
-
-
-class Folding(Protocol):
-    """Makes records of what a relay tells."""
-
-    def take(self, item: Item) -> int:
-        """The next thing that the relay tells; gives the bytes that its records take in memory."""
-        ...
-
-    def finish(self) -> None:
-        """Nothing follows."""
-        ...
 
 
 def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding], patience: float | None) -> None:
@@ -68,83 +54,15 @@ def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding],
         _say(asked, ends.notices, line)
 
     try:
-        _record(told, asked, say, folding, patience)
+        if ends.journal.taken or told.listen(patience) or patience is not None:
+            _record(told, ends, asked, partial(_tell, asked, say), folding)
     except Exception as error:  # noqa: BLE001 - the last resort: the relay goes on, and the server is ended all the same
-        _tell(asked, say, f"recording has broken down: {error!r}; everything is passed on")
+        _tell(asked, say, f"recording has broken down: {error!r}")
+        ends.journal.look(0)
+        if not ends.journal.is_over:
+            os._exit(BROKEN)
     os.close(ends.notices)
     guarding.wait()
-
-
-class Told:
-    """What the relay tells, to its end.
-
-    Args:
-        ends: What leads to the relay.
-        grace: Seconds that are left for what is left, once somebody wants an end.
-    """
-
-    def __init__(self, ends: Ends, grace: float) -> None:
-        self._journal = ends.journal
-        self._notices = ends.notices
-        self._grace = grace
-        self._buffer = bytearray()
-        self._is_hurried = False
-        self._deadline: float | None = None
-
-    def hurry(self) -> None:
-        """Somebody wants an end; it comes with the relay's, or after it."""
-        self._is_hurried = True
-        self._deadline = None
-
-    def listen(self, patience: float | None) -> bool:
-        """Until it tells more than a host's input, and no longer than so: until then the processor is the server's. Whether it told anything."""
-        early, journal = self._buffer, self._journal
-        end = None if patience is None else time.monotonic() + patience
-        while len(early) < _MUCH and all(item[0] == OUT for item in taken_from(bytearray(early))):
-            left = None if end is None else end - time.monotonic()
-            if chunk := journal.take():
-                early += chunk
-            elif journal.is_over or (left is not None and left <= 0):
-                break
-            else:
-                journal.wait(left)
-        return bool(early)
-
-    def items(self) -> Iterator[Item]:
-        """All that it tells, from the beginning."""
-        buffer, journal = self._buffer, self._journal
-        while not self._is_overdue():
-            yield from taken_from(buffer)
-            if chunk := journal.take():
-                buffer += chunk
-                if not journal.is_over and journal.left < _MUCH:
-                    time.sleep(TICK)
-            elif journal.is_over:
-                return
-            else:
-                if journal.needs_care:
-                    self.notice(TAKEN)
-                journal.wait(None)
-
-    @property
-    def missing(self) -> int:
-        """Bytes that were not read at the end, or found no room."""
-        return len(self._buffer) + self._journal.left + self._journal.held
-
-    def notice(self, line: bytes) -> None:
-        """Let the relay know."""
-        _notice(self._notices, line)
-
-    def _is_overdue(self) -> bool:
-        if not self._is_hurried:
-            return False
-        self._journal.look(0)  # where there is much, nobody waits and hears of it
-        if not self._journal.is_over:
-            return False
-        now = time.monotonic()
-        if self._deadline is None:
-            self._deadline = now + self._grace
-        return now >= self._deadline
 
 
 def _share(nice: int, attempts: int = 1) -> None:
@@ -179,41 +97,33 @@ def _guard(lifeline: int) -> None:
 
 
 def _record(
-    told: Told,
-    asked: Asked,
-    say: Callable[[str], None],
-    folding: Callable[[TapRecording], Folding],
-    patience: float | None,
+    told: Told, ends: Ends, asked: Asked, tell: Callable[[str], None], folding: Callable[[TapRecording], Folding]
 ) -> None:
-    if not told.listen(patience) and patience is None:
-        return
     from pathlib import Path
 
     from tui_host.tap.prospects import are_good
 
     place = None if asked.data_dir is None else Path(asked.data_dir)
-    if asked.log is None and are_good(place, os.environ):  # who wants a log has it whole when the tap ends
+    # Who wants a log has it whole when the tap ends; and who was told that recording has broken off, that it goes on.
+    if asked.log is None and not ends.is_another and are_good(place, os.environ):
         told.notice(HOPEFUL)
     from tui_host.capture.no_core import leave_no_core
     from tui_host.settings.credentials_places import in_variables, in_words
     from tui_host.tap.recording import TapRecording
-
-    def tell(words: str) -> None:
-        _tell(asked, say, words)
+    from tui_host.tap.resuming import beginning, fold, restore
 
     leave_no_core()
-    secrets = (*in_variables(os.environ), *in_words(asked.command))
-    recording = TapRecording(asked.title, tell=tell, secrets=secrets, log=_log(asked, say), began_ns=asked.began_ns)
-    recording.start(place, os.environ)
+    recording = TapRecording(
+        asked.title,
+        tell=tell,
+        secrets=(*in_variables(os.environ), *in_words(asked.command)),
+        log=_log(asked, partial(_say, asked, ends.notices)),
+        begins=beginning(ends, asked, place, partial(told.notice, HOPEFUL)),
+    )
     folder = folding(recording)
-    recorder = recording.recorder
-    unwritten = 0
-    for item in told.items():
-        unwritten += folder.take(item)
-        if unwritten > UNWRITTEN and not recorder.fault:
-            unwritten = 0
-            recorder.flush()
-    folder.finish()
+    restore(ends.journal, folder)
+    recording.start(place, os.environ)
+    fold(told, ends.journal, recording.recorder, folder)
     if told.missing:
         tell(f"the last {told.missing:,} bytes of what passed are not recorded")
     recording.close(CLOSE_SECONDS)
@@ -238,17 +148,8 @@ def _tell(asked: Asked, say: Callable[[str], None], words: str) -> None:
 def _say(asked: Asked, notices: int, words: str) -> None:
     """A line on standard error, by way of the relay while that is there."""
     line = f"{words}\n".encode(errors="backslashreplace")
-    if not _notice(notices, line):
+    if not notice(notices, line):
         _tell_later(asked.terminal, line)
-
-
-def _notice(notices: int, line: bytes) -> bool:
-    """Let the relay know; False if it has gone."""
-    try:
-        os.write(notices, line)
-    except OSError:
-        return False
-    return True
 
 
 def _tell_later(terminal: str | None, line: bytes) -> None:

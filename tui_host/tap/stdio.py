@@ -19,7 +19,7 @@ import signal
 import threading
 
 from tui_host.capture.no_core import leave_no_core
-from tui_host.tap.beside import Asked, Beside, begin
+from tui_host.tap.beside import Asked, Beside
 from tui_host.tap.command import IGNORED_BY_PYTHON, become, cannot_start, environment
 from tui_host.tap.descriptors import write
 from tui_host.tap.kinds import ERROR, EXITED, IN, OUT
@@ -98,7 +98,7 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
         record(ends, asked, folding, START_SECONDS)
 
     try:
-        running = _Relay(tap, closed, lambda: begin(work, tell, asked.log_file), tell)
+        running = _Relay(tap, closed, lambda: Beside(work, tell, asked.log_file), tell)
     except (OSError, MemoryError) as error:  # mostly `ulimit -n`, `ulimit -u`, `ulimit -v`
         _close_own()
         tell(f"there is no tap, nothing is recorded, the server runs by itself: {_reason(error)}")

@@ -1,4 +1,4 @@
-"""Threads that have begun, or are refused: `threading` waits for ever for one that found no memory to begin with.
+"""Threads that have begun, or are refused: `threading` waits for ever for one that found no memory to begin with. And how to fork beside them.
 
 Imported before the first byte flows.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 import errno
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,3 +60,18 @@ class Thread:
         """Wait for its end, or so long."""
         if self._running.acquire(timeout=-1 if seconds is None else seconds):
             self._running.release()
+
+
+def fork() -> int:
+    """As `os.fork`, where there are other threads: the child takes none of the locks that they may hold.
+
+    Raises:
+        OSError: There can be no other process.
+    """
+    if sys.warnoptions:
+        import warnings  # it is there already
+
+        # From Python 3.12 on, of locks that other threads may hold for ever. The child takes none of theirs, but ones made anew
+        # there; and who asks for warnings asks the server, whose standard error this is.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+    return os.fork()

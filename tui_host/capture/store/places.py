@@ -17,7 +17,9 @@ Like: TypeAlias = "tuple[str, str | None, str | None, str, str, str | None, int 
 KNOWN = 4096
 """Keys remembered at most, of each kind."""
 
-_CAPTURE = "INSERT OR IGNORE INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?)"
+_CAPTURE = "INSERT INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO"
+_TAKE_OVER = f"{_CAPTURE} UPDATE SET pid = excluded.pid, owner = excluded.owner"
+_LEAVE = f"{_CAPTURE} NOTHING"
 _CONNECTION = "INSERT OR IGNORE INTO connections (capture, id, peer) VALUES (?, ?, ?)"
 _NEW_PLACE = """
     INSERT INTO places (capture, wire, peer, session, turn, step, call, connection, exchange)
@@ -36,8 +38,8 @@ def storable_or_none(text: str | None) -> str | None:
 
 
 def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, tuple[SQLValue, ...]]:
-    """The statement that makes a capture of this process, if it is not there yet, with its values."""
-    return _CAPTURE, (capture, kind, time_ns, os.getpid(), owner)
+    """The statement that makes a capture this process's, which goes on with it where it is there already, with its values."""
+    return _TAKE_OVER, (capture, kind, time_ns, os.getpid(), owner)
 
 
 class Stamped(Protocol):
@@ -92,7 +94,7 @@ class Places:
         """A capture's key; the capture is made if whoever began it did not say so."""
         key = self._captures.get(capture)
         if key is None:
-            self._connection.execute(*begin_capture(capture, "app", time.time_ns(), self._owner))
+            self._connection.execute(_LEAVE, (capture, "app", time.time_ns(), os.getpid(), self._owner))
             key = self._captures[capture] = self._key("SELECT key FROM captures WHERE id = ?", capture)
         return key
 

@@ -1,0 +1,183 @@
+"""A process that records and dies takes nothing with it: another goes on where it was. Source: threats.md, PXY-09."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.tap.relaying import PLACE
+from tests.tap.stdio_taps import (
+    ECHO,
+    data,
+    pull,
+    push,
+    recorded,
+    recorder_of,
+    runs,
+    said,
+    start,
+    tap,
+    told,
+    until,
+    write,
+)
+from tui_host.capture.record import Draft
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
+from tui_host.tap.exchanges import Exchanges, Later
+from tui_host.tap.http import Connections
+from tui_host.tap.kinds import ASKED, CHUNK, COMPLETE, IN, OUT, REQUEST, RESPONSE, SENT
+from tui_host.tap.lines import Lines
+from tui_host.tap.recording import Beginning, TapRecording
+from tui_host.tap.resuming import Folding
+
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
+BROKEN_OFF = (
+    "recording has broken off: what records was ended by SIGKILL; everything is passed on, and recording begins again"
+)
+
+
+def test_what_a_killed_recorder_had_not_kept_another_records_once_and_both_is_told_once(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    process = start(tap(tmp_path, f"--log={log}", "--", *ECHO))
+    whole = b"".join(PING % number for number in range(300)) + bytes(9000).hex().encode()
+    push(process, whole)
+    assert pull(process, len(whole)) == whole
+    for _ in range(2):
+        recorder = recorder_of(process.pid)
+        os.kill(recorder, signal.SIGKILL)
+        push(process, whole)  # ends within a line, and begins so
+        assert pull(process, len(whole)) == whole
+        until(lambda: not runs(recorder))  # noqa: B023 - at once
+    write(process, [b"\n"]).join()
+    assert said(process) == b"\n"
+    errors = told(process).splitlines()
+    assert errors == [f"tui-host tap math: {BROKEN_OFF}", "tui-host tap math: recording goes on; nothing is missing"]
+    assert process.wait() == 0
+    found = recorded(tmp_path)
+    assert data(found, "in") == data(found, "out") == whole * 3 + b"\n"
+    assert [record.seq for record in found] == list(range(1, len(found) + 1))
+    assert {record.draft.connection for record in found} == {"math#1"}
+    until(lambda: len(log.read_bytes().splitlines()) == len(found) + 1)
+    assert [json.loads(line)["seq"] for line in log.read_text().splitlines()[1:]] == [each.seq for each in found]
+
+
+def test_the_server_is_ended_with_its_tap_also_where_another_records(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 9; done"), own_group=True)
+    assert process.stdout is not None
+    server = int(process.stdout.readline())
+    first = recorder_of(process.pid)
+    os.kill(first, signal.SIGKILL)
+    until(lambda: not runs(first) and recorder_of(process.pid) != first)
+    until(lambda: b"SIGKILL" in process.stderr.readline() if process.stderr else False)
+    process.kill()
+    until(lambda: not runs(server), 6)
+
+
+def lines(begins: Beginning) -> tuple[Recorder, Folding]:
+    recording = TapRecording("math", tell=print, begins=begins)
+    return recording.recorder, Lines(recording, "math")
+
+
+def exchanges(begins: Beginning) -> tuple[Recorder, Folding]:
+    recorder = Recorder(None, Redactor(), capture=begins.id)
+    recorder.go_on_after(begins.after)
+    later = Later(recorder)
+    return recorder, Exchanges(later, Connections(later, "docs"), PLACE, print)
+
+
+HEAD = b"%s /mcp HTTP/1.1\r\nHost: docs.example\r\nMcp-Session-Id: s%d\r\n%s\r\n"
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nMcp-Session-Id: s%d\r\n\r\n"
+TOLD: list[tuple[bytes, int, bytes]] = [
+    (REQUEST, 1, b"http://docs.example\n" + HEAD % (b"POST", 1, b"Content-Length: 42\r\n")),
+    (SENT, 1, (PING % 1).rstrip()),
+    (ASKED, 1, b""),
+    (RESPONSE, 1, STREAM % 1),
+    (REQUEST, 2, b"http://docs.example\n" + HEAD % (b"POST", 2, b"Transfer-Encoding: chunked\r\n")),
+    (CHUNK, 1, b"data: {"),
+    (SENT, 2, b'{"jsonrpc":"2.0","id":1,'),
+    (CHUNK, 1, b'"jsonrpc":"2.0","id":1,"result":{}}\n'),
+    (SENT, 2, b'"method":"initialize"}'),
+    (ASKED, 2, b""),
+    (CHUNK, 1, b"\n: wait\n"),
+    (RESPONSE, 2, STREAM % 2),
+    (COMPLETE, 1, b""),
+    (CHUNK, 2, b'data: {"jsonrpc":"2.0","id":1,"result":{"a":1}}\n\n'),
+    (REQUEST, 3, b"http://docs.example\n" + HEAD % (b"POST", 1, b"Content-Length: 42\r\n")),
+    (SENT, 3, (PING % 2).rstrip()),
+    (ASKED, 3, b""),
+    (RESPONSE, 3, STREAM % 1),
+    (COMPLETE, 2, b""),
+]
+SPOKEN = [(OUT, 0, b'{"id":1,'), (IN, 0, b"x\ny"), (OUT, 0, b'"method":"m"}\n{'), (IN, 0, b'\n{"id":1,"result":1}\n')]
+
+
+def test_at_whatever_point_another_goes_on_it_makes_the_records_that_the_first_would_have_made() -> None:
+    for made, spoken in ((exchanges, TOLD), (lines, SPOKEN)):
+        items = [(kind, number, at_ns, said) for at_ns, (kind, number, said) in enumerate(spoken)]
+        recorder, folding = made(Beginning(id="c", began_ns=0))
+        for item in items:
+            folding.take(item)
+        folding.finish()
+        whole = drafts(recorder, 0)
+        for cut in range(len(items)):
+            recorder, folding = made(Beginning(id="c", began_ns=0))
+            for item in items[:cut]:
+                folding.take(item)
+            state, before = folding.state(lambda: items[:cut]), recorder.reached  # noqa: B023 - at once
+            other, folding = made(Beginning(id="c", began_ns=0, after=before, is_another=True))
+            folding.restore(state)
+            for item in items[cut:]:
+                folding.take(item)
+            folding.finish()
+            assert [*drafts(recorder, 0), *drafts(other, before)] == whole, cut
+
+
+def drafts(recorder: Recorder, after: int) -> list[tuple[int, int | None, Draft]]:
+    return [(record.seq, record.mono_ns, record.draft) for record in recorder.since(after)]
+
+
+POISONED = r"""
+import os, sys
+from pathlib import Path
+from tests.tap.stdio_taps import *
+from tui_host.tap import beside
+from tui_host.tap.beside import Asked, Beside
+from tui_host.tap.kinds import IN
+from tui_host.tap.lines import Lines
+from tui_host.tap.recording_process import record
+
+class Dying(Lines):
+    def take(self, item):
+        if item[3] == b"poison\n":
+            os.kill(os.getpid(), 9)
+        return super().take(item)
+
+beside.LONGEST_PAUSE, beside.DEATHS = 0.01, 0
+folder = Path(sys.argv[1])
+told = []
+asked = Asked("math", data_dir=str(folder), log=None, plain=None)
+tap = Beside(lambda ends: record(ends, asked, lambda recording: Dying(recording, "math"), 0), told.append, None)
+telling = tap.telling()
+for line in (b"before\n", b"poison\n"):
+    telling.passed(IN, line)
+    telling.go()
+    until(lambda: tap._journal.unsettled.kept)
+until(lambda: tap._deaths == 1)
+telling.passed(IN, b"after\n")
+tap.end()
+assert data(recorded(folder), "in") == b"before\nafter\n"
+print(*told, sep="\n")
+"""
+
+
+def test_what_each_recorder_dies_of_is_left_out_and_that_is_told(tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", POISONED, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == f"{BROKEN_OFF}\n"
+    missing = "up to 24 bytes are missing, and what follows in answers that had begun"
+    assert run.stderr == f"tui-host tap math: recording goes on; {missing}\n"
