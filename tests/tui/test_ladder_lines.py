@@ -260,6 +260,13 @@ def test_what_goes_on_on_connections_after_a_turn_stands_below_it(says: str) -> 
     assert lines_of(index_of(rows)) == ["#0", "0", "1", "#2", "2", "3", "#4", "4"]
 
 
+def test_what_is_heard_of_late_stands_where_it_happened() -> None:
+    rows = rows_of((1, 1), (2, 1), (0, 0), (0, 0), (0, 0))
+    times = (1_000_000_000, 5_000_000_000, 3_000_000_000, 3_100_000_000, 500_000_000)
+    rows = [replace(row, mono_ns=mono_ns) for row, mono_ns in zip(rows, times, strict=True)]
+    assert lines_of(index_of(rows)) == ["#0", "0", "2", "3", "4", "#1", "1"]
+
+
 def test_what_is_on_another_clock_has_sections_of_its_own() -> None:
     rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1))
     rows[2:] = [replace(row, capture="later", clock="later") for row in rows[2:]]

@@ -2,6 +2,7 @@
 
 A heading stands once: what belongs to no turn does not cut a turn's step in two. While a turn runs, what goes on on the connections
 (listings, pings, what a server says by itself) stands in the step in which it happened; when it has ended, under a heading of its own.
+What is heard of late, as of a server whose host was not known before, stands in the section that had begun when it happened.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class Sections:
     """Gives each row, in the order in which they came, the row that its section begins with."""
 
     def __init__(self) -> None:
-        self._last: Row | None = None  # the row that the latest section begins with
+        self._begun = array("q")  # the rows that sections begin with
         self._steps: dict[tuple[str, int, int], int] = {}
         self._of_turn: int | None = None  # the last row of a turn
 
@@ -38,13 +39,17 @@ class Sections:
         else:
             home = self._of_connection(row, rows)
         if home == row.number:
-            self._last = row
+            self._begun.append(home)
         return home
 
     def _of_connection(self, row: Row, rows: Sequence[Row]) -> int:
-        last = self._last
+        last = rows[self._begun[-1]] if self._begun else None
         if last is None or last.clock != row.clock:
             return row.number
+        if _is_before(row, last):
+            earlier = (rows[number] for number in reversed(self._begun))
+            same = [each for each in earlier if each.clock == row.clock]
+            return next((each for each in same if not _is_before(row, each)), same[-1]).number
         return last.number if last.turn == 0 or self._is_at_work(row, rows) else row.number
 
     def _is_at_work(self, row: Row, rows: Sequence[Row]) -> bool:
@@ -54,3 +59,9 @@ class Sections:
             return True  # the turn's first rows are not the model's, and its last ones are
         since = lasted(row.mono_ns, latest.end_mono_ns)
         return bool(latest.calls) or latest.state == "open" or (since is not None and since >= 0)
+
+
+def _is_before(row: Row, other: Row) -> bool:
+    """Whether a row's time is known to be before another one's."""
+    since = lasted(other.mono_ns, row.mono_ns)
+    return since is not None and since < 0
