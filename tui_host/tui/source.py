@@ -26,6 +26,7 @@ PER_PIECE = 100
 PER_PAGE = 250
 """Records of a row that are read at a time."""
 EMPTY_KEPT = "Nothing was kept of this session's wires."
+EMPTY_TAPPED = "Nothing has passed yet. Use the tapped host: each byte appears here as it moves."
 BEING_READ = "What was recorded is being read …"
 
 
@@ -71,7 +72,7 @@ class SessionSource:
         """Why there is no row, while there is none."""
         if self.is_behind and (self._session.turn or self._session.is_foreign):
             return BEING_READ
-        return EMPTY_LIVE if self.live else EMPTY_KEPT
+        return EMPTY_KEPT if not self.live else EMPTY_TAPPED if self.foreign else EMPTY_LIVE
 
     @property
     def user(self) -> str:

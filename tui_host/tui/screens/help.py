@@ -28,6 +28,18 @@ ABOUT = (
     ),
     "No tool runs before you, or a rule of yours, approved the call. What was approved is what is sent.",
 )
+OTHERS = "Other hosts"
+ABOUT_OTHERS = (
+    (
+        "tui-host tap",
+        "stands between another host and its model (llm) or a server (stdio, http); f5 lists what passes.",
+    ),
+    ("tui-host open FILE", "shows what others captured: HAR, JSON lines, bodies, streams."),
+    ("inferred", "no host told what belongs together here: name, arguments, time and result do."),
+    ("doubtful", "it may be one of several, so it is joined to none of them."),
+    ("its frame is not known", "the model was told a result, and no frame that a tap has seen brought it."),
+)
+"""Words of sessions that are not of this program's own making."""
 _KEYS = 20
 """Cells of the column of keys, where there is room for one."""
 _WIDE = 56
@@ -73,6 +85,8 @@ def paragraphs(here: str) -> list[Paragraph]:
     for title in ([here] if here else []) + [title for title in places if title != here]:
         found += [Paragraph(""), Paragraph(f"{title} (where you were)" if title == here else title, style="mark")]
         found += [Paragraph(key.help, key=key.shown) for key in places[title]]
+    found += [Paragraph(""), Paragraph(OTHERS, style="mark")]
+    found += [Paragraph(words, key=word) for word, words in ABOUT_OTHERS]
     return found
 
 
@@ -81,7 +95,7 @@ def folded(text: Sequence[Paragraph], width: int) -> list[list[Piece]]:
     lines: list[list[Piece]] = []
     for paragraph in text:
         indent = 0
-        if paragraph.key and width >= _WIDE:
+        if paragraph.key and width >= _WIDE and len(paragraph.key) < _KEYS:
             indent = _KEYS
         elif paragraph.key:
             lines.append([(f"  {paragraph.key}", "what")])

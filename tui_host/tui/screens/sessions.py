@@ -198,7 +198,10 @@ class SessionsScreen(ChoiceScreen):
         elif words:
             empty = "No session has all of these words in its title or messages. Fewer words find more."
         else:
-            empty = "No session yet. Escape goes back to the prompt: ask something, and it is kept from its first word."
+            empty = (
+                "No session yet. Escape goes back to the prompt: ask something, and it is kept from its first word."
+                " What «tui-host tap» passes on for other hosts is listed here too."
+            )
         at = next((number for number, each in enumerate(self._listed) if again and each.id == current), 0)
         self._show(empty=empty, current=at)
         count = len(self._listed)
