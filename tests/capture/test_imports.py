@@ -45,8 +45,8 @@ def told(found: Sequence[Seen]) -> list[tuple[str, str, str]]:
     return [(each.draft.wire, each.draft.kind, each.draft.direction or "") for each in found]
 
 
-def archive(*entries: JSON) -> bytes:
-    return json.dumps({"log": {"version": "1.2", "creator": {"name": "x"}, "entries": entries}}).encode()
+def archive(*entries: JSON, creator: str = "x") -> bytes:
+    return json.dumps({"log": {"version": "1.2", "creator": {"name": creator}, "entries": entries}}).encode()
 
 
 def entry(url: str, sent: JSON, came: str, at: str = "2026-11-22T02:13:06.890Z", **more: JSON) -> dict[str, JSON]:
@@ -98,6 +98,27 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None
     assert found[0].draft.peer == "deepseek"
     assert found[5].draft.data == f"data: {json.dumps(PIECE)}\n\n".encode()
     assert {each.draft.encoding for each in found} == {None}  # an archive's bodies have been decoded
+
+
+@pytest.mark.parametrize(
+    ("creator", "connect", "later_ms", "is_over"),
+    [
+        ("x", -1, 48, True),  # times are rounded, and an end is a sum of them
+        ("x", -1, 40, False),
+        ("x", 30, 60, False),
+        ("mitmproxy", 30, 60, True),  # it had connected before
+    ],
+)
+def test_what_came_before_the_next_exchange_of_an_archive_began_stands_before_it(
+    creator: str, connect: float, later_ms: int, *, is_over: bool
+) -> None:
+    timings: JSON = {"connect": connect, "send": 1, "wait": 9.5, "receive": 40}
+    first = {**MODEL, "timings": timings, "time": 50.5 + max(connect, 0)}
+    later = {**MODEL, "startedDateTime": f"2026-11-22T02:13:06.{890 + later_ms}Z"}
+    found = seen(archive(first, later, creator=creator))
+    kinds = [each.draft.kind for each in found]
+    assert (kinds.index("end") < kinds.index("request", 1)) == is_over
+    assert [each.at.ns for each in found] == sorted(each.at.ns for each in found)
 
 
 def test_the_entries_of_an_archive_are_given_as_they_are_found_where_they_stand_in_order() -> None:

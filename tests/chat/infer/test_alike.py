@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from tests.chat.infer.forms import FORMS, Answer, Call, Entry, Results, User
 from tests.chat.infer.world import MS, Asked, ModelTap, ServerTap, World, found_in
 
@@ -125,3 +127,26 @@ def test_an_answer_that_was_cut_and_asked_for_once_more_carries_out_nothing() ->
     frame = scene.runs("3")
     asked: Asked = (scene.model.id, second, 0)
     assert {each for each in found_in(scene.world.story()) if each[0] == "sent"} == {("sent", asked, frame)}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "agent", "peer", "goes_on"),
+    [
+        ("ollama", "", "example", True),
+        ("gemini", "", "example", False),
+        ("ollama", "GeminiCLI/0.61", "example", False),
+        ("ollama", "", "another", False),
+    ],
+)
+def test_a_request_goes_on_only_from_an_answer_in_its_own_dialect_to_its_own_host_and_of_who_is_asked(
+    dialect: str, agent: str, peer: str, *, goes_on: bool
+) -> None:
+    world, question = World(), User("sum")
+    model, later = world.model(), world.model()
+    later.peer = peer
+    first = model.ask(FORMS[dialect], [question], agent)
+    list(model.answer(FORMS[dialect], first, ASKS))
+    world.now += 50 * MS
+    second = later.ask(OLLAMA, told("3"), "Cline/3" if agent else "")  # what it goes on from has no record
+    told_to = {where for kind, _, where in found_in(world.story()) if kind == "told"}
+    assert told_to == ({(later.id, second)} if goes_on else set())

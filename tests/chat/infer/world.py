@@ -66,7 +66,13 @@ class Tap:
 
 
 class ModelTap(Tap):
-    """The model's side."""
+    """The model's side.
+
+    Attributes:
+        peer: Who is asked.
+    """
+
+    peer = "example"
 
     def ask(self, form: Form, entries: Sequence[Entry], agent: str = "", system: str = SYSTEM) -> str:
         """A request; gives the exchange's id."""
@@ -96,9 +102,8 @@ class ModelTap(Tap):
         ending = Ending(reason="cut by peer" if cut else "complete")
         self.keep(self._draft(ending.kind, exchange, data=ending.to_bytes()))
 
-    @staticmethod
-    def _draft(kind: str, exchange: str, **more: object) -> Draft:
-        draft = Draft(wire="llm", kind="chunk", peer="example", direction="in", exchange=exchange)
+    def _draft(self, kind: str, exchange: str, **more: object) -> Draft:
+        draft = Draft(wire="llm", kind="chunk", peer=self.peer, direction="in", exchange=exchange)
         return replace(draft, kind=kind, **more)
 
 

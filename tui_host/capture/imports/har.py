@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
@@ -19,7 +19,7 @@ from tui_host.capture.correlator import Correlator
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.http_frames import HttpFrames, is_rpc
-from tui_host.capture.imports.elements import BrokenError, Data, after_space, elements, members
+from tui_host.capture.imports.elements import BrokenError, Data, after_space, elements, members, value_end
 from tui_host.capture.imports.seen import MOST, File, Gathered, Moment, Notes, Seen, line_of, read_value, unreadable
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import MISSING, Draft, Head
@@ -31,6 +31,10 @@ _STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = 60
 _BODILESS = frozenset({204, 304})
+_ROUNDED_NS = 5_000_000
+"""By so much an end may come out late, which is the sum of a start and up to six times that are each rounded."""
+_APART = "mitmproxy"
+"""Who writes so counts the time to connect besides: it may have passed before the exchange began. Source: `savehar`."""
 _YEAR_NS = 366 * 86_400 * 1_000_000_000
 
 OTHERS = "exchanges with neither a model nor an MCP server"
@@ -62,12 +66,12 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
         TuiHostError: It has no entry, or is broken before the first.
     """
     notes.progress.expected += len(file.data)
-    peers = _Peers(wires, notes)
+    peers = _Peers(wires, notes, file)
     waiting: list[tuple[int, int, Seen]] = []  # what an exchange still has to come while the next one begins
     number = 0
     for started, start, end in _in_order(file, notes):
-        while waiting and waiting[0][0] < started.ns:
-            yield heappop(waiting)[2]
+        while waiting and waiting[0][0] < started.ns + _rounded_ns(waiting[0][2]):
+            yield _no_later(heappop(waiting)[2], started)
         notes.progress.advance(end - start)
         value = read_value(file.data[start:end], is_shallow=True) if end - start <= 2 * MOST else None
         if not isinstance(value, Mapping):
@@ -78,6 +82,15 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
             heappush(waiting, (seen.at.ns, number, seen))
     while waiting:
         yield heappop(waiting)[2]
+
+
+def _rounded_ns(seen: Seen) -> int:
+    return _ROUNDED_NS if seen.draft.direction == "in" and seen.at.is_told else 0
+
+
+def _no_later(seen: Seen, next_: Moment) -> Seen:
+    """What came before the next exchange began, which may be the next of its own talk."""
+    return seen if seen.at.ns <= next_.ns else replace(seen, at=next_)
 
 
 def _in_order(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
@@ -139,7 +152,8 @@ def _member(data: Data, at: int | None, name: bytes) -> int | None:
 class _Peers:
     """Tells whose exchange an entry is, and makes its records."""
 
-    def __init__(self, wires: Wires, notes: Notes) -> None:
+    def __init__(self, wires: Wires, notes: Notes, file: File) -> None:
+        self._before = () if _creator(file).startswith(_APART) else ("blocked", "dns", "connect")
         self._wires = wires
         self._notes = notes
         self._gathered = Gathered(notes)
@@ -174,7 +188,7 @@ class _Peers:
     ) -> list[Seen]:
         gathered = self._gathered
         response = mapping(entry.get("response"))
-        sent_at, head_at, end_at = _times(entry, started)
+        sent_at, head_at, end_at = _times(entry, started, self._before)
         gathered.at = sent_at
         gathered.append(request)
         bare = replace(request, head=None, data=b"", malformed=None)
@@ -257,16 +271,36 @@ def _is_left_out(message: Mapping[str, JSON], part: str, size: JSON) -> bool:
     return "text" not in mapping(message.get(part)) and size != 0
 
 
-def _times(entry: Mapping[str, JSON], started: Moment) -> tuple[Moment, Moment, Moment]:
+def _creator(file: File) -> str:
+    """What wrote the archive, as far as it says so before its entries."""
+    data = file.data
+    try:
+        log = _member(data, after_space(data, 0), b"log")
+        for key, at in members(data, log) if log is not None else ():
+            if key == b"creator":
+                return _text(mapping(read_value(data[at : value_end(data, at)])).get("name"))
+            if key == b"entries":
+                break
+    except BrokenError:
+        pass
+    return ""
+
+
+def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) -> tuple[Moment, Moment, Moment]:
     """When the request was sent, when the head of the answer came, when its end.
 
     An archive that has none of these, or -1, or nothing but 0, as what other logs were made into has, does not tell how long it took.
+
+    Args:
+        entry: The exchange.
+        started: When it began.
+        before: The timings that passed from then until the request was sent; if there are any, its `time` holds nothing else.
     """
     timings = mapping(entry.get("timings"))
-    sent_ns = started.ns + sum(_ns(timings.get(name)) for name in ("blocked", "dns", "connect"))
+    sent_ns = started.ns + sum(_ns(timings.get(name)) for name in before)
     waited, came = _ns(timings.get("wait")), _ns(timings.get("receive"))
     head_ns = sent_ns + _ns(timings.get("send")) + waited
-    end_ns = max(head_ns + came, started.ns + _ns(entry.get("time")))
+    end_ns = max(head_ns + came, started.ns + _ns(entry.get("time")) if before else 0)
     is_head_told, is_end_told = started.is_told and waited > 0, started.is_told and end_ns > sent_ns
     return Moment(sent_ns, started.is_told), Moment(head_ns, is_head_told), Moment(end_ns, is_end_told)
 

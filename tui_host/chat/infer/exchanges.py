@@ -14,7 +14,7 @@ from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.history import Heard
 from tui_host.chat.infer.names import HUB, meant, tools_named
 from tui_host.chat.infer.prompted import protocol_of, reader_of
-from tui_host.chat.infer.recognise import agent_of, host_asking, model_asked
+from tui_host.chat.infer.recognise import agent_of, host_asking, is_host, model_asked
 from tui_host.chat.infer.values import Asked, canonical_text
 from tui_host.llm.describe import ResponseWords
 from tui_host.llm.dialects import dialect_at
@@ -37,6 +37,7 @@ class Asking:
 
     Attributes:
         key: Capture and id.
+        dialect: The name of the vendor's API in which it is sent.
         at_ns: When the request was sent.
         body: The request's body, after content decoding.
         messages: The conversation that it sends; empty if it cannot be read.
@@ -55,6 +56,7 @@ class Asking:
 
     def __init__(self, record: Record, at_ns: int, dialect: Dialect, body: bytes, hearing: Hearing) -> None:
         self.key = (record.capture, record.draft.exchange or "")
+        self.dialect = dialect.name
         self.at_ns = self.end_ns = at_ns
         self.body = body
         self.peer = record.draft.peer
@@ -228,6 +230,11 @@ class Asking:
             return True
         told = chain(self.system_pieces, self.messages[0].of("text") if self.messages else ())
         return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in told)
+
+    def may_go_on_as(self, later: Asking) -> bool:
+        """Whether the conversation of a later request may be this one: who asks, and in which API, stays so; what is told of calls goes to who asked for them."""
+        is_of_another = is_host(self.host) and is_host(later.host) and self.host != later.host
+        return self.dialect == later.dialect and not is_of_another and (self.peer == later.peer or not self.fold.calls)
 
     def is_told_in(self, message: Heard) -> bool:
         """Whether a message of a later request is this answer."""

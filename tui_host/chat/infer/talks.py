@@ -62,13 +62,13 @@ class Talks:
         self.said: dict[Key, Said] = {}
         self.turns = 0
         self._by_messages: dict[bytes, list[Key]] = {}
-        self._by_wire_id: dict[str, list[Key]] = {}
+        self._by_wire_id: dict[tuple[str, str], list[Key]] = {}
         self._tangled: dict[Key, set[Key]] = {}
         self._times: dict[str, tuple[int, int]] = {}
 
     def add(self, asking: Asking) -> Said:
         """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
-        marks = [f"{asking.key}".encode()] if asking.is_unheard else _prefixes(asking.messages)
+        marks = [f"{asking.key}".encode()] if asking.is_unheard else _prefixes(asking.dialect, asking.messages)
         parent, after = self._parent(asking, marks)
         same = self._alike(marks[-1], asking)
         earlier = next((said for key in same if (said := self.said[key]).parent == parent), None)
@@ -105,8 +105,10 @@ class Talks:
     def learn(self, asking: Asking) -> None:
         """An answer has come to its end."""
         for asked in asking.calls():
-            if asked.wire_id and asking.key not in self._by_wire_id.setdefault(asked.wire_id, []):
-                self._by_wire_id[asked.wire_id].append(asking.key)
+            if asked.wire_id:
+                owners = self._by_wire_id.setdefault((asking.dialect, asked.wire_id), [])
+                if asking.key not in owners:
+                    owners.append(asking.key)
 
     def _alike(self, mark: bytes, asking: Asking) -> Iterator[Key]:
         """The exchanges before one that send messages of a mark, the last one first; before all, those through its own tap."""
@@ -122,15 +124,15 @@ class Talks:
                 told = self._told_in(marks[place], asking, messages[place])
                 waiting = list(self._waiting(told, marks[-1]))
                 if told and not waiting and self._went_on(told[0], messages[place : place + 2], marks[-1]):
-                    return self._forgetting(messages, marks[-1])
+                    return self._forgetting(asking, marks[-1])
                 self._tangle(waiting)
                 if told:
                     return (waiting or told)[0], place
         for place in reversed(range(len(messages))):
-            owners = {owner for piece in messages[place].of("result") for owner in self._owners(piece)}
+            owners = {owner for piece in messages[place].of("result") for owner in self._owners(asking, piece)}
             if len(owners) == 1:
                 return owners.pop(), place - 1
-        return self._forgetting(messages, marks[-1])
+        return self._forgetting(asking, marks[-1])
 
     def _told_in(self, mark: bytes, asking: Asking, message: Heard) -> Sequence[Key]:
         """The exchanges that sent what a request begins with, and whose answer is what it says next, the last first.
@@ -138,7 +140,8 @@ class Talks:
         Of these only those that came through its own tap, if any did, or through one that was over when that began.
         """
         alike = islice(self._alike(mark, asking), _LOOKED_BACK)
-        told = [key for key in alike if self.said[key].asking.is_told_in(message)]
+        asked = ((key, self.said[key].asking) for key in alike)
+        told = [key for key, before in asked if before.may_go_on_as(asking) and before.is_told_in(message)]
         capture = asking.key[0]
         began = self._times.get(capture, (asking.at_ns, 0))[0]
         own = [key for key in told if key[0] == capture or self._times[key[0]][1] <= began]
@@ -179,23 +182,25 @@ class Talks:
             return True
         return all(child.asking.messages[child.after + 1].mark != repeated[1].mark for child in children)
 
-    def _forgetting(self, messages: Sequence[Heard], mark: bytes) -> tuple[Key | None, int]:
+    def _forgetting(self, asking: Asking, mark: bytes) -> tuple[Key | None, int]:
         """The same where a host has dropped what was said before: the one answer whose calls stand last, and that waits for results."""
+        messages = asking.messages
         place = max((place for place, each in enumerate(messages) if each.role == "model"), default=-1)
         if place < 0 or place == len(messages) - 1:
             return None, -1
         recent = islice(reversed(self.said), _LOOKED_BACK)
-        asking = [key for key in recent if all(self.said[child].mark == mark for child in self.said[key].children)]
+        waiting = [key for key in recent if all(self.said[child].mark == mark for child in self.said[key].children)]
+        asked = [(key, self.said[key].asking) for key in waiting]
         found = [
             key
-            for key in asking
-            if self.said[key].asking.fold.calls and self.said[key].asking.is_told_in(messages[place])
+            for key, before in asked
+            if before.fold.calls and before.may_go_on_as(asking) and before.is_told_in(messages[place])
         ]
         return (found[0], place) if len(found) == 1 else (None, -1)
 
-    def _owners(self, piece: Piece) -> Sequence[Key]:
+    def _owners(self, asking: Asking, piece: Piece) -> Sequence[Key]:
         """The exchanges that asked for a call of this id; ids that come twice name none."""
-        found = self._by_wire_id.get(piece.wire_id, ())
+        found = self._by_wire_id.get((asking.dialect, piece.wire_id), ())
         return found if len(found) == 1 else ()
 
     def is_left(self, key: Key) -> bool:
@@ -287,9 +292,9 @@ def _by_name(calls: Sequence[Asked], pieces: Sequence[Piece]) -> Sequence[tuple[
     return found
 
 
-def _prefixes(messages: Sequence[Heard]) -> list[bytes]:
-    """A mark for the first so many messages, from none to all."""
-    digest = hashlib.blake2b(digest_size=16)
+def _prefixes(dialect: str, messages: Sequence[Heard]) -> list[bytes]:
+    """A mark for the first so many messages in a dialect, from none to all."""
+    digest = hashlib.blake2b(dialect.encode(), digest_size=16)
     marks = [digest.digest()]
     for message in messages:
         digest.update(message.mark)
