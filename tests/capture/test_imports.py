@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -16,6 +17,7 @@ from tui_host.capture.ending import read_ending
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
 from tui_host.capture.imports.exchanges import NOT_KNOWN, address_of
+from tui_host.capture.imports.pythonic import read_pythonic
 from tui_host.capture.imports.seen import Seen
 from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request
 from tui_host.capture.record import MISSING
@@ -251,6 +253,11 @@ def test_a_request_and_its_answer_in_two_files_are_one_exchange() -> None:
     assert not any(each.at.is_told for each in found)
 
 
+PING = {**ASK, "method": "ping"}
+STREAM = f"data: {json.dumps(PIECE)}\n\n" * 2
+EXCHANGE = [
+    ("llm", kind, way) for kind, way in (("request", "out"), ("response", "in"), ("chunk", "in"), ("end", "in"))
+]
 LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
     "arrows": (
         f">>> {json.dumps(ASK)}\n<-- {json.dumps(TELL)}\n",
@@ -285,13 +292,48 @@ LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
         f"{json.dumps({**ASK, 'method': 'sampling/createMessage'})}\n{json.dumps(TELL)}\n".encode(),
         [("mcp", "frame", "in"), ("mcp", "frame", "out")],
     ),
+    "a gateway of stdio servers, with its own names for the sides": (
+        f"[gw] SSE → Child (session 1-2): {json.dumps(PING)}\n[gw] Child → SSE: {json.dumps(PING)}\n[gw] Child stderr: oops\n",
+        [("mcp", "frame", "out"), ("mcp", "frame", "in"), ("stderr", "line", "in")],
+    ),
+    "sides as members name them": (
+        "\n".join(
+            json.dumps({"way": way, "data": json.dumps(PING)})
+            for way in ("client_to_server", "server-to-client", "clientToServer", "server → client")
+        ),
+        [("mcp", "frame", way) for way in ("out", "in", "out", "in")],
+    ),
+    "several messages in one text, and each as it was parsed too": (
+        json.dumps({"direction": "client->server", "data": f"{json.dumps(ASK)}\n{json.dumps(PING)}", "parsed": PING}),
+        [("mcp", "frame", "out")] * 2,
+    ),
+    "values as Python prints them": (
+        f"2025-12-01 10:00:00,123 - INFO - Request: {CHAT!r}\n2025-12-01 10:00:01,123 - INFO - Response: {WHOLE!r}\n",
+        EXCHANGE,
+    ),
+    "a proxy's words, with a gateway's comment in the stream": (
+        f"模型请求：{json.dumps(CHAT)}\n模型返回：\n\n: PROCESSING\n\ndata: {json.dumps(PIECE)}\n",
+        [*EXCHANGE[:3], *EXCHANGE[2:]],
+    ),
+    "an exchange with its stream as a text, under a name of its own, and what was made of it": (
+        json.dumps({"response": {"body": WHOLE, "body_raw": STREAM}, "request": {"headers": {}, "body": CHAT}}),
+        EXCHANGE,
+    ),
+    "a stream in pieces that end anywhere": (
+        json.dumps({"request": CHAT, "chunks": [{"ts": 1, "raw": STREAM[:30]}, {"ts": 2, "raw": STREAM[30:]}]}),
+        EXCHANGE,
+    ),
+    "the lines of a stream in a list": (
+        json.dumps({"request": CHAT, "response_lines": STREAM.splitlines()}),
+        EXCHANGE,
+    ),
     "a stream's pieces as whoever read them parsed them": (
         "\n".join(f"chunk: {json.dumps(each)}" for each in (CHAT, PIECE, PIECE)),
         [("llm", "request", "out"), ("llm", "response", "in"), *[("llm", "chunk", "in")] * 2, ("llm", "end", "in")],
     ),
     "an error in a word": (
         f'{json.dumps({"error": "of something else"})}\n>>> {json.dumps(CHAT)}\n<<< {{"error": "no such model"}}',
-        [("llm", kind, way) for kind, way in (("request", "out"), ("response", "in"), ("chunk", "in"), ("end", "in"))],
+        EXCHANGE,
     ),
     "a model's stream that lost its empty lines": (
         "POST https://api.deepseek.com/v1/chat/completions HTTP/1.1\nAuthorization: Bearer sk-1\n"
@@ -307,6 +349,53 @@ def test_a_log_of_a_home_made_proxy_is_read_whatever_stands_before_its_json(name
     found = seen(text)
     assert told(found) == expected
     assert not any(b"sk-1" in each.draft.data for each in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'a': %s1}" % ("-" * 1_000_000),
+        "{'a': %s1}" % ("1<" * 400_000),
+        "{'a': [%s]}" % ("1," * 400_000),
+        "{'a': %s}" % ("[" * 99),
+        "{'a': f()}",
+    ],
+    ids=["signs", "operators", "values", "brackets", "a call"],
+)
+def test_what_is_not_quickly_read_as_python_writes_it_is_left(text: str) -> None:
+    began = time.process_time()
+    assert read_pythonic(text.encode()) is None
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "exchanges"),
+    [
+        ([("a", CHAT), ("b", CHAT), ("a", WHOLE), ("b", WHOLE)], "x1 x2 x1 x2"),
+        ([("a", CHAT), ("b", CHAT), ("b", WHOLE), ("a", WHOLE)], "x1 x2 x2 x1"),
+        (
+            [("1", CHAT), ("2", WHOLE), ("3", CHAT), ("4", WHOLE)],
+            "x1 x1 x2 x2",
+        ),  # which lines have, and exchanges have not
+        ([("1", CHAT), ("2", PIECE), ("3", PIECE), ("4", CHAT), ("5", PIECE)], "x1 x1 x1 x2 x2"),
+        ([("", CHAT), ("", CHAT), ("", WHOLE)], "x1 x2 x2"),
+    ],
+)
+@pytest.mark.parametrize(
+    "form", ["[request_id={0}] {1}", '{{"id": "{0}", "body": {1}}}', '{{"data": {1}, "meta": {{"req_id": "{0}"}}}}']
+)
+def test_exchanges_that_went_on_at_the_same_time_are_told_apart_by_what_they_are_called(
+    lines: Sequence[tuple[str, JSON]], exchanges: str, form: str
+) -> None:
+    found = seen("\n".join(form.format(name, json.dumps(value)) for name, value in lines))
+    told = [each.draft.exchange for each in found if each.draft.kind in {"request", "chunk"}]
+    assert " ".join(filter(None, told)) == exchanges
+
+
+def test_a_log_begins_with_its_first_time_and_each_part_of_an_exchange_has_its_own() -> None:
+    value = {"logged": 1750000009, "request": {"timestamp": 1750000001, "body": CHAT}}
+    found = seen(json.dumps({**value, "response": {"timestamp": 1750000002.5, "body": WHOLE}}))
+    assert [each.at.ns / 1e9 - 1750000000 for each in found] == [1, 2.5, 2.5, 2.5]
 
 
 def test_two_logs_are_joined_by_their_times_whatever_their_zones() -> None:

@@ -88,7 +88,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
             bodies.append(file)
         elif lines.recognise(file, wires):
             formats.append("a log")
-            logs.append((file, lines.begin_of(file, wires, changed_ns)))
+            logs.append((file, lines.begin_of(file, wires, changed_ns, notes.progress)))
         else:
             raise _unknown(file)
     dated_ns = next((begin.ns for _, begin in logs if begin.is_dated), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 from tui_host.capture.imports.seen import Moment
 
@@ -31,11 +32,13 @@ class Clock:
         now_ns: The time that was told last; before one was, that of what tells none. The first time without a date is of its day.
         is_dated: A time with its date was told: one without it is of something else.
         is_of_a_day: A time without a date was told.
+        first_ns: The time that was told first; 0 before one was.
     """
 
     now_ns: int
     is_dated: bool = False
     is_of_a_day: bool = False
+    first_ns: int = 0
     _is_told: bool = False
 
     def at(self, words: str) -> Moment:
@@ -57,6 +60,7 @@ class Clock:
         except (ValueError, OverflowError, OSError):
             return
         self.is_dated, self.is_of_a_day = self.is_dated or not of_a_day, self.is_of_a_day or of_a_day
+        self.first_ns = self.first_ns or told_ns
         self.now_ns = max(self.now_ns, told_ns)
         self._is_told = True
 
@@ -72,11 +76,21 @@ def _time_ns(found: re.Match[str]) -> int:
     year, month, day, clock, fraction, zone, epoch, after, milliseconds = found.groups()[:9]
     if epoch is not None:
         return int(epoch) * 10**9 + int((after or milliseconds or "0").ljust(9, "0"))
-    return _ns(datetime.fromisoformat(f"{year}-{month}-{day}T{clock}{zone or ''}").astimezone(UTC), fraction)
+    return _second_ns(f"{year}-{month}-{day}T{clock}{zone or ''}") + _fraction_ns(fraction)
+
+
+@lru_cache(maxsize=1 << 4)
+def _second_ns(told: str) -> int:
+    """A second, in which a log mostly has many lines."""
+    return _ns(datetime.fromisoformat(told).astimezone(UTC), None)
 
 
 def _ns(moment: datetime, fraction: str | None) -> int:
-    return (moment - _EPOCH) // timedelta(seconds=1) * 10**9 + int((fraction or "0").ljust(9, "0"))
+    return (moment - _EPOCH) // timedelta(seconds=1) * 10**9 + _fraction_ns(fraction)
+
+
+def _fraction_ns(fraction: str | None) -> int:
+    return int((fraction or "0").ljust(9, "0"))
 
 
 def _local(at_ns: int) -> datetime:

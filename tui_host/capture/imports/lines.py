@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock, by_the_last
 from tui_host.capture.imports.exchanges import Exchanges
+from tui_host.capture.imports.lanes import Lanes, key_in
 from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
-from tui_host.capture.imports.quoted import is_known, quoted
-from tui_host.capture.imports.seen import File, Moment, Notes, Seen, line_of
+from tui_host.capture.imports.quoted import Around, quoted
+from tui_host.capture.imports.seen import File, Moment, Notes, Progress, Seen, line_of
 from tui_host.capture.imports.servers import Servers
-from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request, is_bare_error, is_frame
+from tui_host.capture.imports.wires import Known, Wires, is_bare_error, is_piece, known
 from tui_host.capture.words import mapping
+from tui_host.errors import JSON
 
 OTHERS = "lines that are of neither wire"
 
@@ -54,28 +56,35 @@ def recognise(file: File, wires: Wires) -> bool:
     return any(seen.draft.wire != "stderr" for seen in read(file, wires, Notes(), ""))
 
 
-def begin_of(file: File, wires: Wires, changed_ns: int) -> Begin:
+def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> Begin:
     """The first time that a log tells.
+
+    One without dates is read to its end for it, and so there is no row before that: its last line is of the day on which the file was
+    last changed, and each midnight before that is counted from there.
 
     Args:
         file: The log; its time is that of what tells none.
         wires: The dialects.
         changed_ns: When it was last changed itself.
+        progress: Told how far it is read, where that is to its end.
     """
     clock = Clock(_SOME_DAY_NS)
     log = _Log(file, wires, Notes(), "", clock)
     lines = Lines(file.data)
-    first_ns = 0
+    at = 0
     for line in lines:
         deque(log.take(line), maxlen=0)
-        first_ns = first_ns or (clock.now_ns if clock.is_dated or clock.is_of_a_day else 0)
-        if clock.is_dated or (not first_ns and lines.at > _LOOKED_AT):
-            break  # else the days are counted up to the last line
-    if clock.is_dated:
-        return Begin(clock.now_ns, is_dated=True)
-    if not first_ns:
+        if clock.is_dated or (not clock.first_ns and lines.at > _LOOKED_AT):
+            break
+        if lines.at > _LOOKED_AT:
+            progress.expected += 0 if at else len(file.data)
+            progress.advance(lines.at - at)
+            at = lines.at
+    if not clock.first_ns:
         return Begin(file.time_ns)
-    return Begin(by_the_last(first_ns, clock.now_ns, changed_ns), is_of_a_day=True)
+    if clock.is_dated:
+        return Begin(clock.first_ns, is_dated=True)
+    return Begin(by_the_last(clock.first_ns, clock.now_ns, changed_ns), is_of_a_day=True)
 
 
 def read(file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0) -> Iterator[Seen]:
@@ -89,6 +98,10 @@ def read(file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0) -
         at = lines.at
         yield from log.take(line)
     yield from log.finish()
+    if lines.pythonic:
+        notes.told.append(
+            f"{file.name} has {lines.pythonic:,} bodies as Python writes them: they are shown as the JSON that says the same."
+        )
 
 
 class _Log:
@@ -99,7 +112,7 @@ class _Log:
         self._notes = notes
         self._wires = wires
         self._clock = clock
-        self._lane = Exchanges(notes, peer)
+        self._lanes = Lanes(notes, peer)
         self._servers = Servers(notes, peer, file.name)
         self._url = ""
         self._label = ""
@@ -109,51 +122,58 @@ class _Log:
         if not line.data:
             yield from self._words(line)
             return
-        if not line.before.strip():
-            line = line._replace(before=self._label)
-        self._label = ""
-        if is_known(line.value):
-            yield from self._known(line)
-        elif found := list(quoted(line.value, line.before)):
+        before, self._label = line.before if line.before.strip() else self._label, ""
+        lane = self._lanes.last
+        if it := known(line.value):
+            yield from self._known(line.data, line.value, it, Around(before, key=key_in(before)))
+        elif found := quoted(line.value, before):
             for each in found:
-                self._url = each.url if self._wires.dialect_at(each.url) else self._url
-                if each.dialect:
-                    yield from self._whole(each.data, self._clock.at(each.words), each.dialect, "sse")
-                else:
-                    yield from self._known(Line(each.words, each.data, each.value, b"", line.at))
-        elif self._lane.is_open and is_bare_error(line.value):
-            yield from self._whole(line.data, self._clock.at(line.before), "ollama", "json")
-        elif self._lane.is_open and _FIELD.search(line.before):
-            yield from self._lane.answer(_event(line), self._clock.at(line.before), dialect="openai", form="sse")
+                self._url = each.around.url if self._wires.dialect_at(each.around.url) else self._url
+                yield from self._known(each.data, each.value, each.known, each.around)
+        elif lane.is_open and is_bare_error(line.value):
+            yield from self._whole(line.data, self._clock.at(before), "ollama", "json")
+        elif lane.is_open and _FIELD.search(before):
+            yield from lane.answer(_event(line.data), self._clock.at(before), dialect="openai", form="sse")
         else:
             self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
 
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
-        yield from self._lane.finish()
+        yield from self._lanes.finish()
         self._servers.tell_guesses()
 
-    def _known(self, line: Line) -> Iterator[Seen]:
+    def _known(self, data: bytes, value: JSON, it: Known, around: Around) -> Iterator[Seen]:
         """What was on a wire itself."""
-        at = self._clock.at(line.before)
-        value = line.value
-        if is_frame(value):
-            yield Seen(at, self._servers.frame(line.data, line.before, value))
-        elif dialect := dialect_of_answer(value):
-            if _FIELD.search(line.before) or _is_piece(line):
-                yield from self._lane.answer(_event(line), at, dialect=dialect, form="sse")
-                return
-            form = "ndjson" if dialect == "ollama" else "json"
-            yield from self._lane.answer(line.data + b"\n", at, dialect=dialect, form=form)
-            if form == "json" or mapping(value).get("done") is True:
-                yield from self._lane.finish()
+        at = self._clock.at(around.words)
+        match it.kind:
+            case "frame":
+                yield Seen(at, self._servers.frame(data, around.words, value))
+            case "request":
+                url, self._url = self._url, ""
+                lane = self._lanes.asking(around.key)
+                yield from lane.request(data, at, dialect=it.dialect, url=url)
+            case "answer":
+                lane = self._lanes.answering(around.key)
+                yield from self._answer(lane, data, value, it.dialect, at, is_event=bool(_FIELD.search(around.words)))
+
+    def _answer(
+        self, lane: Exchanges, data: bytes, value: JSON, dialect: str, at: Moment, *, is_event: bool
+    ) -> Iterator[Seen]:
+        if value is None:
+            yield from lane.answer(data, at, dialect=dialect, form="sse")
+            yield from lane.finish()
+        elif is_event or is_piece(value):
+            yield from lane.answer(_event(data), at, dialect=dialect, form="sse")
         else:
-            url, self._url = self._url, ""
-            yield from self._lane.request(line.data, at, dialect=dialect_of_request(value), url=url)
+            form = "ndjson" if dialect == "ollama" else "json"
+            yield from lane.answer(data + b"\n", at, dialect=dialect, form=form)
+            if form == "json" or mapping(value).get("done") is True:
+                yield from lane.finish()
 
     def _whole(self, data: bytes, at: Moment, dialect: str, form: str) -> Iterator[Seen]:
-        yield from self._lane.answer(data, at, dialect=dialect, form=form)
-        yield from self._lane.finish()
+        lane = self._lanes.last
+        yield from lane.answer(data, at, dialect=dialect, form=form)
+        yield from lane.finish()
 
     def _words(self, line: Line) -> Iterator[Seen]:
         """A line without JSON."""
@@ -161,26 +181,21 @@ class _Log:
         words = text[:PREFIX_MOST].decode("utf-8", "replace")
         self._clock.hear(words)
         self._label = words if words.rstrip().endswith((":", "：")) else ""
-        if self._lane.is_open and _DONE.search(text):
+        lane = self._lanes.last
+        if lane.is_open and _DONE.search(text):
             yield from self._whole(b"data: [DONE]\n\n", self._clock.at(""), "openai", "sse")
-        elif self._lane.is_open and (event := re.search(rb"event:[ \t]?[\w.]{1,80}\s*$", text)):
-            yield from self._lane.answer(event[0].strip() + b"\n", self._clock.at(""), dialect="anthropic", form="sse")
+        elif lane.is_open and (event := re.search(rb"event:[ \t]?[\w.]{1,80}\s*$", text)):
+            yield from lane.answer(event[0].strip() + b"\n", self._clock.at(""), dialect="anthropic", form="sse")
+        elif lane.is_open and text.startswith(b": "):
+            yield from lane.answer(text + b"\n\n", self._clock.at(""), dialect="openai", form="sse")
         elif _STDERR.search(words[:80]):
             yield Seen(self._clock.at(""), self._servers.line(text))
         elif found := _REQUEST_LINE.search(words):
             self._url = found[1] if self._wires.dialect_at(found[1]) else ""
-        elif text.strip(_BRACKETS):
+        elif not self._label and text.strip(_BRACKETS):
             self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
 
 
-def _event(line: Line) -> bytes:
-    """A `data:` line with the empty line that logs lose."""
-    return b"data: " + line.data + b"\n\n"
-
-
-def _is_piece(line: Line) -> bool:
-    """Whether an answer is one piece of a stream, by what such a piece says of itself."""
-    value = mapping(line.value)
-    kind = value.get("type")
-    is_event = isinstance(kind, str) and kind.startswith(("response.", "message_", "content_block_"))
-    return value.get("object") == "chat.completion.chunk" or is_event
+def _event(data: bytes) -> bytes:
+    """What a `data:` line has, with the empty line that logs lose."""
+    return b"data: " + data + b"\n\n"

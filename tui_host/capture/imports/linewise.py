@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 from tui_host.capture.imports.elements import BrokenError, Data, value_end
+from tui_host.capture.imports.pythonic import looks_pythonic, read_pythonic, written_as_json
 from tui_host.capture.imports.seen import MOST, begins_with, read_value
 from tui_host.errors import JSON
 
@@ -41,10 +42,12 @@ class Lines:
 
     Attributes:
         at: The first byte after what was given last.
+        pythonic: How many values stand there as Python writes them.
     """
 
     def __init__(self, data: Data) -> None:
         self.at = 0
+        self.pythonic = 0
         self._data = data
         self._tries = TRIES
 
@@ -63,9 +66,12 @@ class Lines:
         start = brace - 1 if brace > at and data[brace - 1 : brace] == b"[" else brace
         for begin in dict.fromkeys((start, brace)) if brace >= 0 else ():
             found, value = self._value(begin, end)
-            if isinstance(value, Mapping | list):
+            if isinstance(value, (dict, list)):
                 after = data.find(b"\n", begin + len(found))
                 before = data[at:begin].decode("utf-8", "replace")
+                if looks_pythonic(found):
+                    self.pythonic += 1
+                    found = written_as_json(value)
                 return Line(before, found, value, b"", at), len(data) if after < 0 else after
         return Line("", b"", None, data[at : min(end, at + MOST)].rstrip(b"\r"), at), end
 
@@ -74,13 +80,15 @@ class Lines:
         line = self._data[begin : min(end, begin + MOST)]
         if found := begins_with(line):
             return found
+        if looks_pythonic(line):
+            return line, read_pythonic(line)
         with suppress(BrokenError):
             value = line[: value_end(line, 0)]
-            return value, read_value(value)
+            return value, read_value(value, is_shallow=True)
         if self._tries and line.rstrip() in {b"{", b"[", b"[{"}:
             several = self._data[begin : begin + SEVERAL_MOST]
             with suppress(BrokenError):
                 value = several[: value_end(several, 0)]
-                return value, read_value(value)
+                return value, read_value(value, is_shallow=True)
             self._tries -= 1
         return b"", None

@@ -1,72 +1,81 @@
-"""What an object of a log quotes: who writes one for each message, or for each exchange, puts what was on the wire into it, as JSON or as text."""
+"""What an object of a log quotes: who writes one for each message, or for each exchange, puts what was on the wire into it, as JSON or as text.
+
+Whatever its members are called: what was on a wire is known by what it is. Their names tell what was asked and what was said to it.
+"""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from tui_host.capture.imports.clock import TIME
+from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.seen import read_value
-from tui_host.capture.imports.wires import dialect_of_answer, dialect_of_request, is_frame
-from tui_host.capture.words import items, mapping
+from tui_host.capture.imports.wires import Known, dialect_of_answer, is_piece, known
+from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
-_ASKED = (
-    *("message", "msg", "request", "req", "request_body", "requestBody", "raw_request", "input", "params", "frame"),
-    *("payload", "line", "event", "entry", "log", "http"),
+_ASKED = re.compile(
+    r"req|ask|input|prompt|param|sent|message|msg|frame|payload|line|event$|entry|log|http", re.IGNORECASE
 )
-_SAID = (
-    *(
-        "response",
-        "resp",
-        "res",
-        "response_body",
-        "responseBody",
-        "raw_response",
-        "output",
-        "reply",
-        "answer",
-        "result",
-    ),
-    *("chunks", "stream", "events"),
-)
-_EITHER = ("body", "data", "json", "content", "raw", "text")
-_RANKS = {name: rank for rank, names in enumerate((_ASKED, _EITHER, _SAID)) for name in names}
-"""A request comes before its answer, in whatever order the object has them."""
+_SAID = re.compile(r"resp|^res|repl|answ|output|result|receiv|completion|chunk|stream|events", re.IGNORECASE)
 _ADDRESSES = ("url", "path", "endpoint", "target", "uri")
+_IDS = ("request_id", "requestId", "req_id", "reqId", "exchange_id", "trace_id", "correlation_id", "uuid")
+"""Members that name an exchange in all that is written of it; `id`, where none is there."""
+_TEXTS = ("raw", "data", "chunk", "text", "line", "body", "content")
+"""Members that hold a piece of a stream as text, in a list of such pieces."""
 DEPTH = 4
 """Levels of objects around what was on the wire."""
 MOST_WORDS = 100
 """Characters of a member that can tell a time or a direction."""
-_EVENT = re.compile(r"\s*(?:event:[^\n]*\n)?data:[ \t]?(?=\{)")
-
+_EVENT = re.compile(r"(?:\s|:[^\n]*\n|(?:event|id|retry):[^\n]*\n)*data:[ \t]?(?=\{)")
 _ONE_BREAK = re.compile(rb"(?m)^(data:[^\r\n]*)(\r?\n)(?=(?:data|event|id):)")
 """Between events that are one line each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quoted:
-    """Something that was on the wire.
+class Around(NamedTuple):
+    """What stands around what was on a wire.
 
     Attributes:
-        words: What stands around it.
-        data: It.
-        value: What it says; None for a text of events.
-        dialect: In which such a text is written.
-        url: The address that is told beside it; empty if none is.
+        words: Names and short texts: they may tell a time, and a direction.
+        url: The address that is told there; empty if none is.
+        key: What names the exchange there; empty if nothing does.
     """
 
     words: str
+    url: str = ""
+    key: str = ""
+
+
+class Quoted(NamedTuple):
+    """Something that was on a wire.
+
+    Attributes:
+        around: What stands around it.
+        data: It.
+        value: What it says; None for a text of events.
+        known: What it is.
+    """
+
+    around: Around
     data: bytes
     value: JSON
-    dialect: str = ""
-    url: str = ""
+    known: Known
 
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a whole stream, as a text of events."""
+        return self.value is None
 
-def is_known(value: JSON) -> bool:
-    """Whether it was on one of the wires itself."""
-    return is_frame(value) or bool(dialect_of_request(value) or dialect_of_answer(value))
+    @property
+    def is_piece(self) -> bool:
+        """Whether it is one piece of a stream."""
+        return self.known.kind == "answer" and is_piece(self.value)
+
+    def says_the_same_as(self, other: Quoted) -> bool:
+        """Whether it is another form of the same."""
+        return self.data == other.data if self.value is None else self.value == other.value
 
 
 def with_empty_lines(data: bytes) -> bytes:
@@ -74,46 +83,91 @@ def with_empty_lines(data: bytes) -> bytes:
     return _ONE_BREAK.sub(rb"\1\2\2", data)
 
 
-def quoted(value: JSON, words: str, url: str = "", depth: int = DEPTH) -> Iterator[Quoted]:
-    """What a value quotes, each request before its answer.
+def quoted(value: JSON, words: str) -> Sequence[Quoted]:
+    """What an object or a list quotes, which was on no wire itself; each request before its answer, and of neither a second form.
 
     Args:
-        value: An object or a list, which was on no wire itself.
+        value: The object.
         words: What stands around it.
-        url: The address that is told there.
-        depth: So many levels are looked at.
     """
+    found: list[Quoted] = []
+    is_asked = is_answered = False
+    for each in _in_value(value, Around(words), DEPTH):
+        if each.is_piece:
+            found.append(each)
+        elif any(each.says_the_same_as(other) for other in found[-2:]):
+            continue  # as text, and as what was read of it
+        elif each.known.kind != "answer" or not is_answered:
+            found.append(each)
+            is_answered = is_asked and each.known.kind == "answer"
+            is_asked = each.known.kind == "request"
+        elif each.is_stream:
+            found[-1] = each  # nearer to the wire than what was made of it
+    return found
+
+
+def _in_value(value: JSON, around: Around, depth: int) -> Iterator[Quoted]:
     if isinstance(value, str):
-        yield from _in_text(value, words, url, depth)
-    elif is_known(value):
-        yield Quoted(words, json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), value, url=url)
+        yield from _in_text(value, around, depth)
+    elif it := known(value):
+        yield Quoted(around, written_as_json(value), value, it)
     elif depth and isinstance(value, Mapping):
-        yield from _in_object(value, words, url, depth)
-    elif depth:
-        for item in items(value):
-            yield from quoted(item, words, url, depth - 1)
+        yield from _in_object(value, around, depth)
+    elif depth and isinstance(value, Sequence):
+        texts = [_text_of(item) for item in value]
+        said = ("" if any(text.endswith("\n") for text in texts) else "\n").join(texts)
+        if _EVENT.match(said):
+            yield from _in_text(said, around, depth)
+            return
+        for item in value:
+            yield from _in_value(item, around, depth - 1)
 
 
-def _in_object(value: Mapping[str, JSON], words: str, url: str, depth: int) -> Iterator[Quoted]:
+def _in_object(value: Mapping[str, JSON], around: Around, depth: int) -> Iterator[Quoted]:
+    inner = [each for each in value.values() if isinstance(each, Mapping)]
     addresses = (said for name in _ADDRESSES if isinstance(said := value.get(name), str))
-    url = next(addresses, "") or url
-    names = sorted((name for name in value if name in _RANKS), key=_RANKS.__getitem__)
-    plain = (f"{item}" for name, item in value.items() if isinstance(item, str | int | float) and name not in names)
-    words = " ".join([words, *(each for each in plain if len(each) <= MOST_WORDS)])
-    for name in names:
-        yield from quoted(value[name], f"{words} {name}", url, depth - 1)
+    plain = [f"{item}" for item in value.values() if isinstance(item, str | int | float)]
+    plain += [time for each in inner for time in each.values() if isinstance(time, str) and TIME.match(time)]
+    keys = (f"{each[name]}" for name in _IDS for each in (value, *inner) if isinstance(each.get(name), str | int))
+    short = (text for text in plain if len(text) <= MOST_WORDS and text.lstrip()[:1] not in {"{", "["})
+    words = " ".join([*short, around.words])  # what stands nearest is heard first
+    name_of_all = value.get("id")
+    key = around.key or next(keys, f"{name_of_all}" if isinstance(name_of_all, str | int) else "")
+    url = next(addresses, "") or around.url
+    for name in sorted(value, key=_rank):
+        item = value[name]
+        if not isinstance(item, int | float):
+            yield from _in_value(item, Around(f"{words} {name}", url, key), depth - 1)
 
 
-def _in_text(text: str, words: str, url: str, depth: int) -> Iterator[Quoted]:
-    data = text.encode("utf-8", "surrogatepass")
+def _rank(name: str) -> int:
+    """A request comes before its answer, in whatever order the object has them."""
+    return 2 if _SAID.search(name) else 0 if _ASKED.search(name) else 1
+
+
+def _text_of(item: JSON) -> str:
+    return (
+        item
+        if isinstance(item, str)
+        else next((t for name in _TEXTS if isinstance(t := mapping(item).get(name), str)), "")
+    )
+
+
+def _in_text(text: str, around: Around, depth: int) -> Iterator[Quoted]:
     found = _EVENT.match(text)
+    if found is None and text.lstrip()[:1] not in {"{", "["}:
+        return
+    data = text.encode("utf-8", "surrogatepass")
     if found is not None:
         first = read_value(text[found.end() :].partition("\n")[0].strip().encode("utf-8", "surrogatepass"))
         if dialect := dialect_of_answer(first):
-            yield Quoted(words, with_empty_lines(data), None, dialect, url)
+            yield Quoted(around, with_empty_lines(data), None, Known("answer", dialect))
         return
-    value = read_value(data) if text.lstrip()[:1] in {"{", "["} else None
-    if is_known(value):
-        yield Quoted(words, data.strip(), value, url=url)
-    elif depth and mapping(value):
-        yield from quoted(value, words, url, depth - 1)
+    value = read_value(data)
+    if it := known(value):
+        yield Quoted(around, data.strip(), value, it)
+    elif value is not None:
+        yield from _in_value(value, around, depth - 1) if depth else ()
+    elif "\n" in text.strip():
+        for line in text.splitlines():
+            yield from _in_text(line, around, depth)

@@ -13,14 +13,17 @@ from tui_host.capture.imports.seen import Notes
 from tui_host.capture.record import Direction, Draft
 from tui_host.errors import JSON
 
+_SERVER = r"(?:the )?(?:mcp[ _-]?)?(?:server|child|upstream|backend)"
+_CLIENT = r"(?:the )?(?:mcp[ _-]?)?(?:client|host|editor)"
+_TO = r"[\s_\])-]*(?:->|→|=>|to|2)[\s_\[(-]*"
 _OUT = re.compile(
-    r">>>|-->|==>|(?:->|→|>)\s*$|\[client says\]|→\s*(?:server|mcp)|(?:client|host|editor)\s*(?:->|→|=>|to)\s*(?:the )?(?:mcp )?server|\bto[ _-]?server|\bstdin\b"
+    rf">>>|-->|==>|(?:->|→|>)\s*$|{_CLIENT}{_TO}{_SERVER}|(?:→|->|=>|(?:\b|_)to)[ _-]*{_SERVER}\b|→\s*mcp|\[client says\]|\bstdin\b"
     r"|\bfrom[ _-]?client|\b(?:sent|send|sending|request|req|outgoing|out|c2s|c->s)\b|请求|发送|输入",
     re.IGNORECASE,
 )
 _IN = re.compile(
-    r"<<<|<--|<==|(?:<-|←|<)\s*$|\[server says\]|server\s*(?:->|→|=>|to)\s*(?:the )?(?:client|host|editor)|\bfrom[ _-]?server|\bto[ _-]?client|\bstdout\b"
-    r"|\b(?:received|recv|receiving|response|resp|incoming|in|s2c|s->c)\b|响应|返回|接收|输出",
+    rf"<<<|<--|<==|(?:<-|←|<)\s*$|{_SERVER}{_TO}{_CLIENT}|\b{_SERVER}\s*(?:→|->|=>)|(?:\b|_)to[ _-]?client|\[server says\]|\bstdout\b"
+    r"|\bfrom[ _-]?server|\b(?:received|recv|receiving|response|resp|incoming|in|s2c|s->c)\b|响应|返回|接收|输出",
     re.IGNORECASE,
 )
 _OF_SERVERS = re.compile(

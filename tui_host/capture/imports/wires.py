@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from tui_host.capture.words import items, mapping, said
@@ -38,6 +39,31 @@ class Wires:
 def is_frame(value: JSON) -> bool:
     """Whether it is a JSON-RPC message, or a batch of them."""
     return "jsonrpc" in mapping(value) or (isinstance(value, list) and bool(value) and "jsonrpc" in mapping(value[0]))
+
+
+class Known(NamedTuple):
+    """What was on one of the wires itself: a frame, a request to a model or an answer, and of these two the dialect."""
+
+    kind: Literal["frame", "request", "answer"]
+    dialect: str = ""
+
+
+def known(value: JSON) -> Known | None:
+    """What a value is that was on a wire itself; None if it is nothing of that."""
+    if is_frame(value):
+        return Known("frame")
+    if dialect := dialect_of_answer(value):
+        return Known("answer", dialect)
+    dialect = dialect_of_request(value)
+    return Known("request", dialect) if dialect else None
+
+
+def is_piece(value: JSON) -> bool:
+    """Whether an answer is one piece of a stream, by what such a piece says of itself."""
+    body = mapping(value)
+    kind = body.get("type")
+    is_event = isinstance(kind, str) and kind.startswith(("response.", "message_", "content_block_"))
+    return body.get("object") == "chat.completion.chunk" or is_event
 
 
 def dialect_of_request(value: JSON) -> str:

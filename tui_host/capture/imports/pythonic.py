@@ -1,0 +1,55 @@
+"""Values as Python writes them: who puts a parsed body into a line with `print` or `%s` leaves `{'model': …, 'stream': True}` there.
+
+What was on the wire said the same in JSON, and so it is shown; its bytes are not in the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+
+from tui_host.capture.depth import is_deeper
+from tui_host.capture.frames import LEVELS
+from tui_host.errors import JSON
+
+MOST = 4 << 20
+VALUES = 50_000
+"""Bytes of one, and values in it: to read it takes many times its size in memory, and long."""
+_BEGIN = re.compile(rb"\[?\{\s*'")
+_PLAIN = re.compile(r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[\s{}\[\](),:.\de-]|True|False|None)*+""")
+"""What such a value is made of: no name, no operator, nothing over which a compiler thinks for long."""
+
+
+def looks_pythonic(data: bytes) -> bool:
+    """Whether it begins as a dictionary of Python's, or a list of them, and not as JSON."""
+    return _BEGIN.match(data) is not None
+
+
+def read_pythonic(data: bytes) -> JSON:
+    """The value that a line ends with, None if it is none, too deep, or too large."""
+    if len(data) > MOST or data.count(b",") > VALUES:
+        return None
+    text = data.decode("utf-8", "replace").strip()
+    if is_deeper(text, LEVELS) or _PLAIN.fullmatch(text) is None:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the compiler, on foreign escapes
+            value: object = ast.literal_eval(text)
+        said: JSON = json.loads(json.dumps(value))
+    except (
+        ValueError,
+        TypeError,
+        SyntaxError,
+        MemoryError,
+        RecursionError,
+    ):  # what a parser says of what is too much, too
+        return None
+    return said
+
+
+def written_as_json(value: JSON) -> bytes:
+    """What it says in JSON."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
