@@ -16,7 +16,17 @@ _TRAILERS_LIMIT = 64 << 10
 
 
 class BodyError(Exception):
-    """A body that is not framed as it should be."""
+    """A body that is not framed as it should be.
+
+    Attributes:
+        body: What of the body came before that, with it.
+        rest: What is none of it, from there on.
+    """
+
+    def __init__(self, words: str, *, body: bytes = b"", rest: bytes = b"") -> None:
+        super().__init__(words)
+        self.body = body
+        self.rest = rest
 
 
 class Body(Protocol):
@@ -135,35 +145,36 @@ class ChunkedBody:
                 continue
             end = data.find(b"\n", at) + 1
             line = self._line + data[at : end or len(data)]
-            if len(line) > _LINE_LIMIT:
-                raise BodyError("a chunk's line that does not end")
+            fault = "a chunk's line that does not end" if len(line) > _LINE_LIMIT else self._take(line) if end else ""
             at = end or len(data)
+            if fault:
+                before = b"0\r\n" + self.trailers if self._last else b""
+                raise BodyError(fault, body=b"".join(pieces), rest=before + line + data[at:])
             self._line = b"" if end else line
-            if end:
-                self._take(line)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces), data[at:]
 
     def passed(self, size: int) -> None:
         """None can be."""
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> str:
+        """A line between chunks; gives what is wrong with it."""
         if self._after_chunk:
-            if line not in _ENDS:
-                raise BodyError("a chunk that is longer than it says")
             self._after_chunk = False
-        elif self._last:
+            return "" if line in _ENDS else "a chunk that is longer than it says"
+        if self._last:
             if line in _ENDS:
                 self.done = True
             elif not _TRAILER.fullmatch(line) or len(self.trailers) > _TRAILERS_LIMIT:
-                raise BodyError("a trailer that is none")
+                return "a trailer that is none"
             else:
                 self.trailers += line.rstrip(b"\r\n") + b"\r\n"
-        else:
-            size = _SIZE.fullmatch(line)
-            if size is None:
-                raise BodyError("a chunk without a size")
-            self._left = int(size[1], 16)
-            self._last = not self._left
+            return ""
+        size = _SIZE.fullmatch(line)
+        if size is None:
+            return "a chunk without a size"
+        self._left = int(size[1], 16)
+        self._last = not self._left
+        return ""
 
 
 def framed(payload: bytes) -> bytes:

@@ -10,7 +10,8 @@ import anyio
 from typing_extensions import override
 
 from tui_host.capture.faults import words_of
-from tui_host.tap.bodies import Body, BodyError, OpenBody, body_of, framed, last_chunk
+from tui_host.tap.answer import Answer
+from tui_host.tap.bodies import BodyError
 from tui_host.tap.breaking import break_off, end_writing
 from tui_host.tap.client_end import ClientEnd
 from tui_host.tap.heads import (
@@ -25,7 +26,6 @@ from tui_host.tap.heads import (
     to_client,
 )
 from tui_host.tap.relay import Relay
-from tui_host.tap.rewriting import BodyFilter
 from tui_host.tap.splicing import WORTH, Splice, Spliced, descriptor_of
 from tui_host.tap.upstream import Upstream
 from tui_host.tap.witness import Witness
@@ -53,9 +53,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._waiting = bytearray()
         self._request: RequestHead | None = None
         self._witness: Witness | None = None
-        self._body: Body | None = None
-        self._filter: BodyFilter | None = None
-        self._framing: Framing = "none"
+        self._answer: Answer | None = None
         self._lasts = True
         self._tunnel = False
         self._abandoned = False
@@ -105,9 +103,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._mistaken(error)
 
     def _take(self, data: bytes) -> None:
-        body = self._body
-        if body is not None:
-            self._pass(body, data)
+        answer = self._answer
+        if answer is not None:
+            self._pass(answer, data)
             self._begin_splice()
         elif self._tunnel:
             if self._witness is not None:
@@ -125,12 +123,13 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._abandoned:
             return
         self._abandoned = True
-        body, witness = self._body, self._witness
-        is_whole = exc is None and isinstance(body, OpenBody)
-        if is_whole and witness is not None:
-            witness.end()
-        self._let_go()
-        if is_whole:
+        answer, witness = self._answer, self._witness
+        is_open = answer is not None and answer.ends_with_connection
+        if answer is not None:
+            if is_open and exc is None:
+                answer.end()
+            self._client.write(answer.left())
+        if is_open and exc is None:
             self._client.answered(lasts=False)
         elif exc is None and self._tunnel and witness is not None:
             witness.end()
@@ -141,7 +140,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             words = (
                 words_of(exc) if exc is not None else "the upstream ended the connection before its answer was complete"
             )
-            self._client.cut(words, was_reset=exc is not None or isinstance(body, OpenBody))
+            self._client.cut(words, was_reset=exc is not None)
 
     @override
     def pause_writing(self) -> None:
@@ -207,7 +206,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         """Pass on each head that is there."""
         waiting = self._waiting
         try:
-            while waiting and self._body is None and not self._tunnel and not self._abandoned:
+            while waiting and self._answer is None and not self._tunnel and not self._abandoned:
                 found = end_of_head(waiting)
                 if self._request is None:
                     self._pass_unasked(is_head=found is not None)
@@ -218,7 +217,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 waiting.clear()
                 head = read_response(block)
                 if head.is_final:
-                    self._answer(self._request, head, rest)
+                    self._begin(self._request, head, rest)
                     return
                 if self._request.minor == 1:
                     self._client.write(response_bytes(to_client(head, framing="none", was="none", lasts=True)))
@@ -238,104 +237,94 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._transport.close()
         self._client.close()
 
-    def _answer(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
+    def _begin(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
         """Pass on the answer's head, and the beginning of its body with it."""
-        rewriting = self._relay.rewriting
         if head.status == 101:
             if not request.wants_websocket:
                 raise HeadError(502, "the upstream changes to a protocol that nobody had asked for")
             self._change_protocol(head, rest)
             return
         was = response_framing(head, request.method)
-        passed, self._filter = rewriting.answer(request, head, self._announced)
-        framing: Framing = "chunked" if self._filter is not None and isinstance(was, int) else was
+        passed, body_filter = self._relay.rewriting.answer(request, head, self._announced)
+        framing: Framing = "chunked" if body_filter is not None and isinstance(was, int) else was
         if framing == "chunked" and request.minor == 0:
             framing = "close"
-        self._framing = framing
         self._lasts = head.lasts and framing != "close"
         said = response_bytes(to_client(passed, framing=framing, was=was, lasts=self._lasts))
-        body = self._body = body_of(was)
-        self._pass(body, rest, said, head)
+        if self._witness is None:
+            raise HeadError(502, "an answer to nothing")
+        answer = Answer(head, was=was, framing=framing, body_filter=body_filter, witness=self._witness)
+        self._answer = answer
+        self._pass(answer, rest, said)
 
-    def _pass(self, body: Body, data: bytes, said: bytes = b"", head: ResponseHead | None = None) -> None:
-        """Pass on a piece of a body, after its head, and let it be recorded first: the client may end this tap once it has it."""
-        witness = self._witness
+    def _pass(self, answer: Answer, data: bytes, said: bytes = b"") -> None:
+        """Pass on a piece of a body, after its head: the client may end this tap once it has it."""
         try:
-            payload, rest = body.feed(data)
-            out = payload
-            if self._filter is not None:
-                out = self._filter.feed(payload) + (self._filter.finish() if body.done else b"")
+            out = answer.feed(data)
         except BodyError as error:
-            if head is not None:
+            if said:
                 self._fail(str(error))
             else:
                 self._break(f"the upstream's answer: {error}")
             return
-        if self._framing == "chunked":
-            out = framed(out) if out else b""
-            if body.done:
-                out += last_chunk(body)
         if said:
             out = said + out
-        at_ns = time.monotonic_ns()
-        if witness is not None and head is not None:
-            witness.answered(head, at_ns)
-        if witness is not None and payload:
-            witness.chunk(payload, at_ns)
-        if witness is not None and body.done:
-            witness.end(at_ns)
         if out:
             self._client.write(out)
-        if body.done:
-            self._finish(rest)
+        if answer.fault:
+            self._pass_unframed(answer)
+        elif answer.is_done:
+            self._finish(answer.rest)
 
-    def _let_go(self) -> None:
-        """Nothing follows what is held of a body."""
-        try:
-            rest = self._filter.finish() if self._filter is not None else b""
-        except BodyError:
-            return  # it ends in the middle, which the client is told another way
-        if rest:
-            self._client.write(framed(rest) if self._framing == "chunked" else rest)
+    def _pass_unframed(self, answer: Answer) -> None:
+        """Let the client judge what follows, as it would without the tap: it passes as it is, to the connection's end."""
+        words = f"the upstream's answer: {answer.fault}"
+        if not answer.is_as_it_came:
+            self._client.write(answer.left())
+            self._break(words)
+            return
+        if self._witness is not None:
+            self._witness.fail(words, "cut by peer")
+        self._client.write(answer.rest)
+        self._answer = self._witness = None
+        self._tunnel = True
 
     def _begin_splice(self) -> None:
         """Let what is neither changed nor recorded pass by itself, if it can."""
-        transport, body, witness = self._transport, self._body, self._witness
-        if transport is None or body is None or body.plain < WORTH or self._framing == "chunked":
+        transport, answer = self._transport, self._answer
+        if transport is None or answer is None:
             return
-        if self._filter is not None or witness is None or not witness.has_enough:
+        size = answer.plain
+        if size < WORTH:
             return
         source, sink = descriptor_of(transport), self._client.sink()
         if source is None or sink is None:
             return
         try:
-            self._splice = Splice(source, sink, body.plain, self._spliced)
+            self._splice = Splice(source, sink, size, self._spliced)
         except OSError:
             return  # it is passed on as before
         transport.pause_reading()
 
     def _spliced(self, how: Spliced) -> None:
         """What passed by itself is over."""
-        transport, body, witness = self._transport, self._body, self._witness
+        transport, answer = self._transport, self._answer
         self._stop_splice()
         if how.sink is not None:
             self._client.break_off()
         elif transport is not None and how.source is not None:
             self._fault = how.source
             transport.abort()
-        elif transport is not None and body is not None and witness is not None:
+        elif transport is not None and answer is not None:
             transport.resume_reading()
-            if body.done:
-                witness.end()
+            if answer.is_done:
+                answer.end()
                 self._finish(b"")
 
     def _stop_splice(self) -> None:
         splice, self._splice = self._splice, None
-        if splice is None or self._body is None or self._witness is None:
-            return
-        size = splice.stop()
-        self._body.passed(size)
-        self._witness.unseen(size)
+        if splice is not None and self._answer is not None:
+            self._answer.passed(splice.stop())
 
     def _announced(self, url: bytes) -> None:
         if self._witness is not None:
@@ -343,7 +332,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def _finish(self, rest: bytes) -> None:
         lasts = self._lasts and not rest
-        self._body = self._filter = self._request = self._witness = None
+        self._answer = self._request = self._witness = None
         if not lasts:
             self._abandoned = True
             if self._transport is not None:
