@@ -10,8 +10,9 @@ import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request, rest_of
 from tui_host.errors import JSON
-from tui_host.tap.heads import RequestHead
+from tui_host.tap.heads import HeadError, RequestHead, request_bytes, response_bytes
 from tui_host.tap.logins import FORM_LIMIT, Logins
+from tui_host.tap.refusal import redirection
 from tui_host.tap.upstream import upstream_of
 
 OWN = "http://127.0.0.1:8322"
@@ -247,6 +248,41 @@ def test_metadata_with_what_is_no_url_passes(document: dict[str, JSON]) -> None:
     passed = told(before(), document)
     assert isinstance(passed, dict)
     assert passed.keys() == document.keys()
+
+
+SPLIT = "HTTP/1.1\r\nHost: a\r\n\r\nPOST /shutdown HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n!"
+
+
+@pytest.mark.parametrize("begin", ["HERE", "https://login.example"])
+@pytest.mark.parametrize(
+    "rest", [f"/x {SPLIT}", "/a b", "/a\tb", "/\r\nX: y", "/\0", "/é", "/\x7f", f"%20{SPLIT}/", "%0d%0aX:y/", "/a#b"]
+)
+def test_nothing_that_would_be_more_than_an_url_is_asked_for_or_sent_on(begin: str, rest: str) -> None:
+    logins = before()
+    url = begin.replace("HERE", "https://mcp.example") + rest
+    assert told(logins, NAMES | {"authorization_servers": [url]}) == {
+        "resource": f"{OWN}/mcp",
+        "authorization_servers": [url],
+    }
+    endpoints: dict[str, JSON] = {"authorization_endpoint": url, "token_endpoint": url}
+    assert told(logins, {"issuer": "https://mcp.example"} | endpoints) == {"issuer": OWN} | endpoints
+    assert not list(logins.metadata.unknown())
+    logins.name(rest.encode())
+    named = logins.unread(asked("/tui-host-authorization/https/a.example/")) or ()
+    assert all(target.isascii() and target.decode().isprintable() and b" " not in target for target in named)
+
+
+def test_a_head_with_more_than_its_lines_is_never_written() -> None:
+    fields = ((b"Host", b"a"),)
+    assert request_bytes(RequestHead(method=b"GET", target=b"/", minor=1, fields=fields)).count(b"\r\n") == 3
+    for bad in (b"/ HTTP/1.1\r\nX: y", b"/a b", b"/\n", b"/\r", b"/\0"):
+        with pytest.raises(HeadError):
+            request_bytes(RequestHead(method=b"GET", target=bad, minor=1, fields=fields))
+        if bad != b"/a b":
+            with pytest.raises(HeadError):
+                request_bytes(RequestHead(method=b"GET", target=b"/", minor=1, fields=((b"Host", bad),)))
+            with pytest.raises(HeadError):
+                response_bytes(redirection(b"https://login.example" + bad))
 
 
 async def test_a_client_that_says_no_more_while_the_tap_asks_first_gets_its_answer_and_an_end() -> None:

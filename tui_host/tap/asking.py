@@ -6,7 +6,7 @@ import anyio
 from typing_extensions import override
 
 from tui_host.tap.client_end import ClientEnd
-from tui_host.tap.heads import RequestHead, request_bytes
+from tui_host.tap.heads import HeadError, RequestHead, request_bytes
 from tui_host.tap.logins import Logins
 from tui_host.tap.refusal import NAME
 from tui_host.tap.relay import Relay
@@ -44,11 +44,15 @@ async def _ask(relay: Relay, logins: Logins, target: bytes) -> bool:
         return False
     asking = _Asking()
     passed = relay.passed(head, route)
+    try:
+        block = request_bytes(passed, route.upstream.target_of(passed.target))
+    except HeadError:
+        return False  # nothing of the kind is sent
     witness = relay.witness(passed, route.upstream.origin)
     upstream = UpstreamSide(relay, asking, route.upstream)
     relay.group.start_soon(upstream.connect, None)
     upstream.expect(head, witness)
-    upstream.write(request_bytes(passed, route.upstream.target_of(passed.target)))
+    upstream.write(block)
     witness.sent_all()
     try:
         await asking.over.wait()

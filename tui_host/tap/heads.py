@@ -332,15 +332,30 @@ def _passed_on(head: _Head, connection: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
-    """A request's head on the wire; `target` stands in for its own."""
+    """A request's head on the wire; `target` stands in for its own.
+
+    Raises:
+        HeadError: On the wire it would be another.
+    """
     first = b"%s %s HTTP/1.%d\r\n" % (head.method, target or head.target, head.minor)
-    return first + _lines(head.fields)
+    if _REQUEST_LINE.fullmatch(first) is None:
+        raise HeadError(502, "the target of a request would be none")
+    return _block(first, head.fields)
 
 
 def response_bytes(head: ResponseHead) -> bytes:
-    """A response's head on the wire."""
-    return b"HTTP/1.%d %d %s\r\n" % (head.minor, head.status, head.reason) + _lines(head.fields)
+    """A response's head on the wire.
+
+    Raises:
+        HeadError: On the wire it would be another.
+    """
+    return _block(b"HTTP/1.%d %d %s\r\n" % (head.minor, head.status, head.reason), head.fields)
 
 
-def _lines(fields: Fields) -> bytes:
-    return b"".join([b"%s: %s\r\n" % field for field in fields]) + b"\r\n"
+def _block(first: bytes, fields: Fields) -> bytes:
+    """The lines, and no more than these: whatever had come into one of them, it begins none of its own."""
+    block = b"".join([first, *[b"%s: %s\r\n" % field for field in fields], b"\r\n"])
+    lines = len(fields) + 2
+    if block.count(b"\n") != lines or block.count(b"\r") != lines or b"\0" in block:
+        raise HeadError(502, "a line of a head would be several")
+    return block

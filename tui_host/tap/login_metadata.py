@@ -20,7 +20,8 @@ PREFIX = b"/tui-host-authorization/"
 SERVERS = (b"/.well-known/oauth-authorization-server", b"/.well-known/openid-configuration")
 REMEMBERED = 100
 """Places of a kind that a server has named; of older ones it is forgotten that they are some."""
-_SERVERS_LIMIT = 10
+_SERVERS_LIMIT = 2
+"""Authorization servers of a resource that are stood for, which few have more than one of; all others are left alone."""
 _SHOWN = "authorization_endpoint"
 _ENDPOINTS = (_SHOWN, "token_endpoint", "pushed_authorization_request_endpoint", "device_authorization_endpoint")
 """All that take a `resource`."""
@@ -36,6 +37,8 @@ _LISTED = re.compile(
 _STRING = re.compile(_TEXT)
 _V = TypeVar("_V")
 _BEHIND_PREFIX = re.compile(rb"(https?)/([^/?]+)(.*)", re.DOTALL)
+_PLACE = re.compile(rb"https?://[A-Za-z0-9._:\[\]-]+([/?][!-\x22$-~]*)?", re.IGNORECASE)
+"""A URL that can stand in a request as it is: printable ASCII without blanks, with neither a user nor a fragment in it."""
 
 
 class LoginMetadata:
@@ -151,13 +154,14 @@ class LoginMetadata:
 
     def _is_its_own(self, issuer: str) -> bool:
         """Whether an issuer is named by a place of the tap's: all at the server's origin, and elsewhere those it stands for."""
-        return self._origin.rest(_url(issuer)) is not None or self._stands_for(issuer)
+        url = _url(issuer)
+        return (self._origin.rest(url) is not None and PREFIX not in url) or self._stands_for(issuer)
 
     def _stands_for(self, server: str) -> bool:
         return self._servers.get(_key(_url(server))) is True
 
     def _allow(self, url: bytes | None, *, is_shown: bool) -> None:
-        if url is not None:
+        if url is not None and _PLACE.fullmatch(url):
             remember(self._places, url.partition(b"?")[0], is_shown)
 
     def _renamed(self, text: bytes) -> bytes:
@@ -184,7 +188,7 @@ class LoginMetadata:
         return self._own + PREFIX + scheme.lower() + b"/" + rest
 
     def _can_lead(self, url: bytes) -> bool:
-        if not url.isascii() or b"#" in url:
+        if _PLACE.fullmatch(url) is None or PREFIX in url:
             return False
         return self._origin.rest(url) is not None or self._other(url) is not None
 

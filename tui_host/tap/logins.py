@@ -17,6 +17,7 @@ Source: MCP 2025-11-25, Authorization; RFC 8414, section 3; RFC 8707, section 2;
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, quote, unquote_plus
 
@@ -28,6 +29,7 @@ RESOURCE = b"/.well-known/oauth-protected-resource"
 FORM_LIMIT = 32 << 10
 """Bytes of a form that waits to be complete before it is passed on."""
 _FORM = b"application/x-www-form-urlencoded"
+_TARGET = re.compile(rb"/[!-\x22$-~]*")  # printable ASCII without blanks and without a fragment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +156,9 @@ class Logins:
         )
 
     def name(self, target: bytes) -> None:
-        """The server has said that its metadata is here."""
-        remember(self._named, target, None)
+        """The server has said that its metadata is here, if that is a place of its own."""
+        if _TARGET.fullmatch(target):
+            remember(self._named, target, None)
 
     def _is_of_resource(self, target: bytes) -> bool:
         return target in self._named or target.startswith(RESOURCE)

@@ -127,9 +127,7 @@ class Rewriting:
             return value
 
         def led(found: re.Match[bytes]) -> bytes:
-            rest = self._origin.rest(found[2])
-            if rest is not None:
-                logins.name(rest)
+            logins.name(self._origin.rest(found[2]) or b"")
             return found[1] + self._origin.changed(found[2])
 
         return _IN_CHALLENGE.sub(led, value)
