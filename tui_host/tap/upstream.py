@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
+import anyio
 from typing_extensions import override
 
 from tui_host.capture.faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.urls import is_loopback, shown, split
+from tui_host.tap.reach import Reach
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10
+_TURN_SECONDS = 1.0
+"""How long one of several addresses may take to be connected to before the next one is tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +35,18 @@ class Upstream:
         url: Its URL.
         proxy: The proxy that leads to it, None where there is none.
         trust: Whom it has to be certified by, None where nothing is encrypted.
-        other: Another one that is reached by the same rules, by its URL; raises SettingsError as `upstream_of` does.
+        other: One that it names, by its URL, reached by the same rules: encrypted, or on this machine as it is itself; raises
+            SettingsError as `upstream_of` does, and where it is none that may be named.
+        reach: What it may name.
+        within: The reach of the one that named it; None for the one that was typed.
     """
 
     url: SplitResult
     proxy: SplitResult | None = None
     trust: ssl.SSLContext | None = None
     other: Callable[[str], Upstream]
+    reach: Reach
+    within: Reach | None = None
 
     @cached_property
     def origin(self) -> str:
@@ -92,26 +102,34 @@ class Upstream:
         Raises:
             OSError: It cannot be reached, or is not whom it should be.
         """
-        loop = asyncio.get_running_loop()
-        host, port = _address(self.url)
         if self.proxy is None:
-            if source is not None and self.trust is None and is_loopback(host):
-                try:
-                    await loop.create_connection(protocol, host, port, local_addr=(source, 0))
-                except ConnectionError:
-                    raise
-                except OSError:  # from there nothing leads to it: it is reached by another way, such as IPv6
-                    pass
-                else:
-                    return
-            name = host if self.trust is not None else None
-            await loop.create_connection(
-                protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=0.25
-            )
+            await self._directly(protocol, source)
         elif self.trust is None:
-            await loop.create_connection(protocol, *_address(self.proxy))
+            await asyncio.get_running_loop().create_connection(protocol, *_address(self.proxy))
         else:
             await self._through(self.proxy, self.trust, protocol)
+
+    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None) -> None:
+        loop = asyncio.get_running_loop()
+        host, port = _address(self.url)
+        if source is not None and self.trust is None and is_loopback(host):
+            try:
+                await loop.create_connection(protocol, host, port, local_addr=(source, 0))
+            except ConnectionError:
+                raise
+            except OSError:  # from there nothing leads to it: it is reached by another way, such as IPv6
+                pass
+            else:
+                return
+        name = host if self.trust is not None else None
+        if self.within is not None:
+            connected = await _connected(host, port, self.within)
+            await loop.create_connection(protocol, sock=connected, ssl=self.trust, server_hostname=name)
+            return
+        transport, _ = await loop.create_connection(
+            protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=0.25
+        )
+        self.reach.seen_at(str(transport.get_extra_info("peername")[0]))
 
     async def _through(
         self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Callable[[], asyncio.BaseProtocol]
@@ -132,6 +150,41 @@ class Upstream:
         if transport is None:
             raise ConnectionError("the connection ended while it was being encrypted")
         made.connection_made(transport)
+
+
+async def _connected(host: str, port: int, within: Reach) -> socket.socket:
+    """A connection to one of a host's addresses that are within this reach.
+
+    Raises:
+        OSError: There is none.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    allowed = [each for each in found if within.allows(str(each[4][0]))]
+    if not allowed:
+        raise ConnectionError(
+            "an address further inside than the server's own, whose metadata therefore does not lead there"
+        )
+    for family, kind, protocol, _, address in allowed[:-1]:
+        try:
+            with anyio.move_on_after(_TURN_SECONDS):
+                return await _connected_to(socket.socket(family, kind, protocol), address)
+        except OSError:
+            continue
+    family, kind, protocol, _, address = allowed[-1]
+    return await _connected_to(socket.socket(family, kind, protocol), address)
+
+
+async def _connected_to(
+    made: socket.socket, address: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
+) -> socket.socket:
+    try:
+        made.settimeout(0)
+        await asyncio.get_running_loop().sock_connect(made, address)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 class _ProxyAnswer(asyncio.Protocol):
@@ -173,18 +226,36 @@ def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None
     Raises:
         SettingsError: It is no URL of one, the proxy of the environment is of a kind that is not known, or a certificate cannot be read.
     """
+    return _upstream(typed, environment, cache(lambda: _trust(ca_file, environment)), None)
+
+
+def _upstream(
+    url_of: str, environment: Mapping[str, str], trust: Callable[[], ssl.SSLContext], within: Reach | None
+) -> Upstream:
     where = "--upstream"
-    url = split(typed, where=where)
+    url = split(url_of, where=where)
     if url.username is not None or url.query or url.fragment:
         raise SettingsError(
             "a URL with a user, a query or a fragment in it", where, "leave these to the host that uses the tap"
         )
+    if within is not None and not _may_be_named(url, within):
+        raise SettingsError("a place that a server may not lead to", where, "leave it to the host that uses the tap")
+    reach = Reach(url.hostname or "")
     return Upstream(
         url=url,
-        proxy=_proxy(typed, environment),
-        trust=_trust(ca_file, environment) if url.scheme == "https" else None,
-        other=lambda other: upstream_of(other, environment, ca_file),
+        proxy=_proxy(url_of, environment),
+        trust=trust() if url.scheme == "https" else None,
+        other=lambda named: _upstream(named, environment, trust, reach),
+        reach=reach,
+        within=within,
     )
+
+
+def _may_be_named(url: SplitResult, within: Reach) -> bool:
+    """Whether metadata may lead there: encrypted, or beside the server itself on this machine."""
+    host = url.hostname or ""
+    is_beside = within.is_machine and is_loopback(host)
+    return (url.scheme == "https" or is_beside) and within.allows_name(host)
 
 
 def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:

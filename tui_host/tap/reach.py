@@ -1,0 +1,88 @@
+"""How far in a place may be that metadata names: no further than whoever names it is itself.
+
+A relay runs on a person's machine. Whoever answers at a public address is not to have it ask what that machine or its network alone can
+reach, and what is on that network nothing that only the machine can. A name says nothing of that, nor does what it led to a moment ago:
+so the addresses are judged that are then connected to, and an upstream counts as what it was seen at from furthest out.
+Source: threats.md, NET-04; MCP, Security Best Practices, Server-Side Request Forgery.
+"""
+
+from __future__ import annotations
+
+import socket
+from enum import IntEnum
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+from tui_host.settings.urls import is_loopback
+
+_TRANSLATED = IPv6Network("64:ff9b::/96")  # RFC 6052: an IPv4 address stands in its end
+
+
+class Depth(IntEnum):
+    """From where an address can be reached."""
+
+    PUBLIC = 0
+    NETWORK = 1
+    MACHINE = 2
+
+
+class Reach:
+    """What an upstream may name.
+
+    Args:
+        host: The upstream's, as its URL spells it.
+    """
+
+    def __init__(self, host: str) -> None:
+        address = _spelled(host)
+        self._depth = None if address is None else depth_of(address) or Depth.PUBLIC
+
+    @property
+    def is_machine(self) -> bool:
+        """The upstream is on this machine."""
+        return self._depth == Depth.MACHINE
+
+    def seen_at(self, address: str) -> None:
+        """The upstream was connected to there."""
+        depth = depth_of(address) or Depth.PUBLIC
+        self._depth = depth if self._depth is None else min(self._depth, depth)
+
+    def allows(self, address: str) -> bool:
+        """Whether what it names may be there."""
+        depth = depth_of(address)
+        return depth is not None and depth <= (self._depth or Depth.PUBLIC)
+
+    def allows_name(self, host: str) -> bool:
+        """Whether it may name this host, as far as the name itself tells; what it leads to is another matter."""
+        address = _spelled(host)
+        return address is None or self.allows(address)
+
+
+def depth_of(address: str) -> Depth | None:
+    """From where an IP address can be reached; None for one that nobody is to name."""
+    found = _innermost(ip_address(address))
+    if found.is_loopback:
+        return Depth.MACHINE
+    if found.is_unspecified or found.is_link_local or found.is_multicast or found.is_reserved:
+        return None
+    is_site = isinstance(found, IPv6Address) and found.is_site_local
+    return Depth.PUBLIC if found.is_global and not is_site else Depth.NETWORK
+
+
+def _innermost(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 one leads to, itself where it leads to none."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _TRANSLATED:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _spelled(host: str) -> str | None:
+    """The address that a host's name is by itself, in any of the ways in which the system reads one; None for all other names."""
+    if is_loopback(host) or host.lower().rstrip(".").endswith(".localhost"):
+        return "127.0.0.1"
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return None
+    return str(found[0][4][0])
