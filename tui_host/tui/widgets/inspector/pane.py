@@ -217,24 +217,9 @@ class Inspector(Container):
     # What happens.
 
     def _tell(self) -> None:
-        ladder, home = self.ladder, self.ladder.home
-        llm, mcp = ladder.counts
-        kept, rows = ladder.kept
-        self.set_class(bool(ladder.filter_text) and not kept and not ladder.is_looking, "-no-match")
-        self._header.show(
-            Heading(
-                llm=llm,
-                mcp=mcp,
-                turn=home.turn if home is not None else None,
-                following=ladder.following,
-                new_below=ladder.new_below,
-                live=self._source is not None and self._source.live,
-                filter=ladder.filter_text,
-                kept=kept,
-                looking=ladder.is_looking,
-                rows=rows,
-            )
-        )
+        heading = self.ladder.heading(live=self._source is not None and self._source.live)
+        self.set_class(bool(heading.filter) and not heading.kept and not heading.looking, "-no-match")
+        self._header.show(heading)
 
     def _arrange(self) -> None:
         arrangement = self.arrangement

@@ -16,6 +16,7 @@ from tui_host.capture.ladder.row import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.ladder.drawing import LadderDrawing
 from tui_host.tui.widgets.ladder.filtering import Filtering
+from tui_host.tui.widgets.ladder.heading import Heading
 from tui_host.tui.widgets.ladder.index import LadderIndex
 from tui_host.tui.widgets.ladder.keys import LadderKeys
 from tui_host.tui.widgets.ladder.selection import LadderSelection
@@ -92,34 +93,24 @@ class LadderView(LadderKeys):
         """The filter in force, empty for none."""
         return self._filtering.text
 
-    @property
-    def is_looking(self) -> bool:
-        """Whether the filter may keep more of the rows that are there."""
-        return self._filtering.is_looking
-
-    @property
-    def kept(self) -> tuple[int, int]:
-        """How many rows the filter keeps, of how many."""
-        return self._index.kept, len(self._rows)
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Rows in the LLM and in the MCP lane, of the turn of the selected row."""
-        home = self.home
-        return self._index.counts(home) if home is not None else (0, 0)
-
-    @property
-    def new_below(self) -> int:
-        """Rows that came since the person moved; while following, those below what is seen."""
-        if not self.following:
-            return self._new
-        return max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
-
-    @property
-    def home(self) -> Row | None:
-        """The row that the selected row's group begins with: it tells the turn."""
+    def heading(self, *, live: bool) -> Heading:
+        """What the line above tells of it; `live` if more may come."""
         row = self.selected
-        return self._rows[self._index.home_of(row.number)] if row is not None else None
+        home = None if row is None else self._rows[self._index.home_of(row.number)]
+        llm, mcp = (0, 0) if home is None else self._index.counts(home)
+        below = max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
+        return Heading(
+            llm=llm,
+            mcp=mcp,
+            turn=None if home is None else home.turn,
+            following=self.following,
+            new_below=below if self.following else self._new,
+            live=live,
+            filter=self._filtering.text,
+            kept=self._index.kept,
+            looking=self._filtering.is_looking,
+            rows=len(self._rows),
+        )
 
     def show(self, source: InspectorSource | None) -> None:
         """Show another session's rows."""
@@ -137,10 +128,7 @@ class LadderView(LadderKeys):
             return
         seen = self._index.rows(self.top, self.top + self.view_height)
         first = seen if self._selected is None else [self._selected, *seen]
-        kept = self._filtering.begin(source.ladder, text, self._taken, first)
-        self._index.clear()
-        self._index.extend(kept)
-        self._refiltered()
+        self._keep(self._filtering.begin(source.ladder, text, self._taken, first), is_more=False)
         self.post_message(self.Moved())
 
     def select(self, number: int) -> None:
@@ -163,7 +151,8 @@ class LadderView(LadderKeys):
         if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
             self._take(source)
         if self._filtering.is_due:
-            self._filter_again(source)
+            kept = self._filtering.sift(source.ladder, self._taken)
+            self._keep(kept, is_more=len(kept) >= self._index.kept)
         seen = self._index.rows(self.top, self.top + self.view_height)
         self._rows_changed(self._words.fill(source, [*seen, *self._filtering.wanted]))
         if found := self._filtering.look(source.ladder):
@@ -256,14 +245,13 @@ class LadderView(LadderKeys):
                 self.refresh_lines(line)
         self._related = related
 
-    def _filter_again(self, source: InspectorSource) -> None:
-        """Show what the filter keeps of the rows as they are by now."""
+    def _keep(self, kept: Sequence[int], *, is_more: bool) -> None:
+        """Show what the filter keeps: what was shown and more, or something else."""
         before, top = self._index.kept, self.top
         at_top = self._index.row_at(top) if top < len(self._index) else None
-        kept = self._filtering.sift(source.ladder, self._taken)
         self._index.clear()
         self._index.extend(kept)
-        if len(kept) >= before:
+        if is_more:
             self._grown(len(kept) - before, first=0, at_top=at_top)
         else:
             self._refiltered()
