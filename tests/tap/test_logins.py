@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import cache
 
 import anyio
 import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request, rest_of
 from tui_host.errors import JSON
+from tui_host.tap.asking import TOO_SLOW
 from tui_host.tap.heads import HeadError, RequestHead, request_bytes, response_bytes
 from tui_host.tap.logins import FORM_LIMIT, Logins
 from tui_host.tap.refusal import redirection
-from tui_host.tap.upstream import upstream_of
+from tui_host.tap.upstream import Upstream, upstream_of
 
 OWN = "http://127.0.0.1:8322"
 THERE = OWN + "/tui-host-authorization/https/login.example"
@@ -39,8 +41,13 @@ def asked(target: str, method: bytes = b"GET") -> RequestHead:
     return RequestHead(method=method, target=target.removeprefix(OWN).encode(), minor=1, fields=())
 
 
+@cache
+def known(upstream: str) -> Upstream:
+    return upstream_of(upstream, {})
+
+
 def before(upstream: str = "https://mcp.example/mcp") -> Logins:
-    return Logins(upstream_of(upstream, {}), OWN)
+    return Logins(known(upstream), OWN)
 
 
 def test_an_authorization_server_elsewhere_gets_a_place_once_its_metadata_is_known() -> None:
@@ -297,3 +304,41 @@ async def test_a_client_that_says_no_more_while_the_tap_asks_first_gets_its_answ
             await client.send(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, relay.host))
             await client.send_eof()
             assert b"{}" in await rest_of(client)
+
+
+async def test_an_authorization_server_that_never_answers_holds_a_host_up_once_and_shortly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tui_host.tap.asking.PATIENCE_SECONDS", 0.1)
+
+    async def silent(stream: Kept) -> None:
+        await stream.head()
+        await stream.receive()
+
+    async with peer(silent) as login:
+        names = b'{"authorization_servers": ["%s"]}' % login.origin.encode()
+
+        async def script(stream: Kept) -> None:
+            while True:
+                await stream.head()
+                await stream.send(answer(names))
+
+        async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+            head = b" HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host
+            for _ in range(3):
+                assert names in await relay.ask(b"GET /.well-known/oauth-protected-resource" + head)
+                assert b" 404 " in await relay.ask(b"GET /tui-host-authorization/http/a.example/" + head)
+    assert len(login.received) == 1
+    assert relay.told.count(TOO_SLOW) == 1
+
+
+def test_what_is_asked_for_may_have_any_bytes() -> None:
+    logins = before()
+    head = RequestHead(method=b"GET", target=b"/x?client_id=a&response_type=b\xff", minor=1, fields=())
+    route = logins.route(head)
+    assert route is not None
+    assert route.shown == b"https://mcp.example" + head.target
+    form = b"client_assertion=\xff.\xe9.x&a=\x80"
+    fields = ((b"Content-Type", b"application/x-www-form-urlencoded"), (b"Content-Length", b"%d" % len(form)))
+    posted = RequestHead(method=b"POST", target=b"/token", minor=1, fields=fields)
+    assert logins.form(posted, form) == (posted, form)

@@ -12,8 +12,14 @@ from tui_host.tap.refusal import NAME
 from tui_host.tap.relay import Relay
 from tui_host.tap.upstream_side import UpstreamSide
 
-PATIENCE_SECONDS = 10.0
-"""How long a client waits for what the tap has to ask for; after that its request goes on as it is."""
+PATIENCE_SECONDS = 5.0
+"""How long a client waits for what the tap has to ask for; after that its request goes on as it is, and for a while all others do too."""
+
+TOO_SLOW = (
+    "metadata for a login took too long to come: for a minute the tap asks for none, and leaves logins to the host"
+)
+ANSWER_LIMIT = 2 << 20
+"""Bytes of one answer that the tap reads of its own accord."""
 
 
 async def learn(relay: Relay, logins: Logins, targets: tuple[bytes, ...]) -> None:
@@ -24,15 +30,23 @@ async def learn(relay: Relay, logins: Logins, targets: tuple[bytes, ...]) -> Non
         logins: Learns from what passes.
         targets: The relay's own names of the server's metadata.
     """
-    with anyio.move_on_after(PATIENCE_SECONDS):
+    with anyio.move_on_after(PATIENCE_SECONDS) as patience:
         for target in targets:
             if await _ask(relay, logins, target):
                 logins.was_asked(target)
-        for places in logins.metadata.unknown():
-            for place in places:
-                await _ask(relay, logins, place)
-                if places not in set(logins.metadata.unknown()):
-                    break
+        async with anyio.create_task_group() as group:
+            for places in logins.metadata.unknown():
+                group.start_soon(_learn_server, relay, logins, places)
+    if patience.cancelled_caught:
+        logins.rest()
+        relay.tell(TOO_SLOW)
+
+
+async def _learn_server(relay: Relay, logins: Logins, places: tuple[bytes, ...]) -> None:
+    for place in places:
+        await _ask(relay, logins, place)
+        if places not in set(logins.metadata.unknown()):
+            return
 
 
 async def _ask(relay: Relay, logins: Logins, target: bytes) -> bool:
@@ -75,11 +89,15 @@ class _Asking(ClientEnd):
         self.over = anyio.Event()
         self.is_whole = False
         self.began = b""
+        self._room = ANSWER_LIMIT
 
     @override
     def write(self, data: bytes) -> None:
-        """It has been read."""
+        """It has been read; what is too long to be metadata is read no further."""
         self.began = self.began or data
+        self._room -= len(data)
+        if self._room < 0:
+            self.over.set()
 
     @override
     def sink(self) -> int | None:

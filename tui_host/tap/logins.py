@@ -17,7 +17,9 @@ Source: MCP 2025-11-25, Authorization; RFC 8414, section 3; RFC 8707, section 2;
 from __future__ import annotations
 
 import base64
+import math
 import re
+import time
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, quote, unquote_plus
 
@@ -28,6 +30,8 @@ from tui_host.tap.upstream import Upstream
 RESOURCE = b"/.well-known/oauth-protected-resource"
 FORM_LIMIT = 32 << 10
 """Bytes of a form that waits to be complete before it is passed on."""
+REST_SECONDS = 60.0
+"""How long the tap asks for nothing after it had to give up."""
 _FORM = b"application/x-www-form-urlencoded"
 _TARGET = re.compile(rb"/[!-\x22$-~]*")  # printable ASCII without blanks and without a fragment
 
@@ -64,6 +68,7 @@ class Logins:
         self._own = own
         self._named: dict[bytes, None] = {}
         self._asked: dict[bytes, None] = {}
+        self._rests_until = -math.inf  # on the monotonic clock
         self._signed: dict[bytes, None] = {}  # where assertions were sent that name the tap
 
     # Requests.
@@ -133,11 +138,13 @@ class Logins:
 
     def unread(self, head: RequestHead) -> tuple[bytes, ...] | None:
         """What the tap has to ask for itself, by its own names of it, before a request can go on; None if it can."""
+        if time.monotonic() < self._rests_until:
+            return None
         if head.method == b"GET" and self._is_of_resource(head.target):
             wanted = (head.target,)
         elif elsewhere(head.target) is not None and self.route(head) is None:  # named to it by an earlier tap
             path = self._upstream.url.path.encode().rstrip(b"/")
-            wanted = tuple(dict.fromkeys((*self._named, RESOURCE + path, RESOURCE)))
+            wanted = tuple(dict.fromkeys((*list(self._named)[-1:], RESOURCE + path, RESOURCE)))
         else:
             return None
         left = tuple(each for each in wanted if each not in self._asked)
@@ -146,6 +153,10 @@ class Logins:
     def was_asked(self, target: bytes) -> None:
         """It has been answered, whatever the answer was."""
         remember(self._asked, target, None)
+
+    def rest(self) -> None:
+        """What was asked took too long: for a while nothing is, so that not everybody waits for the same."""
+        self._rests_until = time.monotonic() + REST_SECONDS
 
     def is_metadata(self, target: bytes) -> bool:
         """Whether a document with this name here may have to be changed."""
@@ -166,10 +177,10 @@ class Logins:
 
 def _names(form: bytes, own: bytes) -> bool:
     """Whether the assertion in a form says that it is for this tap. Source: RFC 7523, section 3."""
-    for assertion in parse_qs(form).get(b"client_assertion", []):
-        claims = (assertion.split(b".")[1:2] or [b""])[0]
+    for assertion in _fields(form).get("client_assertion", []):
+        claims = (assertion.split(".")[1:2] or [""])[0]
         try:
-            if own in base64.urlsafe_b64decode(claims + b"==").replace(b"\\/", b"/"):
+            if own in base64.urlsafe_b64decode(claims + "==").replace(b"\\/", b"/"):
                 return True
         except ValueError:
             continue
@@ -181,5 +192,10 @@ def _asks_for_a_login(target: bytes) -> bool:
     query = target.partition(b"?")[2]
     if b"client_id=" not in query:
         return False
-    names = parse_qs(query).keys()
-    return b"client_id" in names and not names.isdisjoint({b"response_type", b"request_uri"})
+    names = _fields(query).keys()
+    return "client_id" in names and not names.isdisjoint({"response_type", "request_uri"})
+
+
+def _fields(form: bytes) -> dict[str, list[str]]:
+    """A form's fields, or a query's, whatever bytes there are in it."""
+    return parse_qs(form.decode("latin-1"))
