@@ -13,8 +13,8 @@ from tui_host.capture.ladder.filter import RowTest
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 
-BUDGET = 0.006
-"""Seconds in one tick for looking at what rows show."""
+BUDGET = 0.008
+"""Seconds in one tick for looking at what rows show, and as many for finding it out."""
 _AT_ONCE = 16
 """Rows between two looks at the clock; and so many are put into words next."""
 _SHARE = 20.0

@@ -15,11 +15,13 @@ from typing_extensions import override
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.ladder.drawing import LadderDrawing
+from tui_host.tui.widgets.ladder.filtering import BUDGET as FILTERING
 from tui_host.tui.widgets.ladder.filtering import Filtering
 from tui_host.tui.widgets.ladder.heading import Heading
 from tui_host.tui.widgets.ladder.index import LadderIndex
 from tui_host.tui.widgets.ladder.keys import LadderKeys
 from tui_host.tui.widgets.ladder.selection import LadderSelection
+from tui_host.tui.widgets.ladder.words import BUDGET as SEEN
 from tui_host.tui.widgets.ladder.words import Describe, LadderWords
 from tui_host.tui.widgets.pages.source import InspectorSource
 
@@ -154,7 +156,8 @@ class LadderView(LadderKeys):
             kept = self._filtering.sift(source.ladder, self._taken)
             self._keep(kept, is_more=len(kept) >= self._index.kept)
         seen = self._index.rows(self.top, self.top + self.view_height)
-        self._rows_changed(self._words.fill(source, [*seen, *self._filtering.wanted]))
+        wanted = self._filtering.wanted
+        self._rows_changed(self._words.fill(source, [*seen, *wanted], FILTERING if wanted else SEEN))
         if found := self._filtering.look(source.ladder):
             self._extend(found, new=0)
 

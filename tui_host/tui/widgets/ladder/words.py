@@ -57,13 +57,13 @@ class LadderWords:
             milliseconds=self._since_partner(source, row),
         )
 
-    def fill(self, source: InspectorSource, numbers: Iterable[int]) -> Sequence[int]:
+    def fill(self, source: InspectorSource, numbers: Iterable[int], budget: float = BUDGET) -> Sequence[int]:
         """Describe rows for as long as the budget lasts; which of them have other words now."""
         found: list[int] = []
         if self._making is not None and (begun := self._making[0].number) in (numbers := list(numbers)):
             numbers.insert(0, begun)  # what is begun is not thrown away for what comes first now
         rows = source.ladder.rows
-        until = self._clock() + BUDGET
+        until = self._clock() + budget
         left = 0
         for number in numbers:
             row = rows[number]
