@@ -233,11 +233,26 @@ def test_a_stream_whose_lines_an_object_joins_without_the_empty_ones_has_them_ag
     assert chunk.decode() == "\n\n".join([*lines, "data: [DONE]"])
 
 
-def test_an_archive_may_hold_a_body_in_base64_and_sockets_are_left_out_with_a_word() -> None:
-    packed = dict(MODEL)
-    packed["response"] = {"status": 200, "headers": [], "content": {"text": "eHl6", "encoding": "base64"}}
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        ({"text": "eHl6", "encoding": "base64"}, 200),
+        ({"text": "eH\r\nl6\r\n", "encoding": "Base64", "_transferSize": 9}, "200"),
+        ({"text": "xyz", "encoding": "utf-8", "size": "3"}, 200),
+        ({"text": "xyz"}, 200.0),
+    ],
+)
+def test_an_archive_may_hold_a_body_in_base64_and_sockets_are_left_out_with_a_word(
+    content: dict[str, JSON], status: JSON
+) -> None:
+    packed = {**MODEL, "timings": {"send": "1", "wait": "9.5"}, "_priority": "High", "_initiator": {"type": "script"}}
+    packed["response"] = {"status": status, "headers": [], "content": content}
     reading = read([File(name="a", data=archive(packed, {**MODEL, "_webSocketMessages": [{}]}))], WIRES)
-    assert [each.draft.data for each in reading.seen if each.draft.kind == "chunk"] == [b"xyz"]
+    records = list(reading.seen)
+    assert [each.draft.data for each in records if each.draft.kind == "chunk"] == [b"xyz"]
+    assert records[1].draft.head is not None
+    assert records[1].draft.head.status == 200
+    assert records[1].at.ns - records[0].at.ns == 10_500_000
     assert dict(reading.notes.left_out) == {"WebSocket conversations": 1}
 
 

@@ -28,6 +28,7 @@ from tui_host.errors import JSON
 from tui_host.settings.presets import service_at
 
 _STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = 60
 _BODILESS = frozenset({204, 304})
@@ -240,9 +241,9 @@ def _came(response: Mapping[str, JSON]) -> bytes:
 def _bytes(text: JSON, encoding: str) -> bytes:
     if not isinstance(text, str):
         return b""
-    if encoding == "base64":
+    if encoding.lower() == "base64":
         try:
-            return base64.b64decode(text, validate=True)
+            return base64.b64decode("".join(text.split()), validate=True)  # some break its lines
         except (binascii.Error, ValueError):
             return text.encode("utf-8", "surrogatepass")
     return text.encode("utf-8", "surrogatepass")
@@ -306,13 +307,20 @@ def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) ->
 
 
 def _ns(milliseconds: JSON) -> int:
-    if not isinstance(milliseconds, int | float) or not 0 < milliseconds < _YEAR_NS / 1e6:
-        return 0
-    return int(milliseconds * 1e6)
+    found = _number(milliseconds)
+    return int(found * 1e6) if 0 < found < _YEAR_NS / 1e6 else 0
 
 
 def _size(value: JSON) -> int:
-    return value if isinstance(value, int) and 0 < value < 1 << 62 else 0
+    found = _number(value)
+    return int(found) if 0 < found < 1 << 62 else 0
+
+
+def _number(value: JSON) -> float:
+    """A number, which some write as a text; 0 for what is none."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return float(value)
+    return value if isinstance(value, int | float) else 0
 
 
 def _time_ns(text: str) -> int | None:
