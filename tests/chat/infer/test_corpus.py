@@ -65,6 +65,15 @@ def test_no_link_of_a_form_is_wrong_and_hardly_one_is_missing(name: str) -> None
     assert count.found >= LEAST * count.links, f"{count.links - count.found} of {count.links} are missing"
 
 
+@pytest.mark.parametrize("name", ["ollama", "cherry"])
+def test_where_no_times_are_told_nothing_is_found_that_is_not_found_with_them(name: str) -> None:
+    for seed in range(2):
+        world = play(seed, name)
+        timed, untimed = (found_in(world.story(is_timed=each), world.words) for each in (True, False))
+        assert untimed <= world.truth & timed
+        assert len(untimed) >= 0.6 * len(timed)
+
+
 def main() -> None:
     """Print a form a line."""
     seeds = range(int(sys.argv[1]), int(sys.argv[2]))

@@ -183,6 +183,13 @@ def test_what_one_host_has_shown_tells_nothing_of_another_whose_connection_is_it
     assert not scene.sent().keys() & {*twins}
 
 
+@pytest.mark.parametrize("is_timed", [True, False])
+def test_alike_calls_of_one_answer_are_as_doubtful_where_no_time_is_told_as_where_it_is(*, is_timed: bool) -> None:
+    scene = Scene()
+    steps(scene, "math", scene.server("math", "add"), "==")
+    assert not [each for each in found_in(scene.world.story(is_timed=is_timed)) if each[0] == "sent"]
+
+
 def test_an_order_that_is_shown_tells_nothing_where_results_are_told_in_another() -> None:
     scene = Scene()
     math = scene.server("math", "add")

@@ -270,9 +270,13 @@ class World:
             if delay is not None:
                 heapq.heappush(waiting, (self.now + max(delay, 1), number, task))
 
-    def story(self) -> Story:
-        """What is found out."""
+    def story(self, *, is_timed: bool = True) -> Story:
+        """What is found out, also where what was recorded stands in its order and no more is known of when that was."""
         story = Story()
+        if not is_timed:
+            for _, record in self.records:
+                story.feed(replace(record, time_ns=BEGAN, mono_ns=None))
+            return story
         ordered = sorted((record for _, record in self.records), key=story.clock.at_ns)  # each on the clock that it has
         for record in ordered:
             story.feed(record)

@@ -85,6 +85,7 @@ class Story:
         self.talks = Talks()
         self.frames = Frames()
         self.revision = 0
+        self._last_ns = 0
         self._session = session
         self._hearing = Hearing()
         self._exchanges: dict[Key, Asking] = {}
@@ -98,6 +99,9 @@ class Story:
     def feed(self, record: Record) -> Record:
         """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
         at_ns = self.clock.at_ns(record)
+        if record.mono_ns is None:  # what tells no time came after all before it, and that is all that is known of it
+            at_ns = max(at_ns, self._last_ns + 1)
+        self._last_ns = max(self._last_ns, at_ns)
         draft = record.draft
         place = self._nowhere
         if draft.wire == "llm" and draft.exchange is not None:
