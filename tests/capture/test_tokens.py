@@ -193,6 +193,25 @@ def test_a_login_loses_its_tokens_in_its_form_and_its_answer() -> None:
     ] == [True, True, False, False, False, False]
 
 
+def test_what_is_handed_about_around_a_login_is_not_kept_and_what_says_of_what_kind_it_is_stays() -> None:
+    secret = (
+        "token",
+        "id_token_hint",
+        "user_code",
+        "device_code",
+        "registration_client_uri",
+        "registration_access_token",
+    )
+    secret += ("verification_uri_complete", "subject_token", "logout_token", "pre-authorized_code", "tx_code", "ticket")
+    words = ("token_type_hint", "subject_token_type", "code_challenge", "login_hint", "verification_uri", "expires_in")
+    told = dict.fromkeys((*secret, *words), "abc")
+    kept = {**{name: f"⟨secret:{name}⟩" for name in secret}, **dict.fromkeys(words, "abc")}
+    form = "&".join(f"{name}={value}" for name, value in told.items()).encode()
+
+    assert without_tokens(form, ignore)[0].decode() == "&".join(f"{name}={value}" for name, value in kept.items())
+    assert json.loads(without_tokens(json.dumps(told).encode(), ignore)[0]) == kept
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_a_compressed_request_is_compressed_anew_only_where_a_secret_is_in_it(encoding: str) -> None:
     redactor = Redactor([("K", "sk-canary-0123456789")])

@@ -45,7 +45,10 @@ _KEY = re.compile(
 )
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s]*[@=][^"\s]*)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
-_OF_LOGINS = frozenset(("code", "code_verifier", "device_code"))
+_OF_LOGINS = frozenset(
+    ("code", "code_verifier", "device_code", "user_code", "verification_uri_complete", "id_token_hint", "auth_req_id")
+) | {"registration_client_uri", "pre-authorized_code", "tx_code", "ticket", "SAMLResponse", "otp"}
+"""Source: RFC 6749, 7592, 7636 and 8628; OpenID Connect, RP-Initiated Logout, CIBA and credential issuance; UMA."""
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
 _OF_SERVERS = ("tools", "mcp_servers", "mcpServers", "session")
 _NAME_LIMIT = 100
