@@ -6,7 +6,7 @@ import base64
 import html
 import json
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -97,8 +97,8 @@ def test_the_encoded_forms_of_a_secret_are_found(secret: str, offset: int) -> No
         *spelled(f"{around}{secret}"),
     ]
 
-    for form in forms:
-        kept, found = REDACTOR.bytes(b"~" * (7 * offset) + form + b"~" * 64)
+    for form, start in product(forms, range(0, 64, 9)):
+        kept, found = REDACTOR.bytes(b"~" * start + form + b"~" * 64)
         assert found, form
         assert "⟨secret:".encode() in kept
         assert not [each for each in (KEY.encode(), b"canary", b'"q', b"%y", b"636e6172") if each in kept], form

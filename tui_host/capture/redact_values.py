@@ -19,8 +19,11 @@ Kept: TypeAlias = tuple[bytes, tuple[Redaction, ...]]
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.\-]")
 _PIECE = 4
+"""Bytes at the end that tell of which needle they may be."""
+_WORD = 8
+"""Bytes that are looked at together."""
 _LONG = 32
-"""Bytes from which a needle is sought by its pieces."""
+"""Bytes from which a needle is sought by what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ class Needles:
     """What is looked for at once.
 
     A secret has some twenty forms, and to look for each would take as many times as long. So of the bytes only every so many are looked
-    at, four at a time, so often that four of any needle are among them: mostly they are of none. The few that are short are sought one by
-    one.
+    at, eight at a time, so often that eight of any needle are among them: mostly they are of none. The few that are short are sought one
+    by one.
 
     Args:
         needles: No two with the same bytes.
@@ -61,8 +64,8 @@ class Needles:
         every = tuple(sorted(needles, key=lambda each: -len(each.data)))
         self._short = tuple(each for each in every if len(each.data) < _LONG)
         self._long = every[: len(every) - len(self._short)]
-        self._step = (len(self._long[-1].data) - _PIECE + 1) // _PIECE if self._long else 0
-        self._pieces = frozenset(number for each in self._long for number in _pieces(each.data))
+        self._step = (len(self._long[-1].data) - _WORD + 1) // _WORD if self._long else 0
+        self._of_long = frozenset(number for each in self._long for number in _words_in(each.data))
         self._all = every
         self._last = frozenset(byte for each in every for byte in each.data)
         self._beginnings = frozenset(each.data[:size] for each in every for size in range(1, _PIECE))
@@ -112,19 +115,19 @@ class Needles:
         step = self._step
         if not step or len(data) < _LONG:
             return self._short
-        found = self._pieces.intersection(_words(data)[::step].tolist())
+        found = self._of_long.intersection(_words(data)[::step].tolist())
         if not found:
             return self._short
-        pieces = [number.to_bytes(_PIECE, sys.byteorder) for number in found]
-        return self._short + tuple(each for each in self._long if any(piece in each.data for piece in pieces))
+        words = [number.to_bytes(_WORD, sys.byteorder) for number in found]
+        return self._short + tuple(each for each in self._long if any(word in each.data for word in words))
 
 
 def _words(data: bytes) -> memoryview[int]:
-    return memoryview(data)[: len(data) - len(data) % _PIECE].cast("I")
+    return memoryview(data)[: len(data) - len(data) % _WORD].cast("Q")
 
 
-def _pieces(data: bytes) -> Iterator[int]:
-    for start in range(_PIECE):
+def _words_in(data: bytes) -> Iterator[int]:
+    for start in range(_WORD):
         yield from _words(data[start:])
 
 
