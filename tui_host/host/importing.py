@@ -283,19 +283,20 @@ class _Keeping:
         if self._at is not None and self._at is not intake:
             self._at.flush()
         self._at = intake
-        if self._last is None:
-            self._let_look(record)
         intake.add(record)
+        if self._last is None:
+            self._let_look(record, intake)
         self._last = record
         self._progress.records += 1
 
-    def _let_look(self, first: Record) -> None:
+    def _let_look(self, first: Record, intake: Intake) -> None:
         """With its first record: whoever waits for it can look."""
         if not self.session.created_ns:
             self.session = replace(self.session, created_ns=first.time_ns, updated_ns=first.time_ns)
             self._is_timed = False
         if self._begun is not None:
             self._put(replace(self.session, live=True))
+            intake.flush()
             self._begun(self.session.id)
 
     def tell(self, items: Iterable[Item]) -> None:
