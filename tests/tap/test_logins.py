@@ -130,12 +130,14 @@ def test_only_who_signs_for_the_tap_and_is_refused_is_left_to_himself() -> None:
 def test_nothing_leads_where_no_metadata_has_named_a_place() -> None:
     logins = before()
     told(logins, SERVER)  # nobody has named it
+    told(logins, NAMES | {"authorization_servers": ["https://login.example/any?thing="]})
     told(logins, {"issuer": "https://mcp.example", "token_endpoint": "https://named.example/t"})
     told(logins, {"issuer": "https://mcp.example", "token_endpoint": "https://short.example?a"})
     for place in (
         "login.example/t/in",
         "tokens.example:8443/t",
         "named.example/t/x",
+        "login.example/any?thing=/.well-known/openid-configuration",
         "named.example",
         "@named.example/t",
     ):
@@ -304,6 +306,32 @@ async def test_a_client_that_says_no_more_while_the_tap_asks_first_gets_its_answ
             await client.send(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, relay.host))
             await client.send_eof()
             assert b"{}" in await rest_of(client)
+
+
+async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_and_shares_no_cookies_with_it() -> None:
+    async def servers(stream: Kept) -> None:
+        asked = await stream.head()
+        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        if b"authorization-server" in asked:
+            await stream.send(answer(b'{"issuer": "%s", "token_endpoint": "%s/t/give"}' % (origin, origin)))
+            return
+        more = b"Location: ../moved?a=b\r\nSet-Cookie: theirs=1; Path=/\r\nX-Kept: 1\r\n"
+        await stream.send(answer(b"", status=b"307 Temporary Redirect", more=more))
+
+    async with peer(servers) as login:
+
+        async def script(stream: Kept) -> None:
+            await stream.head()
+            await stream.send(answer(b'{"authorization_servers": ["%s"]}' % login.origin.encode()))
+
+        async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+            target = b"/tui-host-authorization/http/127.0.0.1:%d/t/give" % login.port
+            said = await relay.ask(request(relay.host, target=target, more=b"Cookie: servers=1\r\n"))
+    assert b"Location: %s/moved?a=b\r\n" % login.origin.encode() in said
+    assert b"Set-Cookie" not in said
+    assert b"X-Kept: 1" in said
+    assert b"POST /t/give" in login.received[-1]
+    assert b"servers=1" not in b"".join(login.received)
 
 
 async def test_an_authorization_server_that_never_answers_holds_a_host_up_once_and_shortly(

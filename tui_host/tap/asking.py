@@ -6,7 +6,7 @@ import anyio
 from typing_extensions import override
 
 from tui_host.tap.client_end import ClientEnd
-from tui_host.tap.heads import HeadError, RequestHead, request_bytes
+from tui_host.tap.heads import HeadError, RequestHead
 from tui_host.tap.logins import Logins
 from tui_host.tap.refusal import NAME
 from tui_host.tap.relay import Relay
@@ -59,7 +59,7 @@ async def _ask(relay: Relay, logins: Logins, target: bytes) -> bool:
     asking = _Asking()
     passed = relay.passed(head, route)
     try:
-        block = request_bytes(passed, route.upstream.target_of(passed.target))
+        block = route.upstream.written(passed)
     except HeadError:
         return False  # nothing of the kind is sent
     witness = relay.witness(passed, route.upstream.origin)

@@ -19,7 +19,6 @@ from tui_host.tap.heads import (
     ResponseHead,
     end_of_head,
     read_request,
-    request_bytes,
     request_framing,
     response_bytes,
 )
@@ -297,11 +296,8 @@ class ClientSide(asyncio.BufferedProtocol):
         if other is None:
             other = self._upstream = UpstreamSide(relay, self, upstream)
             relay.group.start_soon(other.connect, rounds.source(self._rounds, len(relay.clients)))
-        block = request_bytes(passed, upstream.target_of(passed.target))
-        if upstream.target_prefix and upstream.proxy_credential:
-            block = block[:-2] + upstream.proxy_credential + b"\r\n"
         other.expect(head, exchange.witness)
-        self._pass(exchange, other, rest, block)
+        self._pass(exchange, other, rest, upstream.written(passed))
 
     def _pass(self, exchange: _Exchange, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
         """Pass on a piece of a request's body, after its head."""

@@ -128,12 +128,12 @@ class LoginMetadata:
         return _LISTED.sub(listed, _NAMED.sub(named, data), count=1)
 
     def _learn_servers(self, listed: JSON) -> None:
-        """Who is named may be asked for its metadata."""
+        """Who is named may be asked for its metadata; a name has no query (RFC 8414, section 2), which could ask for anything."""
         if not isinstance(listed, list):
             return
         for each in listed[:_SERVERS_LIMIT]:
             server = _url(each) if isinstance(each, str) else b""
-            if _key(server) in self._servers or not self._can_lead(server):
+            if _key(server) in self._servers or b"?" in server or not self._can_lead(server):
                 continue
             remember(self._servers, _key(server), None)
             for target in self._metadata_of(server):

@@ -13,11 +13,13 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from urllib.parse import urljoin
 
 from tui_host.tap.bodies import BodyError
 from tui_host.tap.endpoint import EndpointFilter
 from tui_host.tap.heads import RequestHead, ResponseHead
+from tui_host.tap.login_metadata import elsewhere
 from tui_host.tap.logins import Logins
 from tui_host.tap.origin import Origin
 
@@ -34,6 +36,7 @@ SIGNED_FOR_THE_TAP = (
     " tap leaves logins to the host, so let it sign in again"
 )
 _METADATA_LIMIT = 1 << 20
+_H = TypeVar("_H", RequestHead, ResponseHead)
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
 
 
@@ -65,10 +68,14 @@ class Rewriting:
         self._tell = tell
 
     def request(self, head: RequestHead) -> RequestHead:
-        """The request's head as it goes on: what has to be read on the way back comes as it is."""
-        if not self._may_be_read(head):
-            return head
-        return replace(head, fields=tuple(each for each in head.fields if each[0].lower() != b"accept-encoding"))
+        """The request's head as it goes on: what has to be read on the way back comes as it is.
+
+        To whom the relay stands for as well go no cookies, which are the server's: a client cannot tell them apart here.
+        """
+        gone = {b"accept-encoding"} if self._may_be_read(head) else set[bytes]()
+        if self._place(head) is not None:
+            gone.add(b"cookie")
+        return _without(head, gone) if gone else head
 
     def answer(
         self, request: RequestHead, response: ResponseHead, announced: Callable[[bytes], None]
@@ -85,7 +92,7 @@ class Rewriting:
             self._tell(MADE_FOR_THE_TAP)
         if self._logins is not None and self._logins.was_refused(request, response.status):
             self._tell(SIGNED_FOR_THE_TAP)
-        head = self._with_places(response)
+        head = self._with_places(response, self._place(request))
         found = self._filter(request, response, announced)
         if found is None:
             return head, None
@@ -115,13 +122,19 @@ class Rewriting:
         accepted = head.values(b"accept")
         return self._logins.is_metadata(head.target) or any(EVENT_STREAM in value.lower() for value in accepted)
 
-    def _with_places(self, head: ResponseHead) -> ResponseHead:
-        fields = tuple((name, self._field(name.lower(), value)) for name, value in head.fields)
+    def _place(self, head: RequestHead) -> bytes | None:
+        """The URL elsewhere that a request is for; None for the upstream itself."""
+        return None if self._logins is None else elsewhere(head.target)
+
+    def _with_places(self, head: ResponseHead, place: bytes | None) -> ResponseHead:
+        if place is not None:
+            head = _without(head, {b"set-cookie", b"set-cookie2"})
+        fields = tuple((name, self._field(name.lower(), value, place)) for name, value in head.fields)
         return head if fields == head.fields else replace(head, fields=fields)
 
-    def _field(self, name: bytes, value: bytes) -> bytes:
+    def _field(self, name: bytes, value: bytes, place: bytes | None) -> bytes:
         if name in {b"location", b"content-location"}:
-            return self._origin.changed(value)
+            return self._origin.changed(value if place is None else _joined(place, value))
         logins = self._logins
         if name != b"www-authenticate" or logins is None:
             return value
@@ -174,6 +187,19 @@ class _Undone:
     def finish(self) -> bytes:
         """The rest; that the coding is not complete is nothing new in a stream that was cut."""
         return self._inner.finish()
+
+
+def _without(head: _H, names: set[bytes]) -> _H:
+    """A head without the fields that are named so, in lower case."""
+    return replace(head, fields=tuple(each for each in head.fields if each[0].lower() not in names))
+
+
+def _joined(place: bytes, value: bytes) -> bytes:
+    """A reference in what came from a place elsewhere: a client would take it for one at the relay."""
+    try:
+        return urljoin(place.decode("latin-1"), value.decode("latin-1")).encode("latin-1")
+    except ValueError:
+        return value
 
 
 def _decoder(encoding: bytes) -> Decoder | None:

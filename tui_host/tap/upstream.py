@@ -19,6 +19,7 @@ from tui_host.capture.faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.urls import is_loopback, shown, split
+from tui_host.tap.heads import RequestHead, request_bytes
 from tui_host.tap.reach import Reach
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -76,9 +77,16 @@ class Upstream:
         pair = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
         return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
 
-    def target_of(self, target: bytes) -> bytes:
-        """What stands in the first line of a request for this; a proxy takes `*` as a URL without a path (RFC 9112, 3.2.4)."""
-        return self.target_prefix + target.removeprefix(b"*") if self.target_prefix else target
+    def written(self, head: RequestHead) -> bytes:
+        """A request's head on the wire to it. A proxy that passes it on takes a URL, `*` as one without a path (RFC 9112, 3.2.4).
+
+        Raises:
+            HeadError: On the wire it would be another.
+        """
+        if not self.target_prefix:
+            return request_bytes(head)
+        block = request_bytes(head, self.target_prefix + head.target.removeprefix(b"*"))
+        return block[:-2] + self.proxy_credential + b"\r\n" if self.proxy_credential else block
 
     def unreached(self, error: OSError | UnicodeError) -> str:
         """Why it could not be reached, in words."""
