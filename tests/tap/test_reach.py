@@ -70,6 +70,8 @@ def test_an_upstream_counts_as_what_it_was_seen_at_from_furthest_out() -> None:
         ("https://mcp.example/mcp", "https://93.184.216.34", True),
         ("https://mcp.example/mcp", "http://login.example", False),
         ("http://mcp.example/mcp", "http://login.example", False),
+        ("http://mcp.example/mcp", "http://MCP.example:9", True),
+        ("https://mcp.example/mcp", "http://mcp.example:9", False),
         ("https://mcp.example/mcp", "http://127.0.0.1:9", False),
         ("https://mcp.example/mcp", "https://localhost", False),
         ("https://mcp.example/mcp", "https://any.localhost.", False),
@@ -93,7 +95,7 @@ def test_a_server_names_encrypted_places_and_beside_itself_plain_ones(
 ) -> None:
     one = known(upstream, proxy)
     if may:
-        assert one.other(named).origin == named
+        assert one.other(named).origin == named.lower()
     else:
         with pytest.raises(SettingsError, match="may not lead to"):
             one.other(named)

@@ -227,7 +227,9 @@ def _takes_others(told: Mapping[str, JSON]) -> bool:
     """Whether clients can sign in with an authorization server by another name of it."""
     methods = told.get("token_endpoint_auth_methods_supported")
     names_itself = told.get("authorization_response_iss_parameter_supported") is True
-    return not names_itself and (not isinstance(methods, list) or any(each in _UNSIGNED for each in methods))
+    return not names_itself and (
+        not isinstance(methods, list) or any(isinstance(each, str) and each in _UNSIGNED for each in methods)
+    )
 
 
 def _url(text: str) -> bytes:

@@ -30,16 +30,17 @@ class Reach:
 
     Args:
         host: The upstream's, as its URL spells it.
+        is_plain: It is asked by http.
     """
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, *, is_plain: bool = False) -> None:
+        self._plain_host = host.lower() if is_plain else None
         address = _spelled(host)
         self._depth = None if address is None else depth_of(address) or Depth.PUBLIC
 
-    @property
-    def is_machine(self) -> bool:
-        """The upstream is on this machine."""
-        return self._depth == Depth.MACHINE
+    def allows_plain(self, host: str) -> bool:
+        """Whether http will do: on the upstream's own machine, as far as the names tell, if it is asked so itself or is this machine."""
+        return host.lower() == self._plain_host or (self._depth == Depth.MACHINE and is_loopback(host))
 
     def seen_at(self, address: str) -> None:
         """The upstream was connected to there."""

@@ -36,7 +36,7 @@ class Upstream:
         url: Its URL.
         proxy: The proxy that leads to it, None where there is none.
         trust: Whom it has to be certified by, None where nothing is encrypted.
-        other: One that it names, by its URL, reached by the same rules: encrypted, or on this machine as it is itself; raises
+        other: One that it names, by its URL, reached by the same rules: encrypted, or on its own machine; raises
             SettingsError as `upstream_of` does, and where it is none that may be named.
         reach: What it may name.
         within: The reach of the one that named it; None for the one that was typed.
@@ -248,7 +248,7 @@ def _upstream(
         )
     if within is not None and not _may_be_named(url, within):
         raise SettingsError("a place that a server may not lead to", where, "leave it to the host that uses the tap")
-    reach = Reach(url.hostname or "")
+    reach = Reach(url.hostname or "", is_plain=url.scheme == "http")
     return Upstream(
         url=url,
         proxy=_proxy(url_of, environment),
@@ -260,10 +260,9 @@ def _upstream(
 
 
 def _may_be_named(url: SplitResult, within: Reach) -> bool:
-    """Whether metadata may lead there: encrypted, or beside the server itself on this machine."""
+    """Whether metadata may lead there: encrypted, or to the machine that the server itself is on."""
     host = url.hostname or ""
-    is_beside = within.is_machine and is_loopback(host)
-    return (url.scheme == "https" or is_beside) and within.allows_name(host)
+    return (url.scheme == "https" or within.allows_plain(host)) and within.allows_name(host)
 
 
 def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
