@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import ModelEvent
 
 DONE = b"data: [DONE]\n\n"
 WEATHER = ("get_weather", '{"city":"Paris"}')

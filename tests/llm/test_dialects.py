@@ -21,21 +21,18 @@ from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, form
 from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS, dialect
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.fold import Fold
-from tui_host.llm.messages import (
-    Ask,
+from tui_host.llm.events import (
     CallArguments,
     CallStarted,
     Failed,
-    Image,
-    Message,
     ModelEvent,
     Stopped,
-    Text,
     TextDelta,
     ThinkingDelta,
     UsageReported,
 )
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import Ask, Image, Message, Text
 from tui_host.llm.outline import Part, PartKind
 from tui_host.llm.writing import arguments_object
 

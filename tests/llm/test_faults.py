@@ -8,8 +8,8 @@ import pytest
 from tui_host.errors import JSON
 from tui_host.llm.dialects import DIALECTS
 from tui_host.llm.dialects.openai import OpenAI
+from tui_host.llm.events import Failed
 from tui_host.llm.faults import failure, fault_words, refusal, wait_seconds
-from tui_host.llm.messages import Failed
 
 FORMS: list[tuple[JSON, tuple[str, str]]] = [
     ({"error": {"message": "no", "type": "t", "code": "c"}}, ("no", "c")),

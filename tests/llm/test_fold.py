@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tui_host.errors import JSON
+from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, PartEnded, Stopped, TextDelta, ThinkingDelta
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import (
-    CallArguments,
-    CallStarted,
-    Echo,
-    ModelEvent,
-    Part,
-    PartEnded,
-    Stopped,
-    Text,
-    TextDelta,
-    Thinking,
-    ThinkingDelta,
-    ToolCall,
-)
+from tui_host.llm.messages import Echo, Part, Text, Thinking, ToolCall
 from tui_host.llm.writing import echo_for, echo_of
 
 

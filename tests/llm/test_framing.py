@@ -12,8 +12,8 @@ from tests.llm.recorded.gemini import LISTED, chunk, part
 from tui_host.capture.sse import SseEvent
 from tui_host.errors import JSON
 from tui_host.llm.dialects.gemini import Gemini
+from tui_host.llm.events import TextDelta
 from tui_host.llm.framing import ListDecoder
-from tui_host.llm.messages import TextDelta
 
 TEXTS = st.text(st.sampled_from('"\\{}[],: \n\u2028é🙂ab'), max_size=8)
 VALUES: st.SearchStrategy[JSON] = st.recursive(

@@ -15,20 +15,8 @@ from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.gemini import Gemini
-from tui_host.llm.messages import (
-    Ask,
-    CallArguments,
-    CallsLeftOut,
-    Image,
-    Message,
-    Stopped,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Unreadable,
-)
+from tui_host.llm.events import CallArguments, CallsLeftOut, Stopped, Unreadable
+from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import NameTable
 from tui_host.llm.request import join
 from tui_host.settings.options import Options

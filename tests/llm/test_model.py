@@ -15,8 +15,8 @@ from tests.llm.streams import DONE, RECORDED, chunk, event
 from tui_host.capture.ending import read_ending
 from tui_host.capture.record import Place
 from tui_host.errors import ModelError
+from tui_host.llm.events import TextDelta
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import TextDelta
 from tui_host.llm.model import ModelClient
 from tui_host.settings.options import Options
 from tui_host.settings.schema import Template

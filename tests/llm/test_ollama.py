@@ -13,18 +13,9 @@ from tests.llm.recorded.reading import MODEL, events_of, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.ollama import Ollama
+from tui_host.llm.events import CallArguments, Unreadable
 from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.messages import (
-    Ask,
-    CallArguments,
-    Image,
-    Message,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    Unreadable,
-)
+from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult
 from tui_host.llm.request import join
 from tui_host.llm.writing import UNREADABLE
 from tui_host.settings.options import Options

@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 from tests.llm.streams import DONE, RECORDED, TIME, WEATHER, asked, calls, chunk, event, events_of, fold_of, fragment
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai_forms import ECHOED
-from tui_host.llm.messages import (
-    Failed,
-    Stopped,
-    TextDelta,
-    Thinking,
-    ToolCall,
-    Usage,
-)
+from tui_host.llm.events import Failed, Stopped, TextDelta
+from tui_host.llm.messages import Thinking, ToolCall, Usage
 
 
 def test_a_whole_stream_becomes_thinking_text_calls_and_usage() -> None:

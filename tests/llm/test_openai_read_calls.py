@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.llm.streams import DONE, TIME, WEATHER, asked, calls, chunk, events_of, fold_of, fragment
-from tui_host.llm.messages import (
-    CallsLeftOut,
-    CallStarted,
-    Unreadable,
-)
+from tui_host.llm.events import CallsLeftOut, CallStarted, Unreadable
 
 
 def test_a_call_that_was_cut_is_not_complete() -> None:

@@ -7,12 +7,7 @@ import json
 import pytest
 
 from tests.llm.streams import events_of, fold_of
-from tui_host.llm.messages import (
-    CallArguments,
-    Stopped,
-    TextDelta,
-    ThinkingDelta,
-)
+from tui_host.llm.events import CallArguments, Stopped, TextDelta, ThinkingDelta
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "text/event-stream", ""])

@@ -15,20 +15,10 @@ from tui_host.chat.policy import Policy
 from tui_host.errors import ModelError
 from tui_host.llm import dialects
 from tui_host.llm.dialects.dialect import Dialect, Target, WireRequest
+from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, Stopped, TextDelta
 from tui_host.llm.faults import refusal
 from tui_host.llm.framing import LineDecoder
-from tui_host.llm.messages import (
-    Ask,
-    CallArguments,
-    CallStarted,
-    Message,
-    ModelEvent,
-    Stopped,
-    Text,
-    TextDelta,
-    ToolCall,
-    ToolResult,
-)
+from tui_host.llm.messages import Ask, Message, Text, ToolCall, ToolResult
 from tui_host.llm.names import OPENAI_NAMES, NameRule
 from tui_host.llm.outline import Outline
 from tui_host.settings.schema import ModelRef, Provider, Template

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from tui_host.capture.link import Link, Relation, Span, offered_link
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.visible import line
+from tui_host.llm.events import CutOff
 from tui_host.llm.located import TextSpan, located
-from tui_host.llm.messages import CutOff, Text, ToolCall, ToolResult
+from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.protocols.protocol import Injected, Prepared
 
 if TYPE_CHECKING:

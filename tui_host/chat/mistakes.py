@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_host.llm.messages import CallMalformed, Text
+from tui_host.llm.events import CallMalformed
+from tui_host.llm.messages import Text
 from tui_host.llm.protocols.behind import calls_behind
 from tui_host.llm.protocols.foreign import grammar_of
 

@@ -10,7 +10,8 @@ import httpx
 
 from tui_host.capture import codings
 from tui_host.llm.dialects import dialect
-from tui_host.llm.messages import CutOff, Failed, ModelEvent, Stop, Stopped, Unreadable
+from tui_host.llm.events import CutOff, Failed, ModelEvent, Stopped, Unreadable
+from tui_host.llm.messages import Stop
 from tui_host.llm.protocols.protocol import Reader
 from tui_host.settings.schema import Provider
 

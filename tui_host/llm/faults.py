@@ -8,8 +8,8 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from tui_host.errors import JSON, ModelError
+from tui_host.llm.events import Failed
 from tui_host.llm.jsonspans import read_json
-from tui_host.llm.messages import Failed
 
 MOST_WORDS = 1000
 _SHOWN = 500

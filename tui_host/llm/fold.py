@@ -8,33 +8,26 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
     CallsLeftOut,
     CallStarted,
     CutOff,
-    Echo,
     Failed,
-    Message,
     ModelEvent,
-    Part,
     PartEnded,
     QuestionAsked,
-    Stop,
     Stopped,
-    Text,
     TextDelta,
     TextRead,
     TextWasThinking,
-    Thinking,
     ThinkingDelta,
     ThinkingEcho,
-    ToolCall,
     Unreadable,
-    Usage,
     UsageReported,
 )
+from tui_host.llm.messages import Echo, Message, Part, Stop, Text, Thinking, ToolCall, Usage
 
 MOST_CALLS = 128
 MOST_ARGUMENTS = 4 << 20

@@ -11,9 +11,9 @@ from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.sse import SseDecoder, SseEvent
 from tui_host.errors import JSON
+from tui_host.llm.events import Failed, ModelEvent, Unreadable
 from tui_host.llm.faults import fault_in
 from tui_host.llm.jsonspans import read_json
-from tui_host.llm.messages import Failed, ModelEvent, Unreadable
 
 Framing: TypeAlias = Literal["sse", "lines"]
 

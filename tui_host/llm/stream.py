@@ -16,10 +16,11 @@ from tui_host.capture.record import Place
 from tui_host.capture.redact import Shift
 from tui_host.errors import ModelError
 from tui_host.llm.answer import Answer
+from tui_host.llm.events import ModelEvent
 from tui_host.llm.exchange_faults import fault_of, redacted, refusal_of, where
 from tui_host.llm.faults import failure
 from tui_host.llm.incoming import Incoming
-from tui_host.llm.messages import Ask, ModelEvent
+from tui_host.llm.messages import Ask
 from tui_host.llm.protocols.protocol import Reader
 from tui_host.llm.request import Outgoing
 from tui_host.llm.sender import LINGER_SECONDS, Sender, close

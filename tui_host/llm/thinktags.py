@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tui_host.llm.messages import ModelEvent, TextDelta, TextWasThinking, ThinkingDelta
+from tui_host.llm.events import ModelEvent, TextDelta, TextWasThinking, ThinkingDelta
 
 _TAGS = {
     "<think>": "</think>",

@@ -7,19 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_host.errors import JSON
+from tui_host.llm.events import CutOff, ModelEvent, Stopped, TextDelta, ThinkingDelta
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import (
-    CutOff,
-    Message,
-    ModelEvent,
-    Stop,
-    Stopped,
-    Text,
-    TextDelta,
-    ThinkingDelta,
-    ToolCall,
-    ToolSpec,
-)
+from tui_host.llm.messages import Message, Stop, Text, ToolCall, ToolSpec
 from tui_host.llm.protocols import protocol
 from tui_host.llm.protocols.protocol import ToolProtocol
 from tui_host.settings.paths import shipped

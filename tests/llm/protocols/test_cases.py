@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, Reading, call, each, made_up, read, speaking
+from tui_host.llm.events import Stopped, TextDelta
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import Stop, Stopped, TextDelta
+from tui_host.llm.messages import Stop
 from tui_host.llm.protocols import protocol
 from tui_host.llm.thinktags import ThinkTags
 

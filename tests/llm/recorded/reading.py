@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from tests.llm.recorded.case import Case, Recorded
 from tui_host.llm.dialects import dialect
+from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import ModelEvent
 
 PROVIDER, MODEL = "p", "m"
 

@@ -19,8 +19,8 @@ from tui_host.chat.infer.values import Asked, canonical_text
 from tui_host.llm.describe import ResponseWords
 from tui_host.llm.dialects import dialect_at
 from tui_host.llm.dialects.dialect import Decoder, Dialect
+from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import ModelEvent
 from tui_host.llm.protocols.protocol import Reader
 
 MOST = 8 << 20

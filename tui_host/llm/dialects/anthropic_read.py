@@ -8,11 +8,7 @@ from collections.abc import Mapping
 from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic_blocks import Block, OpenBlocks
 from tui_host.llm.dialects.anthropic_forms import echo_of_block, stop_of, stop_word, usage_of
-from tui_host.llm.faults import fault_in
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.framing import is_done, read_object
-from tui_host.llm.jsonspans import Node, read_json, spans
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     CallArguments,
     CallsLeftOut,
     CallStarted,
@@ -23,9 +19,13 @@ from tui_host.llm.messages import (
     TextDelta,
     ThinkingDelta,
     Unreadable,
-    Usage,
     UsageReported,
 )
+from tui_host.llm.faults import fault_in
+from tui_host.llm.fold import MOST_CALLS
+from tui_host.llm.framing import is_done, read_object
+from tui_host.llm.jsonspans import Node, read_json, spans
+from tui_host.llm.messages import Usage
 from tui_host.llm.writing import echo_for
 
 _SHOWN = 500

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tui_host.errors import ModelError
-from tui_host.llm.messages import Ask, ModelEvent
+from tui_host.llm.events import ModelEvent
+from tui_host.llm.messages import Ask
 from tui_host.llm.names import NameRule
 from tui_host.llm.outline import Outline
 from tui_host.llm.writing import Growing

@@ -8,11 +8,7 @@ from typing import Literal
 
 from tui_host.errors import JSON
 from tui_host.llm.dialects.gemini_forms import stop_of, usage_of
-from tui_host.llm.faults import fault_in
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.framing import is_done, read_object
-from tui_host.llm.jsonspans import Node, spans
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
     CallsLeftOut,
@@ -24,9 +20,13 @@ from tui_host.llm.messages import (
     TextDelta,
     ThinkingDelta,
     Unreadable,
-    Usage,
     UsageReported,
 )
+from tui_host.llm.faults import fault_in
+from tui_host.llm.fold import MOST_CALLS
+from tui_host.llm.framing import is_done, read_object
+from tui_host.llm.jsonspans import Node, spans
+from tui_host.llm.messages import Usage
 from tui_host.llm.writing import echo_for
 
 _SHOWN = 500

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tui_host.errors import JSON
-from tui_host.llm.faults import fault_in
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.framing import count_of, read_object
-from tui_host.llm.jsonspans import Node, spans
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     CallArguments,
     CallsLeftOut,
     CallStarted,
@@ -18,9 +14,13 @@ from tui_host.llm.messages import (
     Stopped,
     ThinkingDelta,
     Unreadable,
-    Usage,
     UsageReported,
 )
+from tui_host.llm.faults import fault_in
+from tui_host.llm.fold import MOST_CALLS
+from tui_host.llm.framing import count_of, read_object
+from tui_host.llm.jsonspans import Node, spans
+from tui_host.llm.messages import Usage
 from tui_host.llm.thinktags import ThinkTags
 
 _WALKED = ("message", "tool_calls", "function")

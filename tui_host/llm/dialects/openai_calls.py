@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tui_host.errors import JSON
+from tui_host.llm.events import CallArguments, CallsLeftOut, CallStarted, ModelEvent, Unreadable
 from tui_host.llm.fold import MOST_ARGUMENTS, MOST_CALLS
-from tui_host.llm.messages import CallArguments, CallsLeftOut, CallStarted, ModelEvent, Unreadable
 
 
 @dataclass(slots=True)

@@ -7,21 +7,20 @@ from collections.abc import Mapping
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai_calls import Calls
 from tui_host.llm.dialects.openai_forms import ECHOED, Places, choice_of, flat, message_in, thought_of, usage_of
-from tui_host.llm.faults import fault_in
-from tui_host.llm.framing import is_done, read_object
-from tui_host.llm.jsonspans import read_json, spans
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     Failed,
     ModelEvent,
-    Stop,
     Stopped,
     TextDelta,
     ThinkingDelta,
     ThinkingEcho,
     Unreadable,
-    Usage,
     UsageReported,
 )
+from tui_host.llm.faults import fault_in
+from tui_host.llm.framing import is_done, read_object
+from tui_host.llm.jsonspans import read_json, spans
+from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.thinktags import ThinkTags
 
 _SHOWN = 500

@@ -17,11 +17,7 @@ from tui_host.llm.dialects.openai_responses_forms import (
     word_of,
 )
 from tui_host.llm.dialects.openai_responses_open import OpenItem, OpenItems
-from tui_host.llm.faults import fault_in
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.framing import is_done, read_object
-from tui_host.llm.jsonspans import read_json, spans
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     CallArguments,
     CallsLeftOut,
     CallStarted,
@@ -32,9 +28,13 @@ from tui_host.llm.messages import (
     TextDelta,
     ThinkingDelta,
     Unreadable,
-    Usage,
     UsageReported,
 )
+from tui_host.llm.faults import fault_in
+from tui_host.llm.fold import MOST_CALLS
+from tui_host.llm.framing import is_done, read_object
+from tui_host.llm.jsonspans import read_json, spans
+from tui_host.llm.messages import Usage
 from tui_host.llm.writing import echo_for
 
 _SHOWN = 500

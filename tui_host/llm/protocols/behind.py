@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tui_host.llm.messages import CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta, ToolSpec
+from tui_host.llm.events import CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
+from tui_host.llm.messages import ToolSpec
 
 if TYPE_CHECKING:
     from tui_host.llm.protocols.protocol import ToolProtocol

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tui_host.llm.messages import CallStarted, TextDelta, ToolSpec
+from tui_host.llm.events import CallStarted, TextDelta
+from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.cherry import Cherry
 from tui_host.llm.protocols.cline import Cline
 from tui_host.llm.protocols.hermes import Hermes

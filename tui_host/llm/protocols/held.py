@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
-from tui_host.llm.messages import TextDelta
+from tui_host.llm.events import TextDelta
 
 _SLICE = 1024
 _LONGEST_TAG = 60

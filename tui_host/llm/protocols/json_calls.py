@@ -17,18 +17,9 @@ from typing import Literal, Self, TypeAlias
 from typing_extensions import override
 
 from tui_host.errors import JSON
+from tui_host.llm.events import CallArguments, CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
 from tui_host.llm.jsonspans import Node, read_json, spans
-from tui_host.llm.messages import (
-    CallArguments,
-    CallMalformed,
-    CallStarted,
-    CutOff,
-    ModelEvent,
-    TextDelta,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-)
+from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.names import nearest
 from tui_host.llm.protocols.ending import Balance
 from tui_host.llm.protocols.fences import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_host.llm.messages import Message, ModelEvent, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.events import ModelEvent
+from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.protocol import Injected, Prepared
 
 NO_RESULT = "No result: the turn was stopped before this call had ended."

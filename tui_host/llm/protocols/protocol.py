@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tui_host.llm.messages import Message, ModelEvent, ToolResult, ToolSpec
+from tui_host.llm.events import ModelEvent
+from tui_host.llm.messages import Message, ToolResult, ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from typing_extensions import override
 
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
     CallStarted,
@@ -18,10 +18,8 @@ from tui_host.llm.messages import (
     PartEnded,
     TextDelta,
     ThinkingDelta,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
 )
+from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.actions import is_prose, read_action
 from tui_host.llm.protocols.ending import Balance
 from tui_host.llm.protocols.fences import FENCE, MARKS, Fence, may_become_fence

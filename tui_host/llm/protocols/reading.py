@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
     CallStarted,
     ModelEvent,
-    Stop,
     Stopped,
     TextDelta,
     TextWasThinking,
 )
+from tui_host.llm.messages import Stop
 from tui_host.llm.protocols.behind import Behind
 from tui_host.llm.protocols.held import Held, slices
 

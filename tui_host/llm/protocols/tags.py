@@ -13,7 +13,7 @@ from typing import Literal, Self, TypeAlias
 
 from typing_extensions import override
 
-from tui_host.llm.messages import (
+from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
     CallStarted,
@@ -24,8 +24,8 @@ from tui_host.llm.messages import (
     TextDelta,
     TextRead,
     ThinkingDelta,
-    ToolSpec,
 )
+from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.ending import Ending
 from tui_host.llm.protocols.fences import FENCE, FENCE_END, FENCE_END_MADE_OF, LONGEST_BLANK, MARKS, Fence
 from tui_host.llm.protocols.grammar import Broken, Read, ReadCall, ReadQuestion, TagGrammar

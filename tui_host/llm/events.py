@@ -1,0 +1,204 @@
+"""What a decoder, or a tool protocol's reader, reads out of a response, piece by piece.
+
+`start` and `end` are byte offsets in the decoded body.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.errors import JSON
+from tui_host.llm.messages import Stop, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """More of the answer."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingDelta:
+    """More of the thinking."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingEcho:
+    """What the vendor demands back with the thinking so far; what it holds is the dialect's own affair."""
+
+    echo: JSON
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartEnded:
+    """The vendor's part of text or thinking ends here: what follows, of the same kind or not, is another.
+
+    Attributes:
+        kind: Of which kind it is: where the last part is of another, or has ended already, an empty one is meant.
+        echo: What the vendor demands back with it, None for nothing.
+        start: First byte of where that is said.
+        end: One past its last.
+        written: The model's own words where a tool protocol read the text out of them.
+    """
+
+    kind: Literal["text", "thinking"]
+    start: int
+    end: int
+    echo: JSON = None
+    written: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextWasThinking:
+    """A closing tag came whose opening stood in the prompt: all text so far was thinking."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRead:
+    """A text that a tool protocol read out of the answer's own words: the result that a tag holds."""
+
+    text: str
+    written: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted:
+    """A call has been opened; `index` names it in this response, and orders it among the others.
+
+    The same index again says more of the same call: its id, its name or what the vendor demands back with it came later.
+    """
+
+    index: int
+    wire_id: str
+    name: str
+    start: int
+    end: int
+    echo: JSON = None
+    written: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallMalformed:
+    """What was meant as a call and cannot be read as one; the words themselves come as text.
+
+    Attributes:
+        reason: What is wrong with it and where, in words for the model and for the person.
+    """
+
+    reason: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOff:
+    """What a model wrote after its call, such as a result that it made up: not shown as answer, not sent back."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAsked:
+    """The model asks the person something, by its tool protocol's own means; the question itself comes as text.
+
+    Attributes:
+        options: Answers that it proposes; may be none.
+    """
+
+    options: tuple[str, ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallArguments:
+    """More of a call's arguments, as the model wrote them; `anew` where these are all, whatever came before."""
+
+    index: int
+    text: str
+    start: int
+    end: int
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReported:
+    """The tokens so far; the last one counts."""
+
+    usage: Usage
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """The provider's own reason for the end, and ours."""
+
+    stop: Stop
+    vendor: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """An error inside the response, in the provider's own words."""
+
+    message: str
+    vendor: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """An event that could not be read; the stream goes on."""
+
+    reason: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsLeftOut:
+    """More calls were asked for than are taken in; told once, the calls beyond the limit are not."""
+
+    start: int
+    end: int
+
+
+ModelEvent: TypeAlias = (
+    TextDelta
+    | ThinkingDelta
+    | ThinkingEcho
+    | PartEnded
+    | TextWasThinking
+    | TextRead
+    | CallStarted
+    | CallArguments
+    | CallMalformed
+    | CutOff
+    | QuestionAsked
+    | UsageReported
+    | Stopped
+    | Failed
+    | Unreadable
+    | CallsLeftOut
+)
