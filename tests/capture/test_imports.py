@@ -17,6 +17,7 @@ from tui_host.capture.ending import read_ending
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
 from tui_host.capture.imports.exchanges import NOT_KNOWN, address_of
+from tui_host.capture.imports.har_messages import body_came
 from tui_host.capture.imports.pythonic import read_pythonic
 from tui_host.capture.imports.seen import Seen
 from tui_host.capture.imports.wires import Wires, dialect_of_answer, dialect_of_request
@@ -231,6 +232,26 @@ def test_a_stream_whose_lines_an_object_joins_without_the_empty_ones_has_them_ag
         each.draft.data for each in seen(f"{json.dumps(CHAT)}\n{json.dumps(entry)}") if each.draft.kind == "chunk"
     )
     assert chunk.decode() == "\n\n".join([*lines, "data: [DONE]"])
+
+
+@pytest.mark.parametrize(
+    ("text", "media", "sizes", "body"),
+    [
+        ("Echo: 世界".encode().decode("latin-1"), "text/event-stream", {}, "Echo: 世界".encode()),
+        ("Echo: 世界".encode().decode("latin-1"), "application/json", {"size": 12}, "Echo: 世界".encode()),
+        ("Echo: 世界".encode()[:-1].decode("latin-1"), "text/plain", {"size": 11}, "Echo: 世界".encode()[:-1]),
+        ("Echo: 世界", "text/event-stream", {"size": 12}, "Echo: 世界".encode()),
+        ("café", "text/event-stream", {"size": 4}, "café".encode()),
+        ("Ã©", "text/event-stream", {"size": 4}, "Ã©".encode()),  # so many bytes are these characters
+        ("Ã©", "text/event-stream", {"size": 3, "compression": 1}, "Ã©".encode()),
+        ("Ã©", "text/plain; charset=utf-8", {}, "Ã©".encode()),
+    ],
+)
+def test_a_body_that_an_archive_has_as_latin_1_is_read_back_to_its_bytes(
+    text: str, media: str, sizes: dict[str, JSON], body: bytes
+) -> None:
+    response: JSON = {"headers": [{"name": "Content-Type", "value": media}], "content": {"text": text, **sizes}}
+    assert body_came(mapping(response)) == body
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ is made of it. Exchanges that are neither with a model nor with an MCP server ar
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,15 +18,23 @@ from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.http_frames import HttpFrames, is_rpc
 from tui_host.capture.imports.elements import BrokenError, Data, after_space, elements, members, value_end
+from tui_host.capture.imports.har_messages import (
+    body_came,
+    body_sent,
+    content_type,
+    headers,
+    is_left_out,
+    number_of,
+    text_of,
+)
 from tui_host.capture.imports.seen import MOST, File, Gathered, Moment, Notes, Seen, line_of, read_value, unreadable
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import MISSING, Draft, Head
-from tui_host.capture.words import items, mapping, short
+from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 from tui_host.settings.presets import service_at
 
 _STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
-_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = 60
 _BODILESS = frozenset({204, 304})
@@ -166,8 +172,8 @@ class _Peers:
             self._notes.leave_out(SOCKETS)
             return []
         request, response = mapping(entry.get("request")), mapping(entry.get("response"))
-        url, method = _text(request.get("url")), _text(request.get("method")).upper()
-        sent, came = _sent(request), _came(response)
+        url, method = text_of(request.get("url")), text_of(request.get("method")).upper()
+        sent, came = body_sent(request), body_came(response)
         if method == "POST" and self._wires.dialect_at(url):
             draft = Draft(wire="llm", kind="request", peer=_peer(url))
             frames = None
@@ -178,9 +184,9 @@ class _Peers:
         else:
             self._notes.leave_out(OTHERS)
             return []
-        head = Head(method=method, url=url, headers=_headers(request))
+        head = Head(method=method, url=url, headers=headers(request))
         draft = replace(draft, direction="out", exchange=self._notes.new_exchange())
-        missing = MISSING if method == "POST" and _is_left_out(request, "postData", request.get("bodySize")) else None
+        missing = MISSING if method == "POST" and is_left_out(request, "postData", request.get("bodySize")) else None
         whole = replace(draft, head=head, data=sent[:BODY_LIMIT], malformed=missing)
         return self._records(entry, whole, came, started, frames)
 
@@ -200,10 +206,10 @@ class _Peers:
         status = _size(response.get("status"))
         gathered.at = head_at
         if status:
-            head = Head(status=status, headers=_headers(response))
+            head = Head(status=status, headers=headers(response))
             gathered.append(replace(answer, kind="response", head=head))
             if frames is not None:
-                frames.answered(status, _type(response), None)
+                frames.answered(status, content_type(response), None)
         gathered.at = end_at
         if came:
             gathered.append(replace(answer, kind="chunk", data=came[:BODY_LIMIT]))
@@ -228,48 +234,13 @@ class _Peers:
         return self._connections[endpoint]
 
 
-def _sent(request: Mapping[str, JSON]) -> bytes:
-    post = mapping(request.get("postData"))
-    return _bytes(post.get("text"), _text(post.get("encoding")))
-
-
-def _came(response: Mapping[str, JSON]) -> bytes:
-    content = mapping(response.get("content"))
-    return _bytes(content.get("text"), _text(content.get("encoding")))
-
-
-def _bytes(text: JSON, encoding: str) -> bytes:
-    if not isinstance(text, str):
-        return b""
-    if encoding.lower() == "base64":
-        try:
-            return base64.b64decode("".join(text.split()), validate=True)  # some break its lines
-        except (binascii.Error, ValueError):
-            return text.encode("utf-8", "surrogatepass")
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
-    found = map(mapping, items(message.get("headers")))
-    return tuple((_text(each.get("name")), _text(each.get("value"))) for each in found if _text(each.get("name")))
-
-
-def _type(response: Mapping[str, JSON]) -> str:
-    return next((value.strip().lower() for name, value in _headers(response) if name.lower() == "content-type"), "")
-
-
 def _ending(response: Mapping[str, JSON], came: bytes, status: int) -> Ending:
     if not status:
-        return Ending(reason="failed", error=_text(response.get("_error")) or "no response came")
+        return Ending(reason="failed", error=text_of(response.get("_error")) or "no response came")
     told = mapping(response.get("content")).get("size")
     size = max(len(came), _size(told))
-    reason: Reason = MISSING if status not in _BODILESS and _is_left_out(response, "content", told) else "complete"
+    reason: Reason = MISSING if status not in _BODILESS and is_left_out(response, "content", told) else "complete"
     return Ending(reason=reason, size=size, kept=min(len(came), BODY_LIMIT))
-
-
-def _is_left_out(message: Mapping[str, JSON], part: str, size: JSON) -> bool:
-    """Whether the archive does not have the body of a message that may have had one: no exporter has to keep it."""
-    return "text" not in mapping(message.get(part)) and size != 0
 
 
 def _creator(file: File) -> str:
@@ -279,7 +250,7 @@ def _creator(file: File) -> str:
         log = _member(data, after_space(data, 0), b"log")
         for key, at in members(data, log) if log is not None else ():
             if key == b"creator":
-                return _text(mapping(read_value(data[at : value_end(data, at)])).get("name"))
+                return text_of(mapping(read_value(data[at : value_end(data, at)])).get("name"))
             if key == b"entries":
                 break
     except BrokenError:
@@ -307,20 +278,13 @@ def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) ->
 
 
 def _ns(milliseconds: JSON) -> int:
-    found = _number(milliseconds)
+    found = number_of(milliseconds)
     return int(found * 1e6) if 0 < found < _YEAR_NS / 1e6 else 0
 
 
 def _size(value: JSON) -> int:
-    found = _number(value)
+    found = number_of(value)
     return int(found) if 0 < found < 1 << 62 else 0
-
-
-def _number(value: JSON) -> float:
-    """A number, which some write as a text; 0 for what is none."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return float(value)
-    return value if isinstance(value, int | float) else 0
 
 
 def _time_ns(text: str) -> int | None:
@@ -330,13 +294,6 @@ def _time_ns(text: str) -> int | None:
         return None
     moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return max((moment - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
-
-
-def _text(value: JSON) -> str:
-    """A text, however long: an address and a header are shown as they came."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else short(value)
 
 
 def _endpoint(url: str) -> str:

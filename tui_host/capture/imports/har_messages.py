@@ -1,0 +1,99 @@
+"""The requests and responses of an HTTP archive: their headers, and the bytes of their bodies. Source: HAR 1.2; mitmproxy's `savehar`.
+
+An archive holds a body as text, or in base64. mitmproxy reads what names no charset as Latin-1, event streams too, which are UTF-8 by
+definition: each character of such a text is a byte.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import re
+from collections.abc import Mapping
+
+from tui_host.capture.words import items, mapping, short
+from tui_host.errors import JSON
+
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+_ALWAYS_UTF8 = frozenset({"text/event-stream", "application/json", "application/x-ndjson"})
+
+
+def body_sent(request: Mapping[str, JSON]) -> bytes:
+    """The body of a request."""
+    post = mapping(request.get("postData"))
+    return _bytes(
+        post, content_type(request) or text_of(post.get("mimeType")).lower(), (number_of(request.get("bodySize")),)
+    )
+
+
+def body_came(response: Mapping[str, JSON]) -> bytes:
+    """The body of a response, decoded."""
+    content = mapping(response.get("content"))
+    size = number_of(content.get("size"))
+    whole = size + number_of(content.get("compression"))  # some take it for the packed size
+    return _bytes(content, content_type(response) or text_of(content.get("mimeType")).lower(), (size, whole))
+
+
+def headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
+    """The headers that have a name."""
+    found = map(mapping, items(message.get("headers")))
+    return tuple((text_of(each.get("name")), text_of(each.get("value"))) for each in found if text_of(each.get("name")))
+
+
+def content_type(message: Mapping[str, JSON]) -> str:
+    """What its header says that its body is, in small letters."""
+    return next((value.strip().lower() for name, value in headers(message) if name.lower() == "content-type"), "")
+
+
+def is_left_out(message: Mapping[str, JSON], part: str, size: JSON) -> bool:
+    """Whether the archive does not have the body of a message that may have had one: no exporter has to keep it."""
+    return "text" not in mapping(message.get(part)) and size != 0
+
+
+def text_of(value: JSON) -> str:
+    """A text, however long: an address and a header are shown as they came."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else short(value)
+
+
+def number_of(value: JSON) -> float:
+    """A number, which some write as a text; 0 for what is none."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return float(value)
+    return value if isinstance(value, int | float) else 0
+
+
+def _bytes(held: Mapping[str, JSON], media: str, sizes: tuple[float, ...]) -> bytes:
+    """The bytes of a body.
+
+    Args:
+        held: Its text, and how that is encoded.
+        media: What it is, in small letters.
+        sizes: How many bytes it may have had, as far as the archive tells.
+    """
+    text = held.get("text")
+    if not isinstance(text, str):
+        return b""
+    if text_of(held.get("encoding")).lower() == "base64":
+        try:
+            return base64.b64decode("".join(text.split()), validate=True)  # some break its lines
+        except (binascii.Error, ValueError):
+            pass  # it is by name alone, and stands as it is
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) == len(text) or len(data) in sizes:
+        return data
+    return _read_as_latin(text, media) or data
+
+
+def _read_as_latin(text: str, media: str) -> bytes:
+    """The bytes of a text whose characters are bytes of UTF-8, the last of them perhaps cut; empty for another."""
+    if "charset" in media and media.partition(";")[0].strip() not in _ALWAYS_UTF8:
+        return b""
+    try:
+        data = text.encode("latin-1")
+        shown = codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeError:
+        return b""
+    return b"" if shown.isascii() else data
