@@ -484,3 +484,24 @@ def test_a_log_without_times_to_which_nothing_belongs_is_told_as_such(store: Sto
         "sums.log without times: nothing in it belongs to what they have, and so it stands behind the others.",
     )
     assert [r.draft.wire for r, _ in store.session_records(imported.id)] == ["llm", "llm", "mcp"]
+
+
+def test_a_time_that_no_database_holds_is_left_out_with_a_word_and_what_told_it_is_kept(
+    store: Store, tmp_path: Path
+) -> None:
+    late = entry("https://api.deepseek.com/v1/chat/completions", CHAT, "{}", "9999-12-31T23:59:59.999-05:00")
+    later = entry("https://api.deepseek.com/v1/chat/completions", CHAT, "{}", "9999-12-31T23:59:59.999Z")
+    imported = import_files(store, [written(tmp_path, "late.har", archive(late, later))], Redactor())
+    assert sum("2199" in notice for notice in imported.notices) == 1
+    assert {record.mono_ns for record, _ in store.session_records(imported.id)} == {None}
+    assert not store.notices
+
+
+def test_an_import_of_which_nothing_can_be_kept_is_an_error_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    path = written(tmp_path, "x.har", archive(entry("https://api.deepseek.com/v1/chat/completions", CHAT, "{}")))
+    full = "CREATE TRIGGER t BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'not here'); END"
+    store.run(lambda connection: connection.execute(full).fetchall())
+    with pytest.raises(TuiHostError, match="nothing of it could be kept"):
+        import_files(store, [path], Redactor())
+    assert store.notices == ["something could not be kept: not here"]
+    assert not store.sessions.list()

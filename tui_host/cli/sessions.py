@@ -200,7 +200,9 @@ def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
         imported = import_files(store, [Path(word) for word in arguments.words], redactor_of(settings))
     finally:
         store.close()
-    for notice in (*settings.notices, *store.notices, *imported.notices):
+        for notice in (*settings.notices, *store.notices):
+            diagnostics.tell(notice)
+    for notice in imported.notices:
         diagnostics.tell(notice)
     if arguments.json:
         output.value({"id": imported.id})

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tui_host.capture.imports import File, Progress, Reading, jsonl, read
+from tui_host.capture.imports.seen import LATEST_NS
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.store.intake import Intake, free_suffix
@@ -22,7 +23,7 @@ from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
-from tui_host.errors import SettingsError, StoreError, TuiHostError
+from tui_host.errors import SettingsError, TuiHostError
 from tui_host.host.interleaving import interleaved
 from tui_host.host.retelling import Retelling
 from tui_host.llm.dialects import DIALECTS
@@ -113,7 +114,8 @@ def opened(path: Path, stack: ExitStack) -> File:
         raise SettingsError(
             f"more than {PIPED_MOST >> 20} MiB come out of it", str(path), "put it into a file, and name that"
         )
-    time_ns = status.st_mtime_ns if stat.S_ISREG(status.st_mode) else time.time_ns()
+    is_dated = stat.S_ISREG(status.st_mode) and 0 <= status.st_mtime_ns <= LATEST_NS
+    time_ns = status.st_mtime_ns if is_dated else time.time_ns()
     return File(name=path.name or str(path), data=data, time_ns=time_ns)
 
 
@@ -266,12 +268,10 @@ class _Keeping:
             for intake in self._intakes.values():
                 intake.close()
             self._save()
+            self._look()
         except BaseException:
             self._undo()
             raise
-        refused = sum(intake.refused_records for intake in self._intakes.values())
-        if refused:
-            self.notices.append(f"Records of a number that another has had are left out ({refused:,}).")
 
     def begin(self, capture: str) -> None:
         """Begin a capture; captures keep this order."""
@@ -320,12 +320,20 @@ class _Keeping:
             self.session = replace(self.session, updated_ns=self.last_record.time_ns)
         self._put(self.session)
 
+    def _look(self) -> None:
+        """What of it is kept."""
+        refused = sum(intake.refused_records for intake in self._intakes.values())
+        if refused >= self._progress.records or self.store.sessions.get(self.session.id) is None:
+            raise TuiHostError("nothing of it could be kept", self.session.title, "look at what stands in it")
+        if refused:
+            self.notices.append(f"Records that the database cannot hold are left out ({refused:,}).")
+
     def _put(self, session: SessionInfo) -> None:
         self.store.sessions.put_back(session)
         self.store.run(lambda _: None, None)
 
     def _undo(self) -> None:
-        with suppress(TuiHostError, StoreError):
+        with suppress(TuiHostError):  # what ended it is told; where nothing can be written now, nothing of it is listed
             for intake in self._intakes.values():
                 intake.close()
             self.store.sessions.put_back(self.session)

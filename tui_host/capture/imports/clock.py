@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
-from tui_host.capture.imports.seen import Moment
+from tui_host.capture.imports.seen import LATEST_NS, Moment
 
 TIME = re.compile(
     r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
@@ -33,12 +34,14 @@ class Clock:
         is_dated: A time with its date was told: one without it is of something else.
         is_of_a_day: A time without a date was told.
         first_ns: The time that was told first; 0 before one was.
+        later: Called for each time that is too late to be one.
     """
 
     now_ns: int
     is_dated: bool = False
     is_of_a_day: bool = False
     first_ns: int = 0
+    later: Callable[[], None] = lambda: None
     _is_told: bool = False
 
     def at(self, words: str) -> Moment:
@@ -58,6 +61,9 @@ class Clock:
         try:
             told_ns = self._of_the_day(found) if of_a_day else _time_ns(found)
         except (ValueError, OverflowError, OSError):
+            return
+        if told_ns > LATEST_NS:
+            self.later()
             return
         self.is_dated, self.is_of_a_day = self.is_dated or not of_a_day, self.is_of_a_day or of_a_day
         self.first_ns = self.first_ns or told_ns

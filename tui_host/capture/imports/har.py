@@ -27,7 +27,19 @@ from tui_host.capture.imports.har_messages import (
     number_of,
     text_of,
 )
-from tui_host.capture.imports.seen import MOST, File, Gathered, Moment, Notes, Seen, line_of, read_value, unreadable
+from tui_host.capture.imports.seen import (
+    LATER,
+    LATEST_NS,
+    MOST,
+    File,
+    Gathered,
+    Moment,
+    Notes,
+    Seen,
+    line_of,
+    read_value,
+    unreadable,
+)
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import MISSING, Draft, Head
 from tui_host.capture.words import mapping
@@ -123,6 +135,8 @@ def _are_in_order(file: File) -> bool:
     last_ns = 0
     for found in _STARTED.finditer(file.data):
         now_ns = _time_ns(found[1].decode("ascii", "replace")) or last_ns
+        if now_ns > LATEST_NS:
+            continue
         if now_ns < last_ns:
             return False
         last_ns = now_ns
@@ -142,6 +156,9 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
             count += 1
             started = _STARTED.search(data, start, end)
             told_ns = None if started is None else _time_ns(started[1].decode("ascii", "replace"))
+            if told_ns is not None and told_ns > LATEST_NS:
+                notes.leave_out(LATER, lambda start=start: f"line {line_of(data, start)}, byte {start}")
+                told_ns = None
             at = Moment(at.ns, is_told=False) if told_ns is None else Moment(told_ns)
             yield at, start, end
     except BrokenError as error:
@@ -290,9 +307,9 @@ def _size(value: JSON) -> int:
 def _time_ns(text: str) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # in UTC it may be of no year that there is
         return None
-    moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return max((moment - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
 
 

@@ -269,4 +269,7 @@ def _text(value: Mapping[str, JSON], name: str) -> str:
 
 
 def _time_ns(text: str) -> int:
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1) * 1000
+    told_ns = (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1) * 1000
+    if not 0 <= told_ns < _NUMBER_MOST:
+        raise ValueError("a time is out of range")
+    return told_ns

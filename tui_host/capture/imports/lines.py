@@ -17,7 +17,7 @@ from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.lanes import Lanes, key_in
 from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import Around, quoted
-from tui_host.capture.imports.seen import File, Moment, Notes, Progress, Seen, line_of
+from tui_host.capture.imports.seen import LATER, File, Moment, Notes, Progress, Seen, line_of
 from tui_host.capture.imports.servers import Servers
 from tui_host.capture.imports.wires import Known, Wires, is_bare_error, is_piece, known
 from tui_host.capture.words import mapping
@@ -89,7 +89,7 @@ def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> B
 
 def read(file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0) -> Iterator[Seen]:
     """What the lines say, in their order; times never go back, nor before it begins."""
-    log = _Log(file, wires, notes, peer, Clock(begin_ns))
+    log = _Log(file, wires, notes, peer, Clock(begin_ns, later=lambda: notes.leave_out(LATER)))
     lines = Lines(file.data)
     notes.progress.expected += len(file.data)
     at = 0

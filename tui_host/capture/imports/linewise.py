@@ -82,12 +82,12 @@ class Lines:
             return found
         if looks_pythonic(line):
             return line, read_pythonic(line)
-        with suppress(BrokenError):
+        with suppress(BrokenError):  # what begins in this line does not end in it
             value = line[: value_end(line, 0)]
             return value, read_value(value, is_shallow=True)
         if self._tries and line.rstrip() in {b"{", b"[", b"[{"}:
             several = self._data[begin : begin + SEVERAL_MOST]
-            with suppress(BrokenError):
+            with suppress(BrokenError):  # nor in the next: it is no JSON, or too long
                 value = several[: value_end(several, 0)]
                 return value, read_value(value, is_shallow=True)
             self._tries -= 1

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.elements import after_space, elements, members, value_end
 from tui_host.capture.imports.exchanges import Exchanges
-from tui_host.capture.imports.seen import File, Moment, Notes, Seen, read_value
+from tui_host.capture.imports.seen import LATEST_NS, File, Moment, Notes, Seen, read_value
 from tui_host.capture.words import mapping
 
 NO_HEAD = "method, address, headers, and all of the body but its messages: the file has them alone"
@@ -73,7 +73,8 @@ def exchanges_in(file: File, lane: Exchanges, notes: Notes, dialect: str) -> Ite
 def _message(data: bytes, start: int, end: int) -> _Message:
     value = mapping(read_value(data[start:end]))
     told = value.get("ts")
-    told_ns = int(told * 10**6) if isinstance(told, int | float) and told > _MILLISECONDS_SINCE_2001 else 0
+    milliseconds = told if isinstance(told, int | float) else 0
+    told_ns = int(milliseconds * 10**6) if _MILLISECONDS_SINCE_2001 < milliseconds <= LATEST_NS / 10**6 else 0
     return _Message(start, end, value.get("role") == "assistant", told_ns)
 
 

@@ -112,6 +112,7 @@ class Writer:
         self._connection = connection
         self._records = RecordTable(connection, owner)
         self._told = told
+        self._reasons: set[str] = set()  # each is told once: how many records it was is counted where they come from
         self._retry_seconds = retry_seconds
         self._retry_at = 0.0
         self._queue: SimpleQueue[Item] = SimpleQueue()
@@ -336,7 +337,9 @@ class Writer:
         reason = f"something could not be kept: {error}"
         if isinstance(item, list):
             item[0].source.refused()
-        self._told(reason)
+        if reason not in self._reasons:
+            self._reasons.add(reason)
+            self._told(reason)
 
     def _done(self, batch: Sequence[Statement]) -> None:
         for _ in batch:
