@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 
-from tui_host.capture.redact_values import Needle, Needles, name_in_mark, needles_of
+from tui_host.capture.redact_values import Needles, Spelled, name_in_mark
 from tui_host.settings.credentials_places import is_telling
 
 BY_VALUE_FROM = 8
@@ -29,10 +29,10 @@ class Known:
         self.needles = Needles()
         self.names: Mapping[str, str] = {}
         self._lock = threading.Lock()
-        self._given: dict[bytes, Needle] = {}
+        self._given: tuple[Spelled, ...] = ()
         self._given_alone = Needles()
         self._learned: dict[str, str] = {}
-        self._learned_needles: dict[str, list[Needle]] = {}
+        self._learned_forms: dict[str, Spelled] = {}
         self.add(secrets)
 
     def add(self, secrets: Iterable[tuple[str, str]]) -> None:
@@ -44,11 +44,10 @@ class Known:
                 if value and value not in names:
                     names[value] = name
                     if len(value) >= BY_VALUE_FROM:
-                        new = {needle.data: needle for needle in needles_of(name, value)}
-                        self._given = new | self._given
+                        self._given = (*self._given, Spelled(name, value))
             if len(names) > len(self.names):
                 self.names = names
-                self._given_alone = Needles(self._given.values())
+                self._given_alone = Needles(self._given)
                 self._arrange()
 
     def learn(self, name: str, value: str) -> None:
@@ -64,9 +63,9 @@ class Known:
             is_new = value not in self._learned
             self._learned = {**{key: item for key, item in self._learned.items() if key != value}, value: name}
             if is_new:
-                self._learned_needles[value] = needles_of(name, value)
+                self._learned_forms[value] = Spelled(name, value)
                 for oldest in list(self._learned)[:-LEARNED_MOST]:
-                    del self._learned[oldest], self._learned_needles[oldest]
+                    del self._learned[oldest], self._learned_forms[oldest]
                 self._arrange()
 
     @property
@@ -75,6 +74,5 @@ class Known:
         return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self.names.items())}
 
     def _arrange(self) -> None:
-        """Have the needles of all, each form once."""
-        found = {needle.data: needle for some in self._learned_needles.values() for needle in some}
-        self.needles = Needles((found | self._given).values())
+        """Look for all; what is known twice goes by the name that was given."""
+        self.needles = Needles((*self._given, *self._learned_forms.values()))

@@ -22,8 +22,10 @@ _PIECE = 4
 """Bytes at the end that tell of which needle they may be."""
 _WORD = 8
 """Bytes that are looked at together."""
-_LONG = 32
-"""Bytes from which a needle is sought by what is in it."""
+_STEP = 4
+"""Of so many words one is looked at."""
+_LONG = (_STEP + 1) * _WORD
+"""Bytes from which a needle has one that is looked at in it, wherever it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,32 @@ class Hit:
     needle: Needle
 
 
-def needles_of(name: str, value: str) -> list[Needle]:
-    """All forms of a secret."""
-    return [Needle(name, data, mark(name).encode()) for data in forms_of(value)]
+class Spelled:
+    """A secret in all its forms.
+
+    Args:
+        name: What it is called.
+        value: Itself.
+
+    Attributes:
+        short: The needles that are too short for a look at every so many words.
+        long: The others.
+        words: Those of which each of the long ones has one where it is looked at, wherever it stands.
+        last: Every byte that a part of one may end with.
+        beginnings: The first bytes of all.
+    """
+
+    def __init__(self, name: str, value: str) -> None:
+        stands_for = mark(name).encode()
+        every = [Needle(name, data, stands_for) for data in sorted(forms_of(value), key=len, reverse=True)]
+        self.short = tuple(each for each in every if len(each.data) < _LONG)
+        self.long = tuple(every[: len(every) - len(self.short)])
+        starts = range(_STEP * _WORD)
+        self.words = frozenset(
+            int.from_bytes(each.data[start : start + _WORD], sys.byteorder) for each in self.long for start in starts
+        )
+        self.last = frozenset(b"".join(each.data for each in every))
+        self.beginnings = frozenset(each.data[:size] for each in every for size in range(1, _PIECE))
 
 
 class Needles:
@@ -57,21 +82,19 @@ class Needles:
     by one.
 
     Args:
-        needles: No two with the same bytes.
+        secrets: Whose they are; where two say the same, it is the first one's.
     """
 
-    def __init__(self, needles: Iterable[Needle] = ()) -> None:
-        every = tuple(sorted(needles, key=lambda each: -len(each.data)))
-        self._short = tuple(each for each in every if len(each.data) < _LONG)
-        self._long = every[: len(every) - len(self._short)]
-        self._step = (len(self._long[-1].data) - _WORD + 1) // _WORD if self._long else 0
-        self._of_long = frozenset(number for each in self._long for number in _words_in(each.data))
-        self._all = every
-        self._last = frozenset(byte for each in every for byte in each.data)
-        self._beginnings = frozenset(each.data[:size] for each in every for size in range(1, _PIECE))
+    def __init__(self, secrets: Iterable[Spelled] = ()) -> None:
+        secrets = tuple(secrets)
+        self._short = tuple(needle for each in secrets for needle in each.short)
+        self._long = tuple(needle for each in secrets for needle in each.long)
+        self._words = frozenset[int]().union(*(each.words for each in secrets))
+        self._last = frozenset[int]().union(*(each.last for each in secrets))
+        self._beginnings = frozenset[bytes]().union(*(each.beginnings for each in secrets))
 
     def __bool__(self) -> bool:
-        return bool(self._all)
+        return bool(self._short or self._long)
 
     def are_in(self, data: bytes) -> bool:
         """Whether one stands in the bytes."""
@@ -85,7 +108,7 @@ class Needles:
                 hits.extend(_occurrences(data, needle))
         if len(hits) < 2:
             return hits
-        hits.sort(key=lambda hit: (hit.start, -hit.end))
+        hits.sort(key=lambda hit: (hit.start, -hit.end))  # of those that are alike the first stays first
         merged = [hits[0]]
         for hit in hits[1:]:
             last = merged[-1]
@@ -102,7 +125,7 @@ class Needles:
             return size
         longest = max((each for each in range(1, min(_PIECE, size + 1)) if data[-each:] in self._beginnings), default=0)
         piece = data[-_PIECE:] if size >= _PIECE else b""
-        for needle in self._all if piece else ():
+        for needle in self._short + self._long if piece else ():
             at = needle.data.rfind(piece, 0, -1)  # of one, and not all of it
             while at + _PIECE > longest and at >= 0:
                 if data.endswith(needle.data[: at + _PIECE]):
@@ -112,23 +135,14 @@ class Needles:
 
     def _likely(self, data: bytes) -> tuple[Needle, ...]:
         """Those that are worth being sought in the bytes, and all that are in them."""
-        step = self._step
-        if not step or len(data) < _LONG:
+        if not self._words or len(data) < _LONG:
             return self._short
-        found = self._of_long.intersection(_words(data)[::step].tolist())
+        seen = memoryview(data)[: len(data) - len(data) % _WORD].cast("Q")[::_STEP].tolist()
+        found = self._words.intersection(seen)
         if not found:
             return self._short
         words = [number.to_bytes(_WORD, sys.byteorder) for number in found]
         return self._short + tuple(each for each in self._long if any(word in each.data for word in words))
-
-
-def _words(data: bytes) -> memoryview[int]:
-    return memoryview(data)[: len(data) - len(data) % _WORD].cast("Q")
-
-
-def _words_in(data: bytes) -> Iterator[int]:
-    for start in range(_WORD):
-        yield from _words(data[start:])
 
 
 def _occurrences(data: bytes, needle: Needle) -> Iterator[Hit]:
