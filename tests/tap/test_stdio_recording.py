@@ -62,12 +62,17 @@ def test_a_tap_is_a_live_session_of_its_own_while_it_runs(tmp_path: Path) -> Non
     until(lambda: not sessions(tmp_path)[0].live)
 
 
-def test_standard_error_passes_and_is_recorded_and_secrets_of_the_environment_are_not_kept(tmp_path: Path) -> None:
-    server = "import os; os.write(2, ('key ' + os.environ['SUMS_API_KEY'] + chr(10)).encode())"
-    process = start(tap(tmp_path, *PYTHON, server), environment={**os.environ, "SUMS_API_KEY": "s3cr3t-of-sums"})
-    assert told(process) == "key s3cr3t-of-sums\n"
+def test_standard_error_passes_and_is_recorded_and_secrets_of_environment_and_command_are_not_kept(
+    tmp_path: Path,
+) -> None:
+    server = (
+        "import os, sys; os.write(2, ('key ' + os.environ['SUMS_API_KEY'] + ' ' + sys.argv[-1] + chr(10)).encode())"
+    )
+    command = (*PYTHON, server, "--api-key", "t0ken-of-sums")
+    process = start(tap(tmp_path, *command), environment={**os.environ, "SUMS_API_KEY": "s3cr3t-of-sums"})
+    assert told(process) == "key s3cr3t-of-sums t0ken-of-sums\n"
     assert process.wait() == 0
-    assert data(recorded(tmp_path), "in", "stderr").decode() == "key ⟨secret:SUMS_API_KEY⟩\n"
+    assert data(recorded(tmp_path), "in", "stderr").decode() == "key ⟨secret:SUMS_API_KEY⟩ ⟨secret:api-key⟩\n"
 
 
 def test_a_log_has_the_record_lines_and_a_dash_plain_ones(tmp_path: Path) -> None:
