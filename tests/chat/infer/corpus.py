@@ -6,8 +6,9 @@ import random
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.chat.infer.forms import DIALECTS, NAMES, SYSTEM, Answer, Call, Entry, Form, Results, User, dumped, form
-from tests.chat.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of
+from tests.chat.infer.forms import DIALECTS, NAMES, Answer, Call, Entry, Form, Results, User, dumped, form
+from tests.chat.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of, with_defaults
+from tests.chat.infer.talking import Running, Talk
 from tests.chat.infer.world import MS, Asked, Made, ModelTap, ServerTap, World
 from tui_host.errors import JSON
 
@@ -21,81 +22,29 @@ _LONG = "\n".join(f"{number}. A page about {'things and ' * (number % 7)}more" f
 
 
 @dataclass
-class Running:
-    """A call on its way.
-
-    Attributes:
-        place: Its place in the answer.
-        told: What the model is told of it; None while it runs.
-        came: The order in which the results came.
-    """
-
-    place: int
-    told: str | None = None
-    came: int = 0
-
-
-@dataclass
 class Servers:
     """Servers behind taps, which one host has for itself, or several share.
 
     Attributes:
         taps: By the server's name.
         off: By how much the taps' clocks are wrong, in ms.
+        drift: By how many parts in a million they go too fast.
+        has_no_sessions: They speak HTTP, and know nothing of who asks.
     """
 
     world: World
     chance: random.Random
     off: int = 0
     drift: int = 0
+    has_no_sessions: bool = False
     taps: dict[str, ServerTap] = field(default_factory=dict[str, ServerTap])
 
     def open(self, name: str, connection: str) -> None:
         """Connect; a server that died is started again, behind a tap of its own."""
         clock = {"boot": self.chance.randrange(1 << 40), "off": self.off * MS, "drift": self.drift}
-        tap = self.taps.get(name) or self.world.server(name, **clock)
+        tap = self.taps.get(name) or self.world.server(name, has_no_sessions=self.has_no_sessions, **clock)
         self.taps[name] = tap
         tap.start([schema_of(name, tool) for tool in TOOLS[name]], "some-host", connection)
-
-
-@dataclass
-class Talk:
-    """A conversation on its way.
-
-    Attributes:
-        name: Names it.
-        number: What tells it from others, in all that is said; the same in conversations that begin alike.
-        chance: What decides what its model answers.
-        entries: What was said so far, as the host keeps it.
-        task: What an agent below another is to do; empty in a conversation with a person.
-        told: Results that the next request tells first.
-    """
-
-    name: int
-    number: int
-    chance: random.Random
-    entries: list[Entry] = field(default_factory=list[Entry])
-    task: str = ""
-    told: list[tuple[Asked, str]] = field(default_factory=list[tuple[Asked, str]])
-
-    @property
-    def system(self) -> str:
-        """Its system prompt."""
-        return f"You are an agent below another: {self.number}." if self.task else SYSTEM
-
-    def said(self) -> str:
-        """All that was said, without ids."""
-        return repr([_without_ids(entry) for entry in self.entries])
-
-
-def _without_ids(entry: Entry) -> object:
-    match entry:
-        case User():
-            return entry.text
-        case Answer():
-            return entry.text, [(call.name, call.text) for call in entry.calls]
-        case Results():
-            return [(call.name, text) for call, text in entry.told]
 
 
 class Host:
@@ -143,7 +92,7 @@ class Host:
         text = ""
         yield self.wait(0, 300)
         for turn in range(turns):
-            before = len(talk.entries)
+            before = [*talk.entries]
             talk.entries.append(User(task or f"conversation {talk.number}, turn {turn}: what is it?"))
             if number:
                 talk.chance = random.Random(f"{number} {talk.said()}")  # noqa: S311 - the same each time
@@ -158,7 +107,7 @@ class Host:
             talk.told = []
             yield self.wait(100, 3000)
             if self.chance.random() < 0.05:  # the person takes it back, and says something else
-                talk.entries = talk.entries[:before]
+                talk.entries = before
         return text
 
     def _works(self, talk: Talk) -> Generator[int, None, bool]:
@@ -169,9 +118,9 @@ class Host:
         if chance.random() < self.leaves:
             return False
         results = yield from self._run(asked, answer.calls)
-        if chance.random() < 0.015:
+        if chance.random() < self.leaves:
             return False
-        if chance.random() < 0.015:  # the person, or the host, goes back to what was asked
+        if chance.random() < self.leaves:  # the person, or the host, goes back to what was asked
             answer = replace(answer, calls=[self._anew(call) for call in answer.calls])
             for made in (self.world.made[call] for call in asked if not self.world.made[call].is_first):
                 made.left_ns = self.world.now  # else it may be another conversation that begins alike
@@ -285,11 +234,12 @@ class Host:
         habits = self.habits
         self.world.made[asked] = Made(
             host=self.connection,
+            line="" if self.servers.has_no_sessions else self.connection,
             said=(call.name, dumped(dict(call.arguments)).decode()),
             asked_ns=self.world.now,
             names_id=habits.names_calls,
             by_id=self.by_id,
-            answer="" if self.has_ids else f"{talk.said()} {self.model.id}",
+            answer="" if self.has_ids else f"{talk.said()} {self.connection}",
             is_first=not any(isinstance(entry, Answer) for entry in talk.entries),
             talk=talk.name,
             is_in_order=habits.runs != "as approved" and habits.order == "as asked",
@@ -389,6 +339,9 @@ class Host:
             content = [{"type": "text", "text": text}, image] if chance.random() < 0.5 else [image]
             tap.answer(identity, {"content": [*content]}, self.connection)
             return f"{text}\n[image]" if len(content) > 1 else "[image]"
+        elif fate < 0.15:
+            tap.answer(identity, {"content": []}, self.connection)
+            return chance.choice(["(No response)", "[]", "Tool ran without output or errors"])
         tap.result(identity, text, connection=self.connection)
         return self.habits.tell(text)
 
@@ -465,9 +418,9 @@ def play(seed: int, name: str) -> World:
     chance = random.Random(f"{seed} {name}")  # noqa: S311 - the same each time
     world = World()
     off = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
-    servers = Servers(world, chance, off, chance.choice([0, 0, 0, 20, -40]))
+    servers = Servers(world, chance, off, chance.choice([0, 0, 0, 20, -40]), chance.random() < 0.2)
     hosts = [Host(chance, name, servers)]
-    if chance.random() < 0.15:
+    if chance.random() < 0.2:
         hosts.append(Host(chance, chance.choice(NAMES), servers, 2))
     alike = seed if chance.random() < 0.15 else 0
     talks: list[Generator[int]] = [
@@ -476,10 +429,16 @@ def play(seed: int, name: str) -> World:
         for _ in range(chance.choice([1, 1, 2, 3]))
     ]
     if chance.random() < 0.3:
-        for host in hosts:  # nobody could tell a call that waits for ever from one that nobody asked for
+        for host in hosts:  # nobody could tell a call that waits for ever from one that no model asked for
             host.leaves = 0
         talks.append(hosts[0].beat(8))
     world.run(*talks, _late(world))
+    if chance.random() < 0.1:
+        knows = any(
+            host.habits.send is with_defaults for host in hosts
+        )  # defaults, from a list that stands at the beginning
+        taps = [hosts[0].model, *(() if knows else servers.taps.values())]
+        world.start_later(chance.choice(taps), chance.randrange(world.now // 2))
     return world
 
 

@@ -51,7 +51,9 @@ def _shows_its_order(world: World, host: str, tangled: Container[Asked]) -> bool
     sent = Counter(
         (asked[:2], made.frames[0][0]) for asked, made in own.items() if made.frames and said[asked[:2], made.said] == 1
     )
-    return all(made.is_in_order for made in own.values()) and prod(map(factorial, sent.values())) >= NO_CHANCE
+    lines = {made.line for made in own.values()}
+    are_in_order = all(made.is_in_order for made in world.made.values() if made.line in lines)
+    return are_in_order and prod(map(factorial, sent.values())) >= NO_CHANCE
 
 
 def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterator[str]:

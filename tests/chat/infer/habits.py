@@ -106,7 +106,8 @@ def _without_null(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def _with_defaults(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+def with_defaults(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+    """All that a tool takes."""
     return {**defaults, **arguments}
 
 
@@ -130,7 +131,7 @@ def _by_schema(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> d
     }
 
 
-SENDINGS = (_as_they_are, _as_they_are, _without_null, _with_defaults, _through_javascript, _by_schema)
+SENDINGS = (_as_they_are, _as_they_are, _without_null, with_defaults, _through_javascript, _by_schema)
 
 
 # Results.

@@ -8,6 +8,7 @@ import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Entry, Results, User
 from tests.chat.infer.world import MS, Asked, ModelTap, ServerTap, World, found_in
+from tui_host.errors import JSON
 
 OLLAMA = FORMS["ollama"]
 """Here no ids tell what belongs to which."""
@@ -150,3 +151,87 @@ def test_a_request_goes_on_only_from_an_answer_in_its_own_dialect_to_its_own_hos
     second = later.ask(OLLAMA, told("3"), "Cline/3" if agent else "")  # what it goes on from has no record
     told_to = {where for kind, _, where in found_in(world.story()) if kind == "told"}
     assert told_to == ({(later.id, second)} if goes_on else set())
+
+
+@pytest.mark.parametrize("name", ["cline", "cherry", "react", "hermes"])
+def test_an_answer_that_its_host_cut_once_it_had_read_the_call_goes_on_as_a_whole_one(name: str) -> None:
+    scene = Scene()
+    form = FORMS[name]
+    exchange = scene.model.ask(form, [User("sum")])
+    *said, _, _ = form.response(ASKS)
+    scene.model.closed_by_host(exchange, said)
+    frame = scene.runs("3")
+    last = scene.model.ask(form, told("3"))
+    assert scene.found() == {("sent", exchange, frame), ("told", exchange, last)}
+
+
+def test_hosts_that_share_a_connection_without_a_session_keep_their_answers_apart() -> None:
+    scene = Scene()
+    math = scene.world.server("math", has_no_sessions=True)
+    asks = {text: Answer("", [Call("", "math__add", {"a": 1, "b": int(text)})]) for text in "34"}
+    exchanges = {text: scene.says(User(text), answer=answer) for text, answer in asks.items()}
+    frames = {
+        text: (math.id, math.call("add", answer.calls[0].arguments, connection=text)[1])
+        for text, answer in asks.items()
+    }
+    scene.world.now += 50 * MS
+    for text in asks:  # each host counts from 1
+        math.result(1, text, connection=text)
+    wanted: set[tuple[str, str, object]] = set()
+    for text, answer in asks.items():
+        last = scene.says(User(text), answer, Results([(answer.calls[0], text)]), answer=Answer("Done."))
+        wanted |= {("sent", exchanges[text], frames[text]), ("told", exchanges[text], last)}
+    assert scene.found() == wanted
+
+
+def test_the_calls_of_a_batch_have_each_their_own_answer() -> None:
+    scene = Scene()
+    calls = [Call("", "math__add", {"a": 1, "b": number}) for number in (2, 3)]
+    exchange = scene.says(User("sums"), answer=Answer("", calls))
+    asked: list[JSON] = [
+        {
+            "jsonrpc": "2.0",
+            "id": number,
+            "method": "tools/call",
+            "params": {"name": "add", "arguments": {**call.arguments}},
+        }
+        for number, call in enumerate(calls, 1)
+    ]
+    frame = scene.math.line("out", asked)
+    for number, text in ((2, "4"), (1, "3")):
+        scene.math.result(number, text)
+    story = scene.world.story()
+    joined = [(each.asked.number, [sent.seq for sent in each.sent], each.sent[0].answer) for each in story.joined()]
+    assert exchange
+    assert [(number, sent, answer and answer.texts[0]) for number, sent, answer in joined] == [
+        (0, [frame], "3"),
+        (1, [frame], "4"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("agent", "client", "is_joined"),
+    [("Cline/3", "cline", True), ("Cline/3", "cursor", False), ("Cline/3", "", True), ("", "cursor", True)],
+)
+def test_what_one_host_was_asked_for_no_other_that_says_its_name_carries_out(
+    agent: str, client: str, *, is_joined: bool
+) -> None:
+    scene = Scene()
+    tap = scene.world.server("math")
+    tap.start(["add"], client)
+    list(scene.model.answer(OLLAMA, scene.model.ask(OLLAMA, [User("sum")], agent), ASKS))
+    scene.runs("3", tap)
+    assert bool(scene.found()) == is_joined
+
+
+def test_a_frame_that_names_a_call_that_nobody_saw_asked_for_is_of_no_other() -> None:
+    scene = Scene()
+    openai = FORMS["openai"]
+    calls = [Call(name, "math__add", {"a": number, "b": 2}) for number, name in enumerate(("c1", "c2"))]
+    exchange = scene.model.ask(openai, [User("sums")])
+    list(scene.model.answer(openai, exchange, Answer("", calls)))
+    (_, named), _ = [
+        scene.math.call("add", call.arguments, meta={"claudecode/toolUseId": name})
+        for call, name in zip(calls, ("c1", "c0"), strict=True)
+    ]
+    assert scene.found() == {("sent", exchange, (scene.math.id, named))}

@@ -20,6 +20,7 @@ OFF = Shift(700 * MS, SURE_NS)
         ([*[LOOSE] * 40, *[(333, 720)] * 3], Shift(), 333, 720),  # few tell, and all agree
         ([*[LOOSE] * 40, (333, 720)], Shift(), -20, 20),  # one may be mistaken
         ([*[LOOSE] * 40, *[(333, 720)] * 2], Shift(), -20, 720),  # it may be so, or not
+        ([(333, 720)], Shift(), -20, 720),  # so it is where nothing says otherwise
         ([LOOSE] * 3, OFF, 680, 720),
         ([(-3000, 300)] * 3, OFF, -3000, 300),
         ([*[(690, 710)] * 2, *[(-50, -40)] * 2], OFF, -1300, 2700),  # they do not agree

@@ -45,6 +45,10 @@ def answered(text: str, *, is_error: bool = False) -> Answer:
         ("The user denied this operation.", LONG, OTHER),
         ("The user rejected it (done by hand)", "done", OTHER),
         ("access denied", "access denied", SAME),
+        ("(No response)", "", HINT),
+        ("Tool ran without output or errors", "", HINT),
+        ("Done.", "", None),
+        ("Request timed out", "", OTHER),
     ],
 )
 def test_a_result_is_known_in_what_is_told(told: str, text: str, wanted: int | None) -> None:

@@ -102,17 +102,30 @@ class ModelTap(Tap):
         ending = Ending(reason="cut by peer" if cut else "complete")
         self.keep(self._draft(ending.kind, exchange, data=ending.to_bytes()))
 
+    def closed_by_host(self, exchange: str, chunks: Sequence[bytes]) -> None:
+        """A response of which the host read so much."""
+        self.keep(self._draft("response", exchange, head=Head(status=200)))
+        for chunk in chunks:
+            self.keep(self._draft("chunk", exchange, data=chunk))
+        ending = Ending(reason="closed by host")
+        self.keep(self._draft(ending.kind, exchange, data=ending.to_bytes()))
+
     def _draft(self, kind: str, exchange: str, **more: object) -> Draft:
         draft = Draft(wire="llm", kind="chunk", peer=self.peer, direction="in", exchange=exchange)
         return replace(draft, kind=kind, **more)
 
 
 class ServerTap(Tap):
-    """A server's side: one connection, or several where hosts share a tap."""
+    """A server's side: one connection, or several where hosts share a tap.
 
-    def __init__(self, world: World, identity: str, name: str, **clock: int) -> None:
+    Args:
+        has_no_sessions: What hosts say over HTTP all seems to be of one connection.
+    """
+
+    def __init__(self, world: World, identity: str, name: str, *, has_no_sessions: bool = False, **clock: int) -> None:
         super().__init__(world, identity, **clock)
         self.name = name
+        self.has_no_sessions = has_no_sessions
         self._ids: dict[str, int] = {}
 
     def start(self, tools: Sequence[JSON], client: str = "", connection: str = "c1") -> None:
@@ -155,10 +168,16 @@ class ServerTap(Tap):
 
     def frame(self, direction: Literal["out", "in"], message: Mapping[str, JSON], connection: str = "c1") -> int:
         """Any message."""
-        data = dumped({"jsonrpc": "2.0", **message}) + b"\n"
-        return self.keep(
-            Draft(wire="mcp", kind="frame", peer=self.name, connection=connection, direction=direction, data=data)
-        )
+        exchange = f"{connection} {message['id']}" if self.has_no_sessions and "id" in message else None
+        connection = "c" if self.has_no_sessions else connection
+        return self.line(direction, {"jsonrpc": "2.0", **message}, connection, exchange)
+
+    def line(
+        self, direction: Literal["out", "in"], value: JSON, connection: str = "c1", exchange: str | None = None
+    ) -> int:
+        """Whatever stands in one line, a batch too."""
+        draft = Draft(wire="mcp", kind="frame", peer=self.name, connection=connection, exchange=exchange)
+        return self.keep(replace(draft, direction=direction, data=dumped(value) + b"\n"))
 
 
 @dataclass
@@ -167,6 +186,7 @@ class Made:
 
     Attributes:
         host: Whose it is.
+        line: Names the connections that it is sent on: several hosts may seem to share them.
         said: Name and arguments as the model wrote them.
         asked_ns: When it had been asked for.
         names_id: Its frames say which call it is.
@@ -179,12 +199,13 @@ class Made:
         words: What is told of it.
         told_ns: When it was told first, 0 if it was not.
         left_ns: When its answer was dropped for another, 0 if it was not.
-        answer: The same for answers that say the same after the same was said, through one tap; empty if ids tell them apart.
+        answer: The same for answers of one host that say the same after the same was said; empty if ids tell them apart.
         is_first: Nothing was answered before.
         talk: Names its conversation.
     """
 
     host: str
+    line: str
     said: tuple[str, str]
     asked_ns: int
     names_id: bool
@@ -239,10 +260,10 @@ class World:
         self.taps += 1
         return ModelTap(self, f"llm-{self.taps}", **more)
 
-    def server(self, name: str, **more: int) -> ServerTap:
+    def server(self, name: str, *, has_no_sessions: bool = False, **clock: int) -> ServerTap:
         """A tap before a server."""
         self.taps += 1
-        return ServerTap(self, f"mcp-{self.taps}", name, **more)
+        return ServerTap(self, f"mcp-{self.taps}", name, has_no_sessions=has_no_sessions, **clock)
 
     def carried(self, call: Asked, frame: Frame) -> None:
         """This frame carries this call."""
@@ -270,6 +291,25 @@ class World:
             if delay is not None:
                 heapq.heappush(waiting, (self.now + max(delay, 1), number, task))
 
+    def start_later(self, tap: Tap, at: int) -> None:
+        """Take away what one tap recorded before some time, and what was asked of a model then: that tap was not there yet."""
+        late = {record.draft.exchange for now, record in self.records if record.capture == tap.id and now < at}
+        unseen: set[tuple[str, object]] = (
+            {(tap.id, exchange) for exchange in late} if isinstance(tap, ModelTap) else set()
+        )
+        seen = [
+            (now, record)
+            for now, record in self.records
+            if record.capture != tap.id or (now >= at and (tap.id, record.draft.exchange) not in unseen)
+        ]
+        unseen |= {(record.capture, record.seq) for _, record in self.records if record.draft.kind == "frame"}
+        unseen -= {(record.capture, record.seq) for _, record in seen}
+        self.records = seen
+        self.truth = {pair for pair in self.truth if pair[1][:2] not in unseen and pair[2] not in unseen}
+        self.made = {asked: made for asked, made in self.made.items() if asked[:2] not in unseen}
+        for made in self.made.values():
+            made.frames = [frame for frame in made.frames if frame not in unseen]
+
     def story(self, *, is_timed: bool = True) -> Story:
         """What is found out, also where what was recorded stands in its order and no more is known of when that was."""
         story = Story()
@@ -289,7 +329,7 @@ def found_in(story: Story, words: Mapping[tuple[Asked, str, str], str] | None = 
     for joined in story.joined():
         asked = joined.asked
         key = (asked.capture, asked.exchange, asked.number)
-        found |= {("sent", key, frame.key) for frame in joined.sent}
+        found |= {("sent", key, (frame.capture, frame.seq)) for frame in joined.sent}
         for told in joined.told:
             wanted = (words or {}).get((key, told.capture, told.exchange), "").strip()
             is_own = wanted in told.text or json.dumps(wanted, ensure_ascii=False)[1:-1] in told.text

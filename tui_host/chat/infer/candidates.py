@@ -10,7 +10,7 @@ from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.telltale import END, HINT, OTHER, gives_up, refuses, tells
 from tui_host.chat.infer.values import Asked, Sent, Told
 
-TELLING = 20
+_TELLING = 20
 """Characters of a text from which on the same text elsewhere is no chance."""
 
 
@@ -23,6 +23,7 @@ class Candidate:
         arguments: Its arguments in the one form that equal arguments have; None if they are no JSON.
         tools: Server and own name of the tools that its name may stand for.
         talk: The first exchange of its conversation.
+        connections: Those on which its host may have sent it, by capture and name; None for all.
         until_ns: When the conversation went on; None while it has not.
         told: Where the model was told of it first, None if nothing yet.
         beside: What it was told of other calls of the same answer, where nothing but the order says what belongs to which.
@@ -33,6 +34,7 @@ class Candidate:
     arguments: str | None
     tools: frozenset[tuple[str, str]]
     talk: tuple[str, str]
+    connections: frozenset[tuple[str, str]] | None = None
     until_ns: int | None = None
     told: Told | None = None
     beside: tuple[str, ...] = ()
@@ -42,6 +44,10 @@ class Candidate:
     def answer(self) -> tuple[str, str]:
         """The answer that asked for it."""
         return self.asked.capture, self.asked.exchange
+
+    def may_be_on(self, frame: Sent) -> bool:
+        """Whether its host may have sent a frame, as hosts call themselves."""
+        return self.connections is None or frame.line in self.connections
 
     def tells_itself(self, frame: Sent) -> int | None:
         """Whether what stands in the call's place among the results is what a frame brought; None if that cannot be said."""
@@ -58,7 +64,12 @@ class Candidate:
 
     def is_sure_of(self, frame: Sent) -> bool:
         """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""
-        return names_server(self.asked.name, frame.server) or (self.told is not None and len(self.told.text) >= TELLING)
+        return self.is_told_much or names_server(self.asked.name, frame.server)
+
+    @property
+    def is_told_much(self) -> bool:
+        """Whether what is told is so long that the same elsewhere is no chance."""
+        return self.told is not None and len(self.told.text) >= _TELLING
 
     @staticmethod
     def _grade(text: str, at_ns: int, frame: Sent) -> int | None:

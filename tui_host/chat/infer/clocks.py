@@ -53,7 +53,7 @@ def shift_of(bounds: Sequence[tuple[int, int | None]], usual: Shift = _NONE) -> 
     if low <= usual.high_ns and high >= usual.low_ns:
         is_exact = usual.within_ns <= SURE_NS
         return usual if is_exact else _between(max(low, usual.low_ns), min(high, usual.high_ns))
-    if most <= agreeing + 1:  # one may be mistaken
+    if agreeing and most <= agreeing + 1:  # one may be mistaken
         return usual
     if most < agreeing + LEAST:  # it may be this, or that
         low, high = min(low, usual.low_ns), max(high, usual.high_ns)

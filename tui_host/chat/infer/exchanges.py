@@ -165,11 +165,6 @@ class Asking:
         """Whether a whole answer came."""
         return self.has_answer and self.status < 300 and self.fold.stop not in {None, "cut", "failed"}
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether no whole answer comes any more."""
-        return self.is_over and not self.is_answered
-
     def is_at_work(self, at_ns: int) -> bool:
         """Whether at some time it was being answered, or what the answer asks for was being done."""
         if not self.has_answer or at_ns < self.at_ns:
@@ -237,8 +232,8 @@ class Asking:
         return self.dialect == later.dialect and not is_of_another and (self.peer == later.peer or not self.fold.calls)
 
     def is_told_in(self, message: Heard) -> bool:
-        """Whether a message of a later request is this answer."""
-        if message.role != "model" or not self.is_answered:
+        """Whether a message of a later request is this answer, as far as it came: hosts cut one where they have read a call."""
+        if message.role != "model" or not self.has_answer or self.status >= 300:
             return False
         asked, told = self.fold.calls, message.of("call")
         ids, told_ids = {each.call.wire_id for each in asked} - {""}, {piece.wire_id for piece in told} - {""}

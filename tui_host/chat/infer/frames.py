@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tui_host.capture.frames import frame_head
 from tui_host.capture.record import Record
 from tui_host.capture.words import items, mapping, said
-from tui_host.chat.infer.values import BEGINNING, READING, Answer, Sent, block_texts, canonical, result_texts
+from tui_host.chat.infer.values import BEGINNING, READING, Answer, FrameKey, Sent, block_texts, canonical, result_texts
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 
@@ -18,11 +18,34 @@ _CLIENT = "io.modelcontextprotocol/clientInfo"  # with every request, in the pro
 MOST = 4 << 20
 """Bytes of a frame that is read whole."""
 _Identity: TypeAlias = tuple[str, str, str]
-"""Capture, connection, and id of a request, or of a task."""
+"""Capture, connection or HTTP exchange, and id of a request, or of a task."""
 
 
 _BEGINNING = re.compile(rb'"text"\s*:\s*"((?:[^"\\]|\\.)*)')
 _SEARCHED = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    """A message, where it stands, and when it passed."""
+
+    record: Record
+    at_ns: int
+    number: int
+    content: dict[str, JSON]
+
+    @property
+    def params(self) -> Mapping[str, JSON]:
+        return mapping(self.content.get("params"))
+
+    @property
+    def identity(self) -> str:
+        """Its id in the one form that equal ids have; empty if it has none."""
+        return canonical(self.content["id"]) if self.content.get("id") is not None else ""
+
+    @property
+    def keys(self) -> Sequence[_Identity]:
+        return _keys(self.record, self.identity)
 
 
 class Frames:
@@ -36,101 +59,111 @@ class Frames:
     """
 
     def __init__(self) -> None:
-        self.sent: dict[tuple[str, int], Sent] = {}
+        self.sent: dict[FrameKey, Sent] = {}
         self.tools: set[tuple[str, str]] = set()
         self.clients: dict[tuple[str, str], str] = {}
         self.revision = 0
-        self._calls: dict[_Identity, tuple[str, int]] = {}
+        self._calls: dict[_Identity, FrameKey | None] = {}
         self._lists: set[_Identity] = set()
         self._since: dict[tuple[str, str], int] = {}
-        self._tasks: dict[_Identity, tuple[str, int]] = {}
+        self._tasks: dict[_Identity, FrameKey] = {}
         self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
 
-    def feed(self, record: Record, at_ns: int) -> tuple[str, int] | None:
+    def feed(self, record: Record, at_ns: int) -> FrameKey | None:
         """The next frame, and when it passed; the key of the call that it carries or answers, if it is of one."""
         draft = record.draft
-        self._since.setdefault((record.capture, draft.connection or ""), at_ns)
+        self._since.setdefault(_line(record), at_ns)
         if len(draft.data) > MOST:
             return self._large(record, at_ns)
-        call: tuple[str, int] | None = None
-        for message in _messages(draft.data):
-            identity = canonical(message["id"]) if message.get("id") is not None else ""
-            key = (record.capture, draft.connection or "", identity)
-            if isinstance(message.get("method"), str):
+        call: FrameKey | None = None
+        for number, content in enumerate(_messages(draft.data)):
+            message = _Message(record=record, at_ns=at_ns, number=number, content=content)
+            if isinstance(content.get("method"), str):
                 if draft.direction == "out":
-                    self._ask(record, message, key, at_ns)
-                    call = self._calls.get(key) or call
-            elif identity and draft.direction == "in":
-                self._answer(record, message, key, at_ns)
-                call = self._calls.get(key) or call
+                    self._ask(message)
+                    call = self._called(message.keys) or call
+            elif message.identity and draft.direction == "in":
+                self._answer(message)
+                call = self._called(message.keys) or call
         return call
 
-    def _ask(self, record: Record, message: dict[str, JSON], key: _Identity, at_ns: int) -> None:
-        params = mapping(message.get("params"))
-        client = _client(message)
-        if client is not None and key[:2] not in self.clients:
-            self.clients[key[:2]] = client
+    def _called(self, keys: Sequence[_Identity]) -> FrameKey | None:
+        """The call that a message is of: as its HTTP exchange tells, else its connection."""
+        return next((call for key in keys if (call := self._calls.get(key)) is not None), None)
+
+    def _ask(self, message: _Message) -> None:
+        params, server, line = message.params, message.record.draft.peer, _line(message.record)
+        client = _client(message.content)
+        if client is not None and line not in self.clients:
+            self.clients[line] = client
             self.revision += 1
-        match message["method"]:
+        match message.content["method"]:
             case "tools/call":
-                self._call(record, key, at_ns, said(params.get("name")), params.get("arguments"), params)
-                self.tools.add((record.draft.peer, said(params.get("name"))))
+                self._call(message, said(params.get("name")), params.get("arguments"))
+                self.tools.add((server, said(params.get("name"))))
             case "resources/read":
-                self._call(record, key, at_ns, READING, {"uri": params.get("uri")}, params)
-                self.tools.add((record.draft.peer, READING))
+                self._call(message, READING, {"uri": params.get("uri")})
+                self.tools.add((server, READING))
             case "tools/list":
-                self._lists.add(key)
+                self._lists.update(message.keys)
             case "tasks/get" | "tasks/result":
-                call = self._tasks.get((*key[:2], said(params.get("taskId"))))
+                call = self._tasks.get((*line, said(params.get("taskId"))))
                 if call is not None:
-                    self._calls[key] = call
+                    self._calls.update(dict.fromkeys(message.keys, call))
             case "notifications/cancelled":
-                call = self._calls.get((*key[:2], canonical(params.get("requestId"))))
+                call = self._calls.get((*line, canonical(params.get("requestId"))))
                 if call is not None:
-                    self.sent[call] = replace(self.sent[call], dropped=(at_ns, record.seq))
+                    self.sent[call] = replace(self.sent[call], dropped=(message.at_ns, message.record.seq))
                     self.revision += 1
             case _:
                 pass
 
-    def _call(
-        self, record: Record, key: _Identity, at_ns: int, tool: str, arguments: JSON, params: Mapping[str, JSON]
-    ) -> None:
-        meta = mapping(params.get("_meta"))
+    def _call(self, message: _Message, tool: str, arguments: JSON) -> None:
+        record, line = message.record, _line(message.record)
+        meta = mapping(message.params.get("_meta"))
         sent = Sent(
             capture=record.capture,
             seq=record.seq,
-            connection=key[1],
+            number=message.number,
+            connection=line[1],
             server=record.draft.peer,
             tool=tool,
             arguments=canonical(arguments),
-            at_ns=at_ns,
-            rpc_id=key[2].strip('"'),
+            at_ns=message.at_ns,
+            rpc_id=message.identity.strip('"'),
             ids=frozenset(value for value in meta.values() if isinstance(value, str)),
             defaults=self._defaults.get((record.draft.peer, tool), ()),
-            since_ns=self._since[key[:2]],
+            since_ns=self._since[line],
             mono_ns=record.mono_ns,
         )
         self.sent[sent.key] = sent
-        self._calls[key] = sent.key
+        own, *others = message.keys
+        self._calls[own] = sent.key
+        for key in others:  # hosts may share a connection that has no session, and count from 1 each
+            before = self._calls.get(key)
+            is_waited_for = before is not None and self.sent[before].over is None
+            self._calls[key] = None if is_waited_for else sent.key
         self.revision += 1
 
-    def _answer(self, record: Record, message: dict[str, JSON], key: _Identity, at_ns: int) -> None:
-        result = message.get("result")
-        if key in self._lists:
-            self._lists.discard(key)
+    def _answer(self, message: _Message) -> None:
+        record, at_ns, line = message.record, message.at_ns, _line(message.record)
+        result = message.content.get("result")
+        first = next((key for key in message.keys if key in self._lists or key in self._calls), None)
+        if first in self._lists:
+            self._lists.difference_update(message.keys)
             self._listed(record.draft.peer, items(mapping(result).get("tools")))
             return
-        call = self._calls.get(key)
+        call = self._called(message.keys)
         if call is None:
             return
         task = mapping(mapping(result).get("task")).get("taskId")
         if isinstance(task, str):  # it is answered when the task is
-            self._tasks[(*key[:2], task)] = call
+            self._tasks[(*line, task)] = call
             return
         held = mapping(result).get("result") if "taskId" in mapping(result) else result
         if held is None and result is not None:
             return
-        error = mapping(message.get("error"))
+        error = mapping(message.content.get("error"))
         texts = result_texts(held) if held is not None else _said(error.get("message"))
         is_error = held is None or bool(mapping(held).get("isError"))
         beside = () if texts else tuple(block_texts(held))
@@ -151,15 +184,15 @@ class Frames:
             )
         self.revision += 1
 
-    def _answered(self, call: tuple[str, int], answer: Answer) -> None:
+    def _answered(self, call: FrameKey, answer: Answer) -> None:
         if self.sent[call].answer is None:
             self.sent[call] = replace(self.sent[call], answer=answer)
             self.revision += 1
 
-    def _large(self, record: Record, at_ns: int) -> tuple[str, int] | None:
+    def _large(self, record: Record, at_ns: int) -> FrameKey | None:
         """A frame that is not read whole: the answer to a call is known by its id, and by how its text begins."""
         head = frame_head(record.draft.data)
-        call = self._calls.get((record.capture, record.draft.connection or "", head.id))
+        call = self._called(_keys(record, head.id))
         if call is None or not head.answers or record.draft.direction != "in":
             return None
         found = _BEGINNING.search(record.draft.data[:_SEARCHED])
@@ -170,6 +203,18 @@ class Frames:
         )
         self._answered(call, answer)
         return call
+
+
+def _line(record: Record) -> tuple[str, str]:
+    """Names the connection in which a frame passed."""
+    return record.capture, record.draft.connection or ""
+
+
+def _keys(record: Record, identity: str) -> Sequence[_Identity]:
+    """What names a request of an id: its HTTP exchange, if it has one, which is its own alone; and its connection."""
+    exchange = record.draft.exchange
+    own = [] if exchange is None else [(record.capture, f"exchange {exchange}", identity)]
+    return [*own, (*_line(record), identity)]
 
 
 def _said(message: JSON) -> tuple[str, ...]:

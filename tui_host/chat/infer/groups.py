@@ -11,14 +11,14 @@ from typing import TypeAlias
 from tui_host.chat.infer.candidates import Candidate
 from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.telltale import BEGINNING, END, HINT, OTHER, SAME
-from tui_host.chat.infer.values import Carried, Sent
+from tui_host.chat.infer.values import Carried, FrameKey, Sent
 
 _GRADES = (SAME, BEGINNING, END, HINT)
 _MOST_FITTED = 100
 """Frames that compete up to which a way is looked for in which each has its own call."""
 
 
-Possible: TypeAlias = dict[tuple[str, int], list[Candidate]]
+Possible: TypeAlias = dict[FrameKey, list[Candidate]]
 """The calls that each frame may carry, by the frame's key."""
 
 
@@ -76,7 +76,7 @@ class Group:
             pass
         return self._joined
 
-    def _take(self, call: str, key: tuple[str, int]) -> bool:
+    def _take(self, call: str, key: FrameKey) -> bool:
         self._joined[call] = self._carried[key].frames
         del self._possible[key]
         for calls in self._possible.values():
@@ -84,7 +84,7 @@ class Group:
                 calls.remove(call)
         return True
 
-    def _frames_of(self, call: str) -> list[tuple[str, int]]:
+    def _frames_of(self, call: str) -> list[FrameKey]:
         return [key for key, calls in self._possible.items() if call in calls]
 
     def _by_text(self, least: int) -> bool:
@@ -144,7 +144,7 @@ class Group:
 
     def _twins(self, orders: Orders | None) -> bool:
         """As many frames on one connection as calls of one answer, all alike."""
-        alike = defaultdict[frozenset[str], list[tuple[str, int]]](list)
+        alike = defaultdict[frozenset[str], list[FrameKey]](list)
         for key, calls in self._possible.items():
             alike[frozenset(calls)].append(key)
         for names, keys in alike.items():
@@ -171,18 +171,18 @@ class Group:
                 return True
         return False
 
-    def _is_one_line(self, keys: Iterable[tuple[str, int]]) -> bool:
+    def _is_one_line(self, keys: Iterable[FrameKey]) -> bool:
         return len({self._carried[key].line for key in keys}) == 1
 
     def _asked_at(self, call: str) -> int:
         return self._calls[call].asked.at_ns
 
 
-def _fits(left: Mapping[tuple[str, int], Sequence[str]]) -> bool:
+def _fits(left: Mapping[FrameKey, Sequence[str]]) -> bool:
     """Whether there is a way in which each frame has a call of its own."""
-    owner: dict[str, tuple[str, int]] = {}
+    owner: dict[str, FrameKey] = {}
 
-    def place(key: tuple[str, int], seen: set[str]) -> bool:
+    def place(key: FrameKey, seen: set[str]) -> bool:
         for name in left[key]:
             if name not in seen:
                 seen.add(name)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.candidates import TELLING, Candidate, with_twins
+from tui_host.chat.infer.candidates import Candidate, with_twins
 from tui_host.chat.infer.clocks import Shift, shift_of
 from tui_host.chat.infer.groups import Group, Possible, groups
 from tui_host.chat.infer.names import names_server
@@ -23,7 +23,7 @@ from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.places import placed
 from tui_host.chat.infer.taken import without_taken
 from tui_host.chat.infer.telltale import OTHER, SAME
-from tui_host.chat.infer.values import Carried, Sent, lean
+from tui_host.chat.infer.values import Carried, FrameKey, Sent, lean
 
 _FEW = 32
 """Calls of one kind among which all are looked at to find out how far clocks are off."""
@@ -48,7 +48,7 @@ class Matched:
 
     frames: Mapping[str, tuple[Sent, ...]]
     told: Mapping[str, str | None]
-    doubtful: Mapping[tuple[str, int], Sequence[str]]
+    doubtful: Mapping[FrameKey, Sequence[str]]
 
 
 def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
@@ -56,7 +56,10 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     candidates = with_twins(candidates)
     joined = _by_id(candidates, frames)
     used = {frame.key for sent in joined.values() for frame in sent}
-    left = [frame for frame in frames if frame.key not in used]
+    naming = {
+        frame.line for sent in joined.values() for frame in sent
+    }  # here others name calls that nobody saw asked for
+    left = [frame for frame in frames if frame.key not in used and not (frame.ids and frame.line in naming)]
     waiting = [each for each in candidates if each.asked.key not in joined]
     field = _Field(waiting, left)
     shifts = field.shifts()
@@ -140,12 +143,10 @@ class _Field:
         bounds: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
         for frame in (frame for frames in self._frames.values() for frame in frames):
             found = telling[frame.key]
-            if len(found) == 1 and wanted[found[0].asked.key] == 1:
+            if len(found) == 1 and found[0].told is not None and wanted[found[0].asked.key] == 1:
                 call, last = found[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
                 high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
-                if call.told is None:
-                    continue
-                is_sure = len(call.told.text) >= TELLING and call.tells(frame) == SAME
+                is_sure = call.is_told_much and call.tells(frame) == SAME
                 bounds[frame.capture] += [(call.asked.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
         usual = shift_of([bound for found in bounds.values() for bound in found])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
@@ -153,13 +154,15 @@ class _Field:
 
     def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
         """The calls that a frame seems to carry by what it says alone; of many of its kind, those that are told just that."""
-        calls = self._calls.get(kind, ())
+        calls = [each for each in self._calls.get(kind, ()) if each.may_be_on(frame)]
         if len(calls) > _FEW:
             texts = {text.strip() for text in frame.answer.texts} if frame.answer is not None else set[str]()
             yield from (each for each in calls if each.told is not None and each.told.text.strip() in texts)
             return
         grades = [(each, each.tells(frame)) for each in calls]
-        best = [each for each, grade in grades if grade or each.told is None]  # what is told nothing may be it
+        best = [each for each, grade in grades if grade]
+        if not any(each.is_told_much for each in best):
+            best = [each for each, grade in grades if grade or each.told is None]  # what is told nothing may be it
         yield from best or (each for each, grade in grades if grade is None)
 
     def possible(self) -> Possible:
@@ -168,7 +171,7 @@ class _Field:
         for kind, frames in self._frames.items():
             calls = self._calls.get(kind, [])
             for frame, alive in _in_time(calls, frames):
-                able = [each for each in alive if each.tells(frame) != OTHER]
+                able = [each for each in alive if each.may_be_on(frame) and each.tells(frame) != OTHER]
                 found[frame.key] = _naming(_told(able, frame), frame)
         return found
 
@@ -227,7 +230,7 @@ def _carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
 def _sent_again(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
     """The same of frames of one kind: the next on a connection that began later, where no call of another may have been meant."""
     waiting: list[Carried] = []
-    whole: dict[tuple[str, int], Carried] = {}
+    whole: dict[FrameKey, Carried] = {}
     for frame in frames:
         now = Carried((frame,))
         again = [before for before in waiting if _may_follow(possible, frame, before)]
@@ -259,6 +262,6 @@ def _begins_after(frame: Sent, before: Carried) -> bool:
     """Whether a frame's connection took the place of another, as far as its own tap's clock, or two clocks, can tell."""
     is_one_clock = frame.capture == before.last.capture
     return (
-        before.line != (frame.capture, frame.connection)
+        before.line != frame.line
         and frame.since_ns + (0 if is_one_clock else frame.within_ns + before.last.within_ns) > before.last.at_ns
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -16,12 +16,12 @@ from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.injected import injected_in
-from tui_host.chat.infer.matching import Matched, match
+from tui_host.chat.infer.matching import match
 from tui_host.chat.infer.names import tools_named
 from tui_host.chat.infer.recognise import host_named, is_host
 from tui_host.chat.infer.speaking import Speaking, hosts_of, speaking_in
 from tui_host.chat.infer.talks import Key, Said, Talks
-from tui_host.chat.infer.values import Asked, Sent, Told
+from tui_host.chat.infer.values import Asked, FrameKey, Sent, Told
 
 _WORDS = 200
 _LOOKED_BACK = 50
@@ -90,8 +90,8 @@ class Story:
         self._hearing = Hearing()
         self._exchanges: dict[Key, Asking] = {}
         self._nowhere = Place(session=session or None)
-        self._places: dict[tuple[str, int], Place] = {}
-        self._carried: dict[tuple[Key, int], tuple[str, int]] = {}
+        self._places: dict[FrameKey, Place] = {}
+        self._carried: dict[tuple[Key, int], FrameKey] = {}
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
         self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})
@@ -141,7 +141,7 @@ class Story:
         said = self.talks.said[key]
         return Place(session=self._session or None, turn=said.turn, step=said.step)
 
-    def _place_of_call(self, call: tuple[str, int]) -> Place:
+    def _place_of_call(self, call: FrameKey) -> Place:
         """The turn and step that seem to have asked for a call; of its answer the same."""
         place = self._places.get(call)
         if place is None:
@@ -209,21 +209,15 @@ class Story:
         asked: list[Asked] = []
         told: dict[str, list[Told]] = {}
         candidates: list[Candidate] = []
+        connections = self._connections()
         for key, said in self.talks.said.items():
             calls = said.asking.calls()
             asked += calls
             for call, place in self.talks.told(key):
                 told.setdefault(call.key, []).append(place)
             if not self.talks.is_left(key):
-                candidates += self._candidates(key, calls, told)
-        matched = Matched(frames={}, told={}, doubtful={})
-        for calls, frames in self._parties(candidates):
-            found = match(calls, frames)
-            matched = Matched(
-                frames={**matched.frames, **found.frames},
-                told={**matched.told, **found.told},
-                doubtful={**matched.doubtful, **found.doubtful},
-            )
+                candidates += self._candidates(key, calls, told, connections[said.asking.host])
+        matched = match(candidates, list(self.frames.sent.values()))
         rivals: dict[str, list[Sent]] = {}
         for frame, calls in matched.doubtful.items():
             for call in calls:
@@ -238,28 +232,30 @@ class Story:
             rival = tuple(rivals.get(call.key, ()))
             yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rival)
 
-    def _parties(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Sequence[Candidate], Sequence[Sent]]]:
-        """Calls with the frames that may carry them: a host that says who it is to models and to servers carries out its own alone."""
-        clients = {sent.key: self._client_of(sent) for sent in self.frames.sent.values()}
-        asking = {each.host for each in self.spoken}
-        closed = {host for host in asking.intersection(clients.values()) if is_host(host)}
-        for host in (*sorted(closed), ""):
-            calls = [
-                each
-                for each in candidates
-                if _within(self._exchanges[each.asked.capture, each.asked.exchange].host, closed) == host
-            ]
-            frames = [sent for sent in self.frames.sent.values() if _within(clients[sent.key], closed) == host]
-            if len(asking) < 2:  # whatever is not named may be of the only one
-                yield candidates, list(self.frames.sent.values())
-                return
-            yield calls, frames
+    def _connections(self) -> Mapping[str, frozenset[tuple[str, str]]]:
+        """The connections on which each host that asks may have its calls sent: who says the same name to both sides has its own alone."""
+        clients = {sent.line: self._client_of(sent) for sent in self.frames.sent.values()}
+        asking = {said.asking.host for said in self.talks.said.values()}
+        own = {host for host in asking.intersection(clients.values()) if is_host(host)}
+
+        def may_be(host: str, client: str) -> bool:
+            if is_host(host) and is_host(client):
+                return host == client
+            return len(asking) == 1 or not {host, client} & own  # whatever is not named may be of the only one
+
+        return {host: frozenset(line for line, client in clients.items() if may_be(host, client)) for host in asking}
 
     def _client_of(self, sent: Sent) -> str:
         """The host that sent a frame, as it calls itself."""
         return host_named(self.frames.clients.get((sent.capture, sent.connection), ""))
 
-    def _candidates(self, key: Key, calls: Sequence[Asked], told: Mapping[str, Sequence[Told]]) -> Iterator[Candidate]:
+    def _candidates(
+        self,
+        key: Key,
+        calls: Sequence[Asked],
+        told: Mapping[str, Sequence[Told]],
+        connections: frozenset[tuple[str, str]],
+    ) -> Iterator[Candidate]:
         until = self.talks.until(key)
         first_told = {call.key: next(iter(told.get(call.key, ())), None) for call in calls}
         unnamed = [each.text for each in first_told.values() if each is not None and not each.by_id]
@@ -270,6 +266,7 @@ class Story:
                 arguments=arguments,
                 tools=self.tools_named(name),
                 talk=self.talks.said[key].talk,
+                connections=connections,
                 until_ns=until,
                 told=first,
                 beside=tuple(text for text in unnamed if first is not None and text != first.text),
@@ -329,10 +326,6 @@ class Story:
     def exchanges(self) -> Sequence[Said]:
         """The exchanges, in order."""
         return list(self.talks.said.values())
-
-
-def _within(host: str, closed: Container[str]) -> str:
-    return host if host in closed else ""
 
 
 def _span_of(asked: Asked) -> Span:

@@ -9,14 +9,13 @@ from typing import TypeAlias
 from tui_host.chat.infer.candidates import Candidate
 from tui_host.chat.infer.groups import Possible
 from tui_host.chat.infer.telltale import OTHER
-from tui_host.chat.infer.values import Sent
+from tui_host.chat.infer.values import FrameKey, Sent
 
 _Alike: TypeAlias = tuple[str, str, str]
 """An answer, and the name of calls in it."""
-_Key: TypeAlias = tuple[str, int]
 
 
-def without_taken(possible: Possible, candidates: Sequence[Candidate], frames: Mapping[_Key, Sent]) -> None:
+def without_taken(possible: Possible, candidates: Sequence[Candidate], frames: Mapping[FrameKey, Sent]) -> None:
     """Take calls away from frames that brought nothing that is told of any call of that name and answer.
 
     This is for calls that nothing but the order of their results tells apart, where the results say whose they are by name: whichever
@@ -31,7 +30,7 @@ def without_taken(possible: Possible, candidates: Sequence[Candidate], frames: M
     for each in candidates:
         if each.told is not None and each.told.by_name and not each.told.by_id:
             told[_alike(each)].append(each)
-    rivals: dict[_Alike, list[_Key]] = defaultdict(list)
+    rivals: dict[_Alike, list[FrameKey]] = defaultdict(list)
     for key, calls in possible.items():
         if frames[key].answer is not None:  # else it may be sent again, and the other is what brought it
             for alike in {_alike(call) for call in calls if call.is_twin}:
@@ -46,14 +45,14 @@ def _alike(call: Candidate) -> _Alike:
     return (*call.answer, call.asked.name)
 
 
-def _strangers(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[_Key]:
+def _strangers(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[FrameKey]:
     """The frames that brought nothing of what is told but what others, as many as it is told of, brought without a doubt."""
     often = Counter(call.told.text for call in calls if call.told is not None)
     grades = {
         frame.key: {call.told.text: call.tells_itself(frame) for call in calls if call.told is not None}
         for frame in frames
     }
-    takers: dict[str, set[_Key]] = {}
+    takers: dict[str, set[FrameKey]] = {}
     for text, count in often.items():
         best = max(grade[text] or OTHER for grade in grades.values())
         found = {key for key, grade in grades.items() if grade[text] == best > OTHER}

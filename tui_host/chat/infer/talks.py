@@ -49,6 +49,11 @@ class Said:
     children: list[Key] = field(default_factory=list[Key])
     again: bool = False
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether no whole answer comes any more, nor has the host taken what came for one."""
+        return self.asking.is_over and not self.asking.is_answered and not self.children
+
 
 class Talks:
     """Sorts exchanges into conversations as they come.
@@ -151,7 +156,7 @@ class Talks:
         """The answers from which no conversation has gone on, or failed to by a request like one that comes now; the last first."""
         for place, key in enumerate(told):
             children = [self.said[child] for child in self.said[key].children]
-            if all(each.mark == mark and each.asking.has_failed for each in children) and not any(
+            if all(each.mark == mark and each.has_failed for each in children) and not any(
                 self._is_dropped_for(key, later) for later in told[:place]
             ):
                 yield key
@@ -166,7 +171,7 @@ class Talks:
         """Whether an answer was there when a host asked for another in its place, or had waited too long to be meant."""
         own, new = self.said[key], self.said[other]
         is_one_talk = own.parent is not None and own.parent == new.parent and own.parent not in self._tangled
-        return own.asking.end_ns + (0 if is_one_talk or own.asking.has_failed else _STALE_NS) <= new.asking.at_ns
+        return own.asking.end_ns + (0 if is_one_talk or own.has_failed else _STALE_NS) <= new.asking.at_ns
 
     def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
         """Whether an answer just like this one may be meant, as its calls have no ids.
@@ -194,7 +199,10 @@ class Talks:
         found = [
             key
             for key, before in asked
-            if before.fold.calls and before.may_go_on_as(asking) and before.is_told_in(messages[place])
+            if before.fold.calls
+            and not self.is_left(key)
+            and before.may_go_on_as(asking)
+            and before.is_told_in(messages[place])
         ]
         return (found[0], place) if len(found) == 1 else (None, -1)
 
@@ -205,7 +213,7 @@ class Talks:
 
     def is_left(self, key: Key) -> bool:
         """Whether an answer that did not come to its end was asked for once more."""
-        return self.said[key].asking.has_failed and self._went_on_at(key) is not None
+        return self.said[key].has_failed and self._went_on_at(key) is not None
 
     def until(self, key: Key) -> int | None:
         """When the conversation went on from an answer, or the same was asked again in its place; None while neither has."""
@@ -213,7 +221,7 @@ class Talks:
         if together is None:
             return self._went_on_at(key)
         children = [self.said[child] for each in together for child in self.said[each].children]
-        is_over = sum(not each.asking.has_failed for each in children) >= len(together)
+        is_over = sum(not each.has_failed for each in children) >= len(together)
         return max(each.asking.at_ns for each in children) if is_over else None
 
     def _went_on_at(self, key: Key) -> int | None:

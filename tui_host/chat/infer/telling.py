@@ -128,7 +128,7 @@ def doubts_of(story: Story) -> Mapping[tuple[str, int], str]:
     calls: dict[tuple[str, int], list[Asked]] = {}
     for joined in story.joined():
         for frame in joined.rivals:
-            may_be = calls.setdefault(frame.key, [])
+            may_be = calls.setdefault((frame.capture, frame.seq), [])
             if len(may_be) <= _NAMED:
                 may_be.append(joined.asked)
     return {key: _calls_in_words(story, may_be) for key, may_be in calls.items()}

@@ -36,6 +36,10 @@ _GAVE_UP = re.compile(
 """Words of hosts for a call whose answer they no longer waited for."""
 _NO_TEXT = re.compile(r"\b(?:image|audio|video|binary|blob|resource|file)s?\b|base64", re.IGNORECASE)
 """Words of hosts for what is no text."""
+_NOTHING = re.compile(
+    r"\b(?:no|empty|without)(?: \w+)? (?:response|output|content|results?|text|data)\b|\bempty\b", re.IGNORECASE
+)
+"""Words of hosts for a result that says nothing."""
 _MOST_REFUSED = 600
 
 
@@ -83,6 +87,8 @@ def _grade(told: str, answer: Answer) -> int | None:
     wanted = [text.strip() for text in answer.texts]
     if answer.is_whole and told in wanted:
         return SAME
+    if not wanted[0] and len(told) <= _MOST_REFUSED:  # it says nothing, and hosts have words of their own for that
+        return HINT if _NOTHING.search(told) else OTHER if refuses(told) or gives_up(told) else None
     inner = _values_in(told)
     if answer.is_whole and any(text in inner for text in wanted if text):
         return SAME

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tui_host.capture.words import items, mapping
 from tui_host.chat.infer.clocks import SURE_NS
@@ -15,6 +16,8 @@ READING = "resources/read"
 """A request that a model may ask for beside calls of tools; it stands in for a tool's name."""
 _DIGITS = 400
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+FrameKey: TypeAlias = tuple[str, int, int]
+"""Names a call's frame: its capture, its record, and its place there among the messages of a batch."""
 BEGINNING = 2000
 """Characters of a very long text by which it is known."""
 
@@ -89,6 +92,7 @@ class Sent:
         dropped: When the host cancelled it, and in which record; None if it has not.
         since_ns: When its connection began.
         within_ns: How exact its times are, on the clock of the model's side.
+        number: Its place among the messages of a batch, from 0.
     """
 
     capture: str
@@ -106,6 +110,12 @@ class Sent:
     since_ns: int = 0
     within_ns: int = SURE_NS
     mono_ns: int | None = None
+    number: int = 0
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """The connection that it was sent on."""
+        return self.capture, self.connection
 
     @property
     def over(self) -> tuple[int, int] | None:
@@ -114,9 +124,9 @@ class Sent:
         return self.dropped or answered
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> FrameKey:
         """Names it."""
-        return self.capture, self.seq
+        return self.capture, self.seq, self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +141,7 @@ class Carried:
         return self.frames[-1]
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> FrameKey:
         """Names it."""
         return self.last.key
 
@@ -148,17 +158,17 @@ class Carried:
     @property
     def first_line(self) -> tuple[str, str]:
         """The connection that it was sent on at first."""
-        return self.frames[0].capture, self.frames[0].connection
+        return self.frames[0].line
 
     @property
     def line(self) -> tuple[str, str]:
         """The connection."""
-        return self.last.capture, self.last.connection
+        return self.last.line
 
     @property
     def lines(self) -> set[tuple[str, str]]:
         """All its connections."""
-        return {(each.capture, each.connection) for each in self.frames}
+        return {each.line for each in self.frames}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,11 +259,12 @@ def result_texts(result: JSON) -> tuple[str, ...]:
     content = found.get("content") if "content" in found else found.get("contents")
     blocks = items(content)
     texts = block_texts(result)
-    if len(texts) != len(blocks) or (not texts and "structuredContent" not in found):
+    if len(texts) != len(blocks) or not (texts or "structuredContent" in found or isinstance(content, list)):
         return ()
     ways = [joint.join(texts) for joint in ("\n\n", "\n", "")] if len(texts) > 1 else texts
     if found.get("structuredContent") is not None:
         ways.append(canonical(found["structuredContent"]))
+    ways = ways or [""]
     return tuple(dict.fromkeys((*ways, canonical(content), canonical(result))))
 
 

@@ -1,0 +1,64 @@
+"""A conversation of the corpus on its way."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from tests.chat.infer.forms import SYSTEM, Answer, Entry, Results, User
+from tests.chat.infer.world import Asked
+
+
+@dataclass
+class Running:
+    """A call on its way.
+
+    Attributes:
+        place: Its place in the answer.
+        told: What the model is told of it; None while it runs.
+        came: The order in which the results came.
+    """
+
+    place: int
+    told: str | None = None
+    came: int = 0
+
+
+@dataclass
+class Talk:
+    """A conversation on its way.
+
+    Attributes:
+        name: Names it.
+        number: What tells it from others, in all that is said; the same in conversations that begin alike.
+        chance: What decides what its model answers.
+        entries: What was said so far, as the host keeps it.
+        task: What an agent below another is to do; empty in a conversation with a person.
+        told: Results that the next request tells first.
+    """
+
+    name: int
+    number: int
+    chance: random.Random
+    entries: list[Entry] = field(default_factory=list[Entry])
+    task: str = ""
+    told: list[tuple[Asked, str]] = field(default_factory=list[tuple[Asked, str]])
+
+    @property
+    def system(self) -> str:
+        """Its system prompt."""
+        return f"You are an agent below another: {self.number}." if self.task else SYSTEM
+
+    def said(self) -> str:
+        """All that was said, without ids."""
+        return repr([_without_ids(entry) for entry in self.entries])
+
+
+def _without_ids(entry: Entry) -> object:
+    match entry:
+        case User():
+            return entry.text
+        case Answer():
+            return entry.text, [(call.name, call.text) for call in entry.calls]
+        case Results():
+            return [(call.name, text) for call, text in entry.told]
