@@ -15,6 +15,7 @@ from tui_host.settings.credentials_places import in_variables, in_words
         (["env", "GITHUB_TOKEN=abc-12345", "srv"], {"GITHUB_TOKEN": "abc-12345"}),
         (["docker", "run", "-e", "GH_PAT=abc-12345"], {"GH_PAT": "abc-12345"}),
         (["mcp-remote", "--header", "Authorization: Bearer abc-12345"], {"Authorization": "abc-12345"}),
+        (["mcp-remote", "--header=X-Api-Key: abc-12345"], {"X-Api-Key": "abc-12345"}),
         (["srv", "postgres://me:p%40ss-12345@h/db"], {"userinfo": "p@ss-12345"}),
         (["srv", "--db=https://abc-12345@h/"], {"userinfo": "abc-12345"}),
         (["srv", "https://h/mcp?api_key=abc-12345&a=b"], {"api_key": "abc-12345"}),
@@ -32,7 +33,7 @@ def test_a_credential_on_a_command_line_is_known_by_its_place(words: list[str], 
     [
         ["srv", "--auth", "interactive", "--token", "--port", "12345678"],
         ["srv", "--key-file", "keys/a-12345.pem", "--token-env", "TOKEN_12345", "--secret", "/run/secrets/12345"],
-        ["srv", "--max-tokens=12345678", "--token", "${TOKEN_12345}", "--api-key", "$KEY_12345"],
+        ["srv", "--max-tokens=12345678", "--api-key=12345678", "--token", "${TOKEN_12345}", "--api-key", "$KEY_12345"],
         ["srv", "https://h/mcp?page_token=abc-12345", "user@example.org:8080", "author=somebody-12345"],
     ],
 )

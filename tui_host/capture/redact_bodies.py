@@ -23,6 +23,7 @@ Learn: TypeAlias = Callable[[str, str], None]
 
 _MARK = "⟨secret:".encode()
 _OPAQUE_FROM = 16
+_OPAQUE = re.compile(r"[\w.~+=-]+")
 _TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 _SPACE = rb"[ \t\r\n]*+"
 _MEMBER = re.compile(rb'"([\w.-]++)"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
@@ -67,21 +68,23 @@ class _Taking:
     def found(self) -> tuple[Redaction, ...]:
         return tuple(self._found)
 
-    def value(self, name: str, raw: bytes, value: str) -> bytes:
-        """What stands for a value that is written so."""
+    def value(self, name: str, raw: bytes, value: str, *, is_sure: bool = True) -> bytes:
+        """What stands for a value that is written so; one that is not sure to be a credential may be said by others too."""
         if not raw or raw.startswith(_MARK):
             return raw
-        self._learn(name, value)
+        if is_sure or _OPAQUE.fullmatch(value):
+            self._learn(name, value)
         self._found.append(Redaction(where="data", name=name, length=len(raw)))
         return mark(name).encode()
 
-    def member(self, hit: re.Match[bytes]) -> bytes:
+    def member(self, hit: re.Match[bytes], *, is_sure: bool = True) -> bytes:
         """A member of an object without its value, of which a scheme stays."""
         name, raw = hit[1].decode("latin-1"), hit[3]
         scheme, space, rest = raw.partition(b" ")
         if not space or scheme.lower().decode("latin-1") not in SCHEMES:
             scheme, space, rest = b"", b"", raw
-        return b'"%s"%s"%s%s%s"' % (hit[1], hit[2], scheme, space, self.value(name, rest, _decoded(rest)))
+        taken = self.value(name, rest, _decoded(rest), is_sure=is_sure)
+        return b'"%s"%s"%s%s%s"' % (hit[1], hit[2], scheme, space, taken)
 
     def url(self, hit: re.Match[bytes]) -> bytes:
         """A text that is a URL, without the credentials in it."""
@@ -113,7 +116,8 @@ def without_keys(data: bytes, learn: Learn) -> Kept:
 
         def of_member(inner: re.Match[bytes]) -> bytes:
             name = inner[1].decode("latin-1")
-            return taking.member(inner) if takes_all or is_one(name.lower() if is_headers else name) else inner[0]
+            is_sure = is_one(name.lower() if is_headers else name)
+            return taking.member(inner, is_sure=is_sure) if is_sure or takes_all else inner[0]
 
         return b'"%s"%s%s}' % (hit[1], hit[2], _MEMBER.sub(of_member, hit[3]))
 

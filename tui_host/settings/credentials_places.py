@@ -88,8 +88,9 @@ def _in_text(text: str) -> Iterator[tuple[str, str]]:
         value = text[span.start : span.end]
         yield span.name, password_in(value) if span.name == "userinfo" else unquote_plus(value)
     assigned = None if "://" in text else _ASSIGNED.fullmatch(text)
-    matches = [assigned] if assigned else []
-    for match in (*matches, *_IN_LIST.finditer(text), *_IN_JSON.finditer(text)):
+    if assigned and _ASSIGNED.fullmatch(assigned[2]):  # as in `--header=Authorization: Bearer X`
+        yield from _in_text(assigned[2])
+    for match in (*([assigned] if assigned else []), *_IN_LIST.finditer(text), *_IN_JSON.finditer(text)):
         yield from _given(match[1], match[2])
 
 
@@ -102,5 +103,5 @@ def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[st
         return
     if _ELSEWHERE.fullmatch(name) or _NO_VALUE.fullmatch(value):
         return
-    if is_telling(value) or _PASSWORD.search(name):
+    if _PASSWORD.search(name) or (is_telling(value) and not value.isdigit()):
         yield name, value
