@@ -590,6 +590,8 @@ def test_what_an_archive_does_not_have_is_told_as_not_known() -> None:
     without: dict[str, JSON] = {**MODEL, "response": {"status": 200, "headers": [], "content": {"size": 812}}}
     request, _, end = [each.draft for each in seen(archive({**without, "request": {"method": "POST", "url": url}}))]
     assert (request.malformed, read_ending(end.data).reason) == (MISSING, MISSING)
+    stream = {"status": 200, "headers": mapping(MODEL["response"])["headers"], "content": {"size": 0}}
+    assert read_ending(seen(archive({**MODEL, "response": stream}))[-1].draft.data).reason == MISSING
 
 
 def test_a_time_is_of_the_line_that_tells_it_or_of_the_next_and_of_no_other() -> None:

@@ -256,6 +256,8 @@ def _ending(response: Mapping[str, JSON], came: bytes, status: int) -> Ending:
         return Ending(reason="failed", error=text_of(response.get("_error")) or "no response came")
     told = mapping(response.get("content")).get("size")
     size = max(len(came), _size(told))
+    if "event-stream" in content_type(response):
+        told = None  # browsers tell 0 of one that they have not kept
     reason: Reason = MISSING if status not in _BODILESS and is_left_out(response, "content", told) else "complete"
     return Ending(reason=reason, size=size, kept=min(len(came), BODY_LIMIT))
 

@@ -18,7 +18,7 @@ from tui_host.capture.exports.jsonl import FORMAT, parse
 from tui_host.capture.imports.elements import Data
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Progress, Seen, unreadable
 from tui_host.capture.record import Record
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 from tui_host.capture.wall import WallClock
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON, TuiHostError
@@ -123,7 +123,7 @@ class Taps:
             seen = self._of(record)
             if len(file.data) > MOST:  # that much is not held in memory, nor joined
                 yield seen
-            else:
+            else:  # nothing is given before all is read: what one tap wrote last may be before what another wrote first
                 by_capture.setdefault(record.capture, []).append(seen)
         yield from merge(*by_capture.values(), key=lambda seen: seen.at.ns)
 
