@@ -64,13 +64,18 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 def _relay_at_once(words: list[str]) -> None:
     """Become a stdio tap, if the words plainly ask for it: a server's start waits for nothing else that we have."""
-    from tui_host.tap.words import read_words
+    from tui_host.tap.command import become
+    from tui_host.tap.words import NO_TAP, read_words
 
     tap = read_words(words)
     if tap is not None:
-        from tui_host.tap.stdio import relay
-
-        relay(tap, _open_what_is_closed(), _plain_lines)
+        closed = _open_what_is_closed()
+        try:
+            from tui_host.tap.stdio import relay
+        except (MemoryError, SystemError):  # the latter is what Python makes of the former now and then
+            os.write(2, f"tui-host tap: {NO_TAP}: no memory is left\n".encode())
+            become(tap.command, closed, lambda words: os.write(2, f"tui-host tap: {words}\n".encode()))
+        relay(tap, closed, _plain_lines)
 
 
 def _plain_lines(write: Callable[[str], None]) -> PlainLines:

@@ -32,7 +32,7 @@ from tests.tap.stdio_taps import (
     write,
 )
 from tui_host.tap.command import IGNORED_BY_PYTHON
-from tui_host.tap.stdio import OWN
+from tui_host.tap.signals import OWN, STOPS
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
 MIXED = b"".join(
@@ -193,13 +193,10 @@ def test_each_side_learns_that_the_other_has_closed_one_direction(tmp_path: Path
 
 
 PASSED = [
-    *(
-        int(number)
-        for number in sorted(signal.valid_signals() - OWN - {*IGNORED_BY_PYTHON, signal.SIGTSTP, signal.SIGTERM})
-    ),
+    *sorted(map(int, signal.valid_signals() - OWN - STOPS - {signal.SIGTERM})),
     int(signal.SIGTERM),
 ]
-"""All but those that stop or fault the tap itself; the last one ends it."""
+"""All but those that stop the tap itself; the last one ends it."""
 
 
 def test_signals_reach_the_server_and_its_answer_to_them_is_the_taps(tmp_path: Path) -> None:
@@ -211,7 +208,9 @@ def test_signals_reach_the_server_and_its_answer_to_them_is_the_taps(tmp_path: P
         "while True: select.select([], [], [], 0.05)"  # a pause would wait for another one if one comes just before it
     )
     passed = [
-        number for number in PASSED if signal.getsignal(number) is not signal.SIG_IGN
+        number
+        for number in PASSED
+        if signal.getsignal(number) is not signal.SIG_IGN or (number in IGNORED_BY_PYTHON and sys.platform == "linux")
     ]  # as in the background of a shell
     process = start(tap(tmp_path, *PYTHON, server, *map(str, passed)))
     assert line_of(process) == b"ready\n"
@@ -219,6 +218,23 @@ def test_signals_reach_the_server_and_its_answer_to_them_is_the_taps(tmp_path: P
         process.send_signal(number)
         assert line_of(process) == b"%d\n" % number
     assert process.wait() == 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in /proc who is stopped")
+def test_what_stops_the_tap_stops_the_server_and_both_go_on_together(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *PYTHON, "import os\nos.write(1, b'%d\\n' % os.getpid())\nos.read(0, 1)"))
+    both = process.pid, int(line_of(process))
+
+    def is_stopped(pid: int) -> bool:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    for number in STOPS:
+        process.send_signal(number)
+        until(lambda: all(map(is_stopped, both)))
+        process.send_signal(signal.SIGCONT)
+        until(lambda: not any(map(is_stopped, both)))
+    write(process, [b"."]).join()
+    assert process.wait() == 0
 
 
 DEAF = (

@@ -304,6 +304,7 @@ def _apart(work: Callable[[Ends], None], ends: Ends, file: int | None) -> NoRetu
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in signal.valid_signals():
             if callable(signal.getsignal(number)):  # the relay's
                 signal.signal(number, signal.SIG_DFL)

@@ -25,7 +25,9 @@ from tui_host.tap.descriptors import write
 from tui_host.tap.kinds import ERROR, EXITED, IN, OUT
 from tui_host.tap.log_file import NoLogError
 from tui_host.tap.pump import Pump
+from tui_host.tap.signals import STOPS, Signals, die_of
 from tui_host.tap.threads import Thread
+from tui_host.tap.words import NO_TAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,13 +55,6 @@ WRONG = 2
 
 TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """What a terminal, or a host that signals a group, would send to all that the server has started."""
-OWN = {
-    *(signal.SIGCHLD, signal.SIGURG),  # with which a tap learns of its server's end, and wakes a thread
-    *(signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP),  # its own faults
-    *(signal.SIGTTIN, signal.SIGTTOU),  # of its terminal: who is not stopped there reads again at once
-    *(signal.SIGKILL, signal.SIGSTOP),  # nobody hears them
-}
-"""What is a process's own business; every other signal was sent to the server."""
 
 
 def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
@@ -101,7 +96,7 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
         running = _Relay(tap, closed, lambda: Beside(work, tell, asked.log_file), tell)
     except (OSError, MemoryError) as error:  # mostly `ulimit -n`, `ulimit -u`, `ulimit -v`
         _close_own()
-        tell(f"there is no tap, nothing is recorded, the server runs by itself: {_reason(error)}")
+        tell(f"{NO_TAP}: {_reason(error)}")
         become(tap.command, closed, tell)
     try:
         running.run()
@@ -121,7 +116,6 @@ class _Relay:
         self._is_running = True
         self._is_over = threading.Event()
         self._is_hurried = self._is_abandoned = False
-        self._early: list[int] = []
         self._nowhere = os.open(os.devnull, os.O_RDWR)
         self._wake, self._waking = os.pipe()
         input_read, self._input = os.pipe()
@@ -129,12 +123,14 @@ class _Relay:
         self._errors, errors_write = os.pipe()
         theirs = (input_read, output_write, errors_write)
         self._beside = begin()
+        self._signals = Signals()
         try:
-            self._prepare()
             self._listen()
+            self._prepare()
             self._group = self._start(theirs)
         except (OSError, MemoryError):
             self._beside.undo()
+            self._signals.undo()
             raise
         for descriptor in theirs:
             os.close(descriptor)
@@ -148,15 +144,14 @@ class _Relay:
         self._err = err = Pump(self._errors, 2, ERROR, telling, self._after_errors)
         for pump in (into, out, err):
             pump.prepare()
+        self._signals.prepare(self._pass_signal)
         bytes(ROOM)  # untouched, and given back at once
 
     def run(self) -> NoReturn:
         into, out, err, telling = self._into, self._out, self._err, self._telling
-        for pump in (into, out, err):
-            pump.start()
+        for each in (into, out, err, self._signals):
+            each.start()
         leave_no_core()  # not before: the server has the limits that its host gave it
-        for number in self._early:
-            self._pass_signal(number, None)
         status = self._wait()
         self._is_running = False
         self._is_over.set()
@@ -221,9 +216,10 @@ class _Relay:
         pumps = held if self._into.is_over else (self._into, *held)
         for pump in pumps:
             pump.prepare()
+        self._signals.prepare(self._pass_signal)
         Thread(lambda: self._wait_for(held))
-        for pump in pumps:
-            pump.start()
+        for each in (*pumps, self._signals):
+            each.start()
 
     def _wait_for(self, pumps: Sequence[Pump]) -> None:
         for pump in pumps:
@@ -247,6 +243,7 @@ class _Relay:
                     (os.POSIX_SPAWN_CLOSE, number) if number in self._closed else (os.POSIX_SPAWN_DUP2, pipe, number)
                     for number, pipe in enumerate(pipes)
                 ],
+                setsigmask=self._signals.mask,
                 setpgroup=0,  # so that it can be ended with all that it started, and the host's own group is left alone
                 setsigdef=IGNORED_BY_PYTHON,
             )
@@ -271,24 +268,22 @@ class _Relay:
         os.set_blocking(self._waking, False)
         signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _heard)  # also where the host ignores it, which would hide how the server ends
-        for number in signal.valid_signals() - OWN:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # one that is switched off (nohup) stays so, in both
-                signal.signal(number, self._stop if number == signal.SIGTSTP else self._pass_signal)
+        for number in STOPS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
 
-    def _pass_signal(self, number: int, _frame: FrameType | None) -> None:
+    def _pass_signal(self, number: int) -> None:
         if self._is_over.is_set():
             self._is_hurried = self._is_hurried or number in TO_GROUP
-        elif not self._group:
-            self._early.append(number)
         elif number in TO_GROUP:
             self._signal_group(number)
         elif self._is_running:
             self._signal(os.kill, number)
 
-    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+    def _stop(self, number: int, _frame: object) -> None:
         """Stopped at a terminal: the server too. SIGCONT reaches it through us."""
         if self._group:
-            self._signal_group(signal.SIGTSTP)
+            self._signal_group(number)
         os.kill(os.getpid(), signal.SIGSTOP)
 
     # What follows the end of a stream.
@@ -351,7 +346,5 @@ def _end_as(status: int) -> NoReturn:
     if not os.WIFSIGNALED(status):
         os._exit(os.waitstatus_to_exitcode(status))
     number = os.WTERMSIG(status)
-    if signal.getsignal(number) not in {signal.SIG_DFL, None}:
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    die_of(number)
     os._exit(128 + number)

@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+NO_TAP = "there is no tap, nothing is recorded, the server runs by itself"
 OPTIONS = ("--data-dir", "--log", "--config")
 
 

@@ -1,0 +1,78 @@
+"""Signals that a stdio tap is sent, and that are meant for its server. Imported before the first byte flows.
+
+They are blocked, and one thread waits for them: so none is heard by the tap that was sent to the server, what is sent twice is handed on
+twice where the system queues it, and what comes before the server is there waits for it. What a fault of the tap's own is, or a
+write that nobody takes, is for the thread that it happened in: no other hears it, and of a fault the tap dies, as it would anyway.
+"""
+
+from __future__ import annotations
+
+import _thread
+import signal
+
+from tui_host.tap.command import IGNORED_BY_PYTHON
+from tui_host.tap.threads import Thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+OWN = {
+    *(signal.SIGCHLD, signal.SIGURG),  # with which a tap learns of its server's end, and wakes a thread
+    *(signal.SIGKILL, signal.SIGSTOP),  # nobody hears them
+}
+"""What is a process's own business; every other signal was sent to the server."""
+STOPS = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+"""With which a terminal stops a program: where that one is the tap, its server too. They cannot be blocked: its reads would fail."""
+
+
+class Signals:
+    """From now on they wait. Made before any thread is that lasts.
+
+    Attributes:
+        mask: What the server is to block, as the tap's host had it.
+    """
+
+    def __init__(self) -> None:
+        # One that is switched off (nohup) stays so, in both; Python itself has switched off two for its own sake.
+        self._heeded = {
+            number
+            for number in signal.valid_signals() - OWN - STOPS
+            if number in IGNORED_BY_PYTHON or signal.getsignal(number) is not signal.SIG_IGN
+        }
+        self.mask: Collection[int] = signal.pthread_sigmask(signal.SIG_BLOCK, self._heeded)
+
+    def prepare(self, pass_on: Callable[[int], None]) -> None:
+        """Have a thread that hands them on; in a forked process another.
+
+        Args:
+            pass_on: Takes a signal's number.
+
+        Raises:
+            OSError: There can be none.
+        """
+        self._turn = _thread.allocate_lock()
+        self._turn.acquire()
+
+        def run() -> None:
+            self._turn.acquire()
+            while True:
+                pass_on(signal.sigwait(self._heeded))
+
+        Thread(run)
+
+    def start(self) -> None:
+        """Begin: with those that have come."""
+        self._turn.release()
+
+    def undo(self) -> None:
+        """As if it had never been."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+
+
+def die_of(number: int) -> None:
+    """End by a signal; comes back only from one that ends nobody."""
+    if signal.getsignal(number) not in {signal.SIG_DFL, None}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    signal.raise_signal(number)
