@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tui_host.errors import SettingsError
-from tui_host.settings.urls import check_url, is_loopback
+from tui_host.settings.urls import check_url, is_loopback, parts_of
 
 LOOPBACK = ["localhost", "LOCALHOST", "localhost.", "127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]"]
 ELSEWHERE = [
@@ -52,6 +52,11 @@ def test_an_error_shows_scheme_and_host_alone() -> None:
         check_url("http://user:canary@e.example:81/canary?key=canary#canary", allow_http=False)
     assert "http://e.example:81 " in str(caught.value)
     assert "canary" not in str(caught.value)
+
+
+def test_what_somebody_wrote_for_an_url_is_taken_apart_whatever_it_is() -> None:
+    assert parts_of("http://a.example:x/b?c#d")[1:] == ("a.example:x", "/b", "c", "d")
+    assert parts_of("http://[a/b?c#d") == ("", "", "http://[a/b", "c", "d")
 
 
 def test_an_address_is_judged_by_its_spelling() -> None:

@@ -23,7 +23,11 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
 
 @pytest.mark.parametrize(
-    "named", [b"ORIGIN/messages?session_id=1", b"/messages?session_id=1", b"https://other.example/m", b"ORIGINX/m"]
+    "named",
+    [
+        *(b"ORIGIN/messages?session_id=1", b"/messages?session_id=1", b"https://other.example/m", b"ORIGINX/m"),
+        *(b"http://[x/m", b"//["),
+    ],
 )
 async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_was(named: bytes) -> None:
     said = b""
@@ -46,6 +50,7 @@ async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_wa
     assert answered.partition(b"\r\n\r\n")[2] == said.replace(before, b"data: " + changed, 1)
     assert relay.body() == said
     assert [record.draft.data for record in relay.records("frame")] == [RESULT % 1]
+    assert relay.told == []
 
 
 U = b"http://a:1/m?s=1"

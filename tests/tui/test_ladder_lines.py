@@ -191,6 +191,7 @@ def test_times_sizes_and_paths_are_short() -> None:
     assert short_path("http://h:1/api/chat") == "chat"
     assert short_path("http://h/v1beta/models/m:generate") == "models/m:generate"
     assert short_path("http://h") == "/"
+    assert short_path("http://[h/v1/chat?a") == "chat"
 
 
 # Which lines there are.

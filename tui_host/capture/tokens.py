@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.recording import BodyRedactor, Recording
 from tui_host.capture.redact_bodies import Learn, without_keys, without_tokens
 from tui_host.capture.redact_coded import without_in_coded
 from tui_host.capture.redact_values import Kept, Shift
+from tui_host.settings.urls import parts_of
 
 HELD_LIMIT = 1 << 20
 """Bytes of an answer that are looked through; a larger one is no token's, and is kept as it is from there on."""
@@ -61,7 +61,7 @@ def _without(draft: Draft, learn: Learn, *, is_of_login: bool, is_to_model: bool
 
 
 def _target(head: Head) -> bytes:
-    return urlsplit(head.url or "").path.encode("utf-8", "replace")
+    return parts_of(head.url or "").path.encode("utf-8", "replace")
 
 
 def _content_type(head: Head) -> bytes:

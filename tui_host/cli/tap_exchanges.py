@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.figures import short_size, short_time
@@ -25,6 +24,7 @@ from tui_host.llm.dialects import dialect_at
 from tui_host.llm.faults import fault_in
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Usage
+from tui_host.settings.urls import parts_of
 
 _CALLS = 8
 """Calls of one answer that are shown."""
@@ -75,7 +75,7 @@ class Exchanges:
     def _begun(self, record: Record) -> Exchange:
         draft = record.draft
         head = draft.head or Head()
-        url = urlsplit(head.url or "")
+        url = parts_of(head.url or "")
         method = head.method or ""
         is_model = draft.wire == "llm"
         return Exchange(

@@ -1,4 +1,4 @@
-"""Which URLs a credential may travel to: https anywhere, plain http only to this machine."""
+"""URLs taken apart, and to which of them a credential may travel: https anywhere, plain http only to this machine."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ def split(url: str, *, where: str = "") -> SplitResult:
     if any(character <= " " or character == "\x7f" for character in url):
         raise SettingsError("a URL with a space or a control character in it", where, "write it like https://host/path")
     return parts
+
+
+def parts_of(url: str) -> SplitResult:
+    """A URL that somebody else wrote, taken apart; of what is none nothing is a host."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        before, _, fragment = url.partition("#")
+        path, _, query = before.partition("?")
+        return SplitResult("", "", path, query, fragment)
 
 
 def shown(parts: SplitResult) -> str:

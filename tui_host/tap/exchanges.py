@@ -275,8 +275,13 @@ class _Exchange:
 
     def announced(self, url: bytes) -> None:
         """Where messages are to be sent."""
-        if self._observer is not None:
-            self._observers.announced(self._observer, urljoin(self._url, url.decode("latin-1")))
+        if self._observer is None:
+            return
+        try:
+            place = urljoin(self._url, url.decode("latin-1"))
+        except ValueError:
+            return  # no URL: no client sends anything there
+        self._observers.announced(self._observer, place)
 
 
 def pairs(fields: Fields) -> Headers:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from tui_host.capture.http import Observer
 from tui_host.capture.http_frames import is_rpc
 from tui_host.capture.recording import Recording
 from tui_host.capture.tokens import WithoutTokens
+from tui_host.settings.urls import parts_of
 from tui_host.tap.heads import RequestHead, ResponseHead
 
 PORT = 8322
@@ -93,7 +93,7 @@ class Connections:
 
     def announced(self, observer: Observer, url: str) -> None:
         """An event stream has told where its client sends its messages."""
-        parts = urlsplit(url)
+        parts = parts_of(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         _remember(self._known, target.encode("latin-1"), observer)
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
 from tui_host.llm.jsonspans import spans
+from tui_host.settings.urls import parts_of
 
 _CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
 HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -125,7 +125,7 @@ def is_host(name: str) -> bool:
 
 def model_asked(url: str, body: bytes) -> str:
     """The model that a request is for: in its body, or in its path."""
-    in_path = _IN_PATH.search(urlsplit(url).path)
+    in_path = _IN_PATH.search(parts_of(url).path)
     if in_path:
         return in_path[1]
     root = spans(body)

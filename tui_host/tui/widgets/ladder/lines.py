@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
-from urllib.parse import urlsplit
 
 from rich.cells import cell_len
 
@@ -14,6 +13,7 @@ from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.visible import line
+from tui_host.settings.urls import parts_of
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.widgets.lines.jsonlines import Piece
 from tui_host.tui.widgets.pages.page import cut, padded
@@ -71,7 +71,7 @@ def clock(seconds: float | None) -> str:
 
 def short_path(url: str) -> str:
     """What follows the version in a URL's path; the whole path if there is no version."""
-    path = urlsplit(url).path if "//" in url else url
+    path = parts_of(url).path if "//" in url else url
     parts = [part for part in path.split("/") if part]
     for place in range(len(parts) - 1, 0, -1):
         if _VERSION.fullmatch(parts[place - 1]):
