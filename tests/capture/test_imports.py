@@ -198,6 +198,15 @@ def test_the_lines_of_several_servers_in_one_log_of_claude_desktop_are_of_severa
     assert not any(draft.malformed for draft in drafts)
 
 
+def test_a_log_that_names_the_server_beside_each_message_is_of_several_connections() -> None:
+    lines = [{"server": name, "payload": value} for value in (ASK, TELL) for name in ("math", "weather")]
+    found = [each.draft for each in seen("\n".join(map(json.dumps, lines)))]
+    assert [(each.peer, each.direction, each.malformed) for each in found] == [
+        (name, way, None) for way in ("out", "in") for name in ("math", "weather")
+    ]
+    assert len({each.connection for each in found}) == 2
+
+
 def test_a_file_of_messages_is_an_exchange_for_each_of_the_model_with_its_own_bytes_and_times() -> None:
     told = [
         b'{"role": "user", "content": "one", "ts": 1795312800000}',

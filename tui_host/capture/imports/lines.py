@@ -147,7 +147,7 @@ class _Log:
         at = self._clock.at(around.words)
         match it.kind:
             case "frame":
-                yield Seen(at, self._servers.frame(data, around.words, value))
+                yield Seen(at, self._servers.frame(data, around.words, value, around.server))
             case "request":
                 url, self._url = self._url, ""
                 lane = self._lanes.asking(around.key)

@@ -23,6 +23,7 @@ _SAID = re.compile(r"resp|^res|repl|answ|output|result|receiv|completion|chunk|s
 _ADDRESSES = ("url", "path", "endpoint", "target", "uri")
 _IDS = ("request_id", "requestId", "req_id", "reqId", "exchange_id", "trace_id", "correlation_id", "uuid")
 """Members that name an exchange in all that is written of it; `id`, where none is there."""
+_SERVERS = ("server", "server_name", "serverName", "mcp_server", "mcpServer")
 _TEXTS = ("raw", "data", "chunk", "text", "line", "body", "content")
 """Members that hold a piece of a stream as text, in a list of such pieces."""
 DEPTH = 4
@@ -41,11 +42,13 @@ class Around(NamedTuple):
         words: Names and short texts: they may tell a time, and a direction.
         url: The address that is told there; empty if none is.
         key: What names the exchange there; empty if nothing does.
+        server: What names the server there; empty if nothing does.
     """
 
     words: str
     url: str = ""
     key: str = ""
+    server: str = ""
 
 
 class Quoted(NamedTuple):
@@ -134,10 +137,12 @@ def _in_object(value: Mapping[str, JSON], around: Around, depth: int) -> Iterato
     name_of_all = value.get("id")
     key = around.key or next(keys, f"{name_of_all}" if isinstance(name_of_all, str | int) else "")
     url = next(addresses, "") or around.url
+    servers = (said for name in _SERVERS if isinstance(said := value.get(name), str) and len(said) <= MOST_WORDS)
+    server = next(servers, "") or around.server
     for name in sorted(value, key=_rank):
         item = value[name]
         if not isinstance(item, int | float):
-            yield from _in_value(item, Around(f"{words} {name}", url, key), depth - 1)
+            yield from _in_value(item, Around(f"{words} {name}", url, key, server), depth - 1)
 
 
 def _rank(name: str) -> int:

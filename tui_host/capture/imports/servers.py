@@ -73,15 +73,16 @@ class Servers:
             data=text + b"\n",
         )
 
-    def frame(self, data: bytes, before: str, value: JSON) -> Draft:
+    def frame(self, data: bytes, before: str, value: JSON, name: str = "") -> Draft:
         """A frame.
 
         Args:
             data: Its bytes.
             before: What stands before it in its line.
             value: What it says.
+            name: What its server is called, where the log says so beside it.
         """
-        server = self._server(before)
+        server = self._server(before, name)
         has_no_number = b"NaN" in data or b"Infinity" in data  # which no value tells from one that is a number
         head = (read_frame(data) if has_no_number else made_frame(value)).head
         direction = _direction(before, head.method)
@@ -109,9 +110,9 @@ class Servers:
             what = "requests are shown as the host's, answers as a server's"
             self._notes.told.append(f"{self._name} does not tell which way {count} went: {what}.")
 
-    def _server(self, before: str) -> _Server:
+    def _server(self, before: str, name: str = "") -> _Server:
         found = _OF_CLAUDE.search(before)
-        name = self._peer if found is None else found[1]
+        name = found[1] if found is not None else name or self._peer
         server = self._known.get(name)
         if server is None:
             server = self._known[name] = _Server(name, self._notes.new_connection(name))
