@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_host.settings.credentials import is_credential_key
+from tui_host.settings.credentials_places import in_url
 
 HIDDEN = "•••"
 
@@ -36,19 +36,15 @@ def hide(words: Iterable[str]) -> Iterator[str]:
 
 
 def _without(word: str) -> str:
-    word = _USERINFO.sub(rf"\1{HIDDEN}@", word)
-    word = _PARAMETER.sub(_parameter, word)
+    for span in sorted(in_url(word), reverse=True):
+        if not _REFERENCE.fullmatch(word[span.start : span.end]):
+            word = f"{word[: span.start]}{HIDDEN}{word[span.end :]}"
     if "://" not in word:
         told = next((each for each in _ASSIGNED.finditer(word) if _TELLING.search(each[1])), None)
         if told is not None:
             word = word[: told.end()] + _value(word[told.end() :])
         word = _SCHEME.sub(lambda match: match[1] + _value(match[2]), word)
     return _LONG.sub(_long, _KNOWN.sub(HIDDEN, word))
-
-
-def _parameter(match: re.Match[str]) -> str:
-    is_secret = is_credential_key(match[2]) and not _REFERENCE.fullmatch(match[3])
-    return f"{match[1]}{match[2]}={HIDDEN}" if is_secret else match[0]
 
 
 def _value(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import final
 from typing_extensions import override
 
 from tui_host.errors import JSON, SettingsError
+from tui_host.settings.credentials_places import in_variables, in_words
 from tui_host.settings.options import Options
 from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
 
@@ -240,6 +241,7 @@ def secrets_of(settings: Settings) -> tuple[Secret, ...]:
         templates = [*spec.headers.values(), *spec.env.values(), *spec.args]
         templates += [spec.url] if spec.url is not None else []
         found.update(dict.fromkeys(_given(templates, settings.environment)))
+        found.update(dict.fromkeys(_written(spec)))
     return tuple(found)
 
 
@@ -290,6 +292,13 @@ def _given(templates: Iterable[Template], environment: Mapping[str, str]) -> Ite
             value = environment.get(name, "")
             if value and name not in CHILD_VARIABLES:
                 yield Secret(name, value)
+
+
+def _written(spec: ServerSpec) -> Iterator[Secret]:
+    """The credentials that stand in a server's command line, environment and URL themselves."""
+    words = [argument.text for argument in spec.args] + ([spec.url.text] if spec.url is not None else [])
+    for name, value in (*in_words(words), *in_variables({name: each.text for name, each in spec.env.items()})):
+        yield Secret(name, value)
 
 
 def _strings(value: JSON) -> Iterator[Template]:
