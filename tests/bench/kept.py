@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.bench.conversations import Traffic
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.sessions import session_id
+from tui_host.capture.session import session_id
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, UserItem
 from tui_host.chat.policy import Policy

@@ -13,7 +13,7 @@ from tui_host.capture.exports import jsonl
 from tui_host.capture.record import Draft, Head, Place, Redaction
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.sessions import SessionState
+from tui_host.capture.session import SessionState
 from tui_host.capture.store.store import Store
 
 GOLDEN = Path(__file__).parent.parent / "golden"

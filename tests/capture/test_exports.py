@@ -19,7 +19,7 @@ from tui_host.capture.exports import EXPORTS, jsonl, markdown
 from tui_host.capture.record import Draft, Head, Place, Record, Redaction
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.sessions import SessionInfo, SessionState
+from tui_host.capture.session import SessionInfo, SessionState
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 

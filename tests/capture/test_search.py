@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tui_host.capture.session import SessionState
 from tui_host.capture.store.search import search
-from tui_host.capture.store.sessions import SessionState
 from tui_host.capture.store.store import Store
 
 

@@ -32,7 +32,7 @@ from pathlib import Path
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.sessions import SessionState
+from tui_host.capture.session import SessionState
 from tui_host.capture.store.store import Store
 
 path, name = Path(sys.argv[1]), sys.argv[2]

@@ -15,7 +15,7 @@ from tui_host.capture.link import offered_link
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.sessions import SessionState, Source
+from tui_host.capture.session import SessionState, Source
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
@@ -24,7 +24,7 @@ FIRST, SECOND, THIRD = "20261121-134501-aaaaa", "20261121-134502-bbbbb", "202611
 OTHER_PROCESS = """
 import sys
 from pathlib import Path
-from tui_host.capture.store.sessions import SessionState
+from tui_host.capture.session import SessionState
 from tui_host.capture.store.store import Store
 
 store = Store.open(Path(sys.argv[1]))

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tui_host.capture.store.sessions import session_id
+from tui_host.capture.session import session_id
 from tui_host.chat.conversation import title_of
 from tui_host.chat.stored import Messages, message_from_text, message_to_text
 from tui_host.errors import StoreError

@@ -13,7 +13,7 @@ from tests.chat.infer.forms import DIALECTS, FORMS, Answer, Call, Results, User
 from tests.chat.infer.world import MS, ModelTap, World
 from tui_host.capture.ending import Ending
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 from tui_host.cli.cells import cells
 from tui_host.cli.tap_lines import PlainLines
 

@@ -20,7 +20,7 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.store.sessions import SessionInfo, Source
+from tui_host.capture.session import SessionInfo, Source
 from tui_host.capture.store.store import Store
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON, TuiHostError

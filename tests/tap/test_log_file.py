@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.tap.stdio_taps import PYTHON, tap
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 from tui_host.tap.log import JsonLines
 from tui_host.tap.log_file import NoLogError, open_log
 

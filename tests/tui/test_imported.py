@@ -10,8 +10,8 @@ from tests.capture.test_imports import ASK, CHAT, TELL
 from tests.tui.app_running import MATH, WIDE, Running, running
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact import Redactor
+from tui_host.capture.session import foreign_session
 from tui_host.capture.store.intake import Intake
-from tui_host.capture.store.sessions import foreign_session
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import UserItem, item_to_text
 from tui_host.errors import JSON

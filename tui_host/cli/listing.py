@@ -11,7 +11,7 @@ from tui_host.capture.store.tapped import NOTHING, Passed, passed, total
 from tui_host.chat.infer.stories import Known, TapStory, look_at, stories_of
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.session import SessionInfo
     from tui_host.capture.store.store import Store
 
 

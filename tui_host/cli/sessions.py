@@ -26,7 +26,7 @@ from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.session import SessionInfo
     from tui_host.cli.arguments import Arguments
     from tui_host.settings.schema import Settings
 

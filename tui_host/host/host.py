@@ -152,7 +152,7 @@ class Host:
 
     async def _open(self) -> None:
         from tui_host.capture.recorder import Recorder
-        from tui_host.capture.store.sessions import session_id
+        from tui_host.capture.session import session_id
         from tui_host.capture.store.store import Store
         from tui_host.chat.policy import Refuse
         from tui_host.chat.services import Services

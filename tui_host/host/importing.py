@@ -17,8 +17,8 @@ from tui_host.capture.imports import File, Progress, Reading, jsonl, read
 from tui_host.capture.imports.seen import LATEST_NS
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Draft, Place, Record
+from tui_host.capture.session import SessionInfo, foreign_session, session_id
 from tui_host.capture.store.intake import Intake, free_suffix
-from tui_host.capture.store.sessions import SessionInfo, foreign_session, session_id
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_host.capture.store.sessions import SessionState
+from tui_host.capture.session import SessionState
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.session import Session
 from tui_host.chat.stored import Messages, message_to_text
@@ -16,7 +16,7 @@ from tui_host.settings.options import Options, options_of, options_to_json
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.session import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.chat.policy import Policy
     from tui_host.llm.messages import Message

@@ -15,7 +15,7 @@ from tui_host.settings.schema import ModelRef
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.session import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.chat.policy import Policy
     from tui_host.chat.session import Session, Source
@@ -81,7 +81,7 @@ class Sessions(Mapping[str, "Session"]):
 
     def new(self, *, model: ModelRef | None = None) -> Session:
         """A new, empty session; nothing is kept before its first turn."""
-        from tui_host.capture.store.sessions import session_id
+        from tui_host.capture.session import session_id
         from tui_host.chat.session import Session
 
         session = Session(

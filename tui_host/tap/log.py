@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from tui_host.capture.exports.jsonl import record_line, session_line
 from tui_host.capture.record import Record
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 
 PATIENCE = 2.0
 """Seconds for whoever reads a pipe to take something."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 from tui_host.errors import TuiHostError
 from tui_host.tap.threads import Thread
 

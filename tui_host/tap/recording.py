@@ -18,8 +18,8 @@ from pathlib import Path
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import Redactor
+from tui_host.capture.session import SessionInfo, SessionState, session_id
 from tui_host.capture.store.faults import LOCKED
-from tui_host.capture.store.sessions import SessionInfo, SessionState, session_id
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir

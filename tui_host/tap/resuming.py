@@ -10,7 +10,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from tui_host.capture.store.sessions import session_id
+from tui_host.capture.session import session_id
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir

@@ -17,7 +17,7 @@ from tui_host.tui.widgets.first import FROM_FILE, reading_words
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
-    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.session import SessionInfo
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 

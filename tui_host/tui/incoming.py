@@ -64,7 +64,7 @@ class Incoming:
 
     def _session_until_then(self, app: TuiHost) -> Session:
         """What is shown until theirs is there."""
-        from tui_host.capture.store.sessions import foreign_session
+        from tui_host.capture.session import foreign_session
 
         info = foreign_session(ARRIVING, self._names)
         return app.host.sessions.foreign(info)

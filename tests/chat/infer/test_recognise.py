@@ -10,7 +10,7 @@ import pytest
 from tests.chat.infer.forms import FORMS, User
 from tests.chat.infer.world import World
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 from tui_host.chat.infer.about import About, about
 from tui_host.chat.infer.recognise import host_asking, host_named, model_asked
 from tui_host.chat.infer.speaking import Speaking, hosts_of, in_words, models_of

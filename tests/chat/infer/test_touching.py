@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from tui_host.capture.store.sessions import SessionInfo, foreign_session
+from tui_host.capture.session import SessionInfo, foreign_session
 from tui_host.chat.infer.about import About
 from tui_host.chat.infer.speaking import Speaking
 from tui_host.chat.infer.together import together

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tui_host.capture.exports import jsonl, markdown
 from tui_host.capture.record import Record
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 
 
 class Exported(Protocol):

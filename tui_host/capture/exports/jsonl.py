@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
+from tui_host.capture.session import SessionInfo, rfc3339
 from tui_host.capture.store.names import own_name
-from tui_host.capture.store.sessions import SessionInfo, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
 FORMAT = 1

@@ -17,7 +17,7 @@ from tui_host.capture.codings import CodingError, decoder, encoding_of
 from tui_host.capture.ending import read_ending
 from tui_host.capture.frames import frame_head
 from tui_host.capture.record import MISSING, Draft, Record
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 from tui_host.errors import JSON
 
 Item: TypeAlias = Mapping[str, JSON]

@@ -18,7 +18,7 @@ from tui_host.capture.exports.jsonl import FORMAT, parse
 from tui_host.capture.imports.elements import Data
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Progress, Seen, unreadable
 from tui_host.capture.record import Record
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 from tui_host.capture.wall import WallClock
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON, TuiHostError

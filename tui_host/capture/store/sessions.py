@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from tui_host.capture.redact import Redactor
+from tui_host.capture.session import SessionInfo, SessionState
 from tui_host.capture.store.deletion import (
     copies_of,
     delete_all,
@@ -32,7 +30,6 @@ from tui_host.capture.store.writer import Write
 from tui_host.errors import TuiHostError
 
 T = TypeVar("T")
-Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 
 _INFO = (
     "SELECT id, title, created, updated, turns, source, model, protocol, profile, options, owner,"
@@ -63,94 +60,6 @@ _SAVE_TURN = """
     SELECT id, ?, ?, ?, model, protocol FROM sessions WHERE id = ?
     ON CONFLICT (session, number) DO UPDATE SET changed = max(changed, excluded.changed)
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionInfo:
-    """What a list says of a session.
-
-    Attributes:
-        id: Sorts by time.
-        created_ns: Wall clock, nanoseconds since 1970 (UTC).
-        updated_ns: The same, of its last change.
-        turns: How many it has.
-        source: What made it.
-        live: A running process writes it.
-        model: PROVIDER/MODEL.
-        protocol: The tool protocol in use.
-        profile: The name of the profile in use, empty for none.
-        options: What the person wants of the model in it, JSON as the chat gives it.
-        imported: It was brought here from a file; `source` is then what made it there.
-    """
-
-    id: str
-    title: str
-    created_ns: int
-    updated_ns: int
-    turns: int
-    source: Source
-    live: bool
-    model: str
-    protocol: str
-    profile: str = ""
-    options: str = "{}"
-    imported: bool = False
-
-    @property
-    def listed_source(self) -> Source:
-        """What a list calls its source."""
-        return "import" if self.imported else self.source
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether it was said elsewhere: it can be looked at, and not gone on with."""
-        return self.imported or self.source in {"tap", "import"}
-
-    @property
-    def user(self) -> str:
-        """What whoever asks the model in it is called."""
-        return "User" if self.is_foreign else "You"
-
-    @property
-    def created(self) -> str:
-        """RFC 3339, UTC, microseconds."""
-        return rfc3339(self.created_ns)
-
-    @property
-    def updated(self) -> str:
-        """RFC 3339, UTC, microseconds."""
-        return rfc3339(self.updated_ns)
-
-
-def foreign_session(identity: str, title: str) -> SessionInfo:
-    """One of what others wrote in files, of which no more is known yet."""
-    return SessionInfo(
-        id=identity,
-        title=title,
-        created_ns=0,
-        updated_ns=0,
-        turns=0,
-        source="import",
-        live=False,
-        model="",
-        protocol="",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionState:
-    """What is saved of a session besides messages and items."""
-
-    id: str
-    title: str
-    created_ns: int
-    updated_ns: int
-    source: Source
-    model: str
-    protocol: str
-    profile: str = ""
-    options: str = "{}"
-    draft: str = ""
 
 
 class Database(Protocol):
@@ -402,20 +311,6 @@ class Sessions:
             options=_text(row[9]),
             imported=bool(row[12]),
         )
-
-
-def session_id(now_ns: int, randomness: bytes) -> str:
-    """An id that sorts by time: UTC date and time, then five characters that keep two of one second apart."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ns // 1_000_000_000))
-    letters = "0123456789abcdefghjkmnpqrstvwxyz"
-    number = int.from_bytes(randomness[:8])
-    return f"{stamp}-{''.join(letters[number >> 5 * place & 31] for place in range(5))}"
-
-
-def rfc3339(time_ns: int) -> str:
-    """UTC with microseconds, such as `2026-11-21T13:45:01.000250Z`."""
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _text(value: SQLValue) -> str:

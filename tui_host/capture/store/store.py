@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias, TypeVar
 from tui_host.capture.chain import Chain, fold_chain
 from tui_host.capture.record import Record
 from tui_host.capture.redact import Redactor
+from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.bodies import Bodies
 from tui_host.capture.store.faults import is_damage
 from tui_host.capture.store.file import Whereabouts, connect_to_read, doubt, open_to_write
@@ -27,7 +28,7 @@ from tui_host.capture.store.rows import SELECT, Keyed, StoredRow, from_row, in_o
 from tui_host.capture.store.runs import SPAN
 from tui_host.capture.store.schema import MIGRATIONS, SEQ_BITS
 from tui_host.capture.store.selection import chain_keys, keys_at, select_session
-from tui_host.capture.store.sessions import SessionInfo, Sessions
+from tui_host.capture.store.sessions import Sessions
 from tui_host.capture.store.slots import Source
 from tui_host.capture.store.writer import Write, Writer
 from tui_host.errors import StoreError

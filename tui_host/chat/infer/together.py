@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
-from tui_host.capture.store.sessions import SessionInfo
+from tui_host.capture.session import SessionInfo
 from tui_host.chat.infer.about import About
 from tui_host.chat.infer.agents import agents_of, kin_of
 from tui_host.chat.infer.touching import Stretch, in_a_row

@@ -20,7 +20,7 @@ from tui_host.tui.widgets.choices import Choice, ChoiceList
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.session import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host

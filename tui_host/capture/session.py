@@ -1,0 +1,112 @@
+"""What is told of a session wherever it is listed, and what is saved of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeAlias
+
+Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInfo:
+    """What a list says of a session.
+
+    Attributes:
+        id: Sorts by time.
+        created_ns: Wall clock, nanoseconds since 1970 (UTC).
+        updated_ns: The same, of its last change.
+        turns: How many it has.
+        source: What made it.
+        live: A running process writes it.
+        model: PROVIDER/MODEL.
+        protocol: The tool protocol in use.
+        profile: The name of the profile in use, empty for none.
+        options: What the person wants of the model in it, JSON as the chat gives it.
+        imported: It was brought here from a file; `source` is then what made it there.
+    """
+
+    id: str
+    title: str
+    created_ns: int
+    updated_ns: int
+    turns: int
+    source: Source
+    live: bool
+    model: str
+    protocol: str
+    profile: str = ""
+    options: str = "{}"
+    imported: bool = False
+
+    @property
+    def listed_source(self) -> Source:
+        """What a list calls its source."""
+        return "import" if self.imported else self.source
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it was said elsewhere: it can be looked at, and not gone on with."""
+        return self.imported or self.source in {"tap", "import"}
+
+    @property
+    def user(self) -> str:
+        """What whoever asks the model in it is called."""
+        return "User" if self.is_foreign else "You"
+
+    @property
+    def created(self) -> str:
+        """RFC 3339, UTC, microseconds."""
+        return rfc3339(self.created_ns)
+
+    @property
+    def updated(self) -> str:
+        """RFC 3339, UTC, microseconds."""
+        return rfc3339(self.updated_ns)
+
+
+def foreign_session(identity: str, title: str) -> SessionInfo:
+    """One of what others wrote in files, of which no more is known yet."""
+    return SessionInfo(
+        id=identity,
+        title=title,
+        created_ns=0,
+        updated_ns=0,
+        turns=0,
+        source="import",
+        live=False,
+        model="",
+        protocol="",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionState:
+    """What is saved of a session besides messages and items."""
+
+    id: str
+    title: str
+    created_ns: int
+    updated_ns: int
+    source: Source
+    model: str
+    protocol: str
+    profile: str = ""
+    options: str = "{}"
+    draft: str = ""
+
+
+def session_id(now_ns: int, randomness: bytes) -> str:
+    """An id that sorts by time: UTC date and time, then five characters that keep two of one second apart."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ns // 1_000_000_000))
+    letters = "0123456789abcdefghjkmnpqrstvwxyz"
+    number = int.from_bytes(randomness[:8])
+    return f"{stamp}-{''.join(letters[number >> 5 * place & 31] for place in range(5))}"
+
+
+def rfc3339(time_ns: int) -> str:
+    """UTC with microseconds, such as `2026-11-21T13:45:01.000250Z`."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
