@@ -9,8 +9,11 @@ import anyio
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.kept import KeptModelTap, KeptServerTap
 from tests.tui.app_running import NARROW, PATIENT, WIDE, Running, running
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.infer.following import Following, Piece
+from tui_host.host.importing import import_files
 from tui_host.settings.paths import DATABASE
 from tui_host.tui.tapped import LOADING, NOTHING_SAID, TapSource
 
@@ -92,6 +95,30 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         assert "live" not in app.text
         await app.press("f5")
         await is_deleted(app)
+
+
+async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_can_go_on(tmp_path: Path) -> None:
+    """And models of which several were asked are named in the header as in the list."""
+    math, model = KeptServerTap(tmp_path / "there", "math"), KeptModelTap(tmp_path, "deepseek")
+    math.start(["add"], client="Cline")
+    math.result(math.call("add", {"a": 1, "b": 2})[0], "3")
+    assert math.kept.recording.close()
+    for form in (CLINE, FORMS["anthropic"]):
+        list(model.answer(form, model.ask(form, [User("hi")]), Answer("one")))
+    assert model.kept.recording.close()
+    there = Store.open(tmp_path / "there" / "data" / DATABASE)
+    (info,) = there.sessions.list()
+    (tmp_path / "tap.jsonl").write_bytes(b"".join(EXPORTS["jsonl"](there, info)))
+    there.close()
+    here = Store.open(tmp_path / "data" / DATABASE)
+    imported = here.find_session(import_files(here, [tmp_path / "tap.jsonl"], Redactor()).id)
+    (tapped,) = [each for each in here.sessions.list() if not each.imported]
+    here.close()
+    async with running(tmp_path, config=CONFIG) as app:
+        app.app.show_session(app.host.sessions.foreign(imported))
+        await app.until_shown("no chat stands in it", "Cline, from a file: read only", "From a file, read only.")
+        app.app.show_session(app.host.sessions.foreign(tapped))
+        await app.until_shown("example/deepseek-chat and claude-x")
 
 
 async def test_a_model_tap_that_is_started_under_a_story_has_its_turns_where_they_were(tmp_path: Path) -> None:

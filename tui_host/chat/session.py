@@ -78,6 +78,7 @@ class Session:
         offer: What the last request offered, None before it.
         options: What the person wants of the model in this session, over what profile and provider are configured with.
         redact: Takes secrets out of what is shown.
+        asked: Of one from elsewhere the models that were asked in it, in words; empty where none was. No turn goes on with them.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Session:
     offer: Offer | None = None
     options: Options = field(default_factory=Options)
     redact: Callable[[str], str] = str
+    asked: str = ""
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:

@@ -112,9 +112,8 @@ def imported_session(
 
 def tell_imported(session: Session, info: SessionInfo) -> None:
     """Let a session from a file say of itself what the store does by now."""
-    provider, _, model = info.model.partition("/")
-    session.title, session.protocol, session.turn = info.title, info.protocol, max(info.turns, 1)
-    session.model = ModelRef(provider=provider or "file", model=model or info.title)
+    session.title, session.asked, session.protocol = info.title, info.model, info.protocol
+    session.turn = max(info.turns, 1)
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:

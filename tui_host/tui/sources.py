@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tui_host.capture.store.sessions import SessionInfo
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.source import SessionSource
@@ -18,9 +19,9 @@ def source_of(host: Host, session: Session) -> SessionSource:
     """What the inspector reads from; what only sessions from elsewhere need is imported for them alone."""
     match session.source:
         case "tap":
-            from tui_host.tui.tapped import TapSource
+            from tui_host.tui.tapped import TapFileSource, TapSource
 
-            return TapSource(host, session)
+            return (TapFileSource if _is_imported(host, session) else TapSource)(host, session)
         case "import":
             from tui_host.tui.imported import ArrivingSource, ImportSource
 
@@ -31,7 +32,17 @@ def source_of(host: Host, session: Session) -> SessionSource:
             return SessionSource(host, session)
 
 
+def _is_imported(host: Host, session: Session) -> bool:
+    """Whether a file brought it here."""
+    info = _kept(host, session)
+    return info is not None and info.imported
+
+
+def _kept(host: Host, session: Session) -> SessionInfo | None:
+    return None if host.store is None else host.store.sessions.get(session.id)
+
+
 def _is_arriving(host: Host, session: Session) -> bool:
     """Whether it is still read from its file."""
-    info = None if host.store is None else host.store.sessions.get(session.id)
+    info = _kept(host, session)
     return session.id == ARRIVING if info is None else info.live

@@ -14,10 +14,11 @@ from typing_extensions import override
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.chat.conversation import Conversation
 from tui_host.chat.infer.following import Following, Piece, Told
-from tui_host.chat.infer.speaking import in_words
+from tui_host.chat.infer.speaking import in_words, models_in_words
 from tui_host.errors import StoreError
-from tui_host.settings.schema import ModelRef
+from tui_host.tui.imported import NO_CHAT
 from tui_host.tui.source import LOOK_SECONDS, SessionSource
+from tui_host.tui.widgets.first import FROM_FILE
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -40,9 +41,16 @@ NOTHING_SAID = "Nothing has been said yet: use the tapped host, and it appears h
 
 
 class TapSource(SessionSource):
-    """The rows and bytes of one story, which begins anew in the session's conversation. It is read in a thread of its own."""
+    """The rows and bytes of one story, which begins anew in the session's conversation. It is read in a thread of its own.
+
+    Attributes:
+        no_model: What stands in the chat where nothing was asked of a model.
+        nothing_said: The same where nothing passed at all.
+    """
 
     read_only = "A tap's, read only.  ctrl+n new session  / commands"
+    no_model = NO_MODEL
+    nothing_said = NOTHING_SAID
 
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
@@ -120,13 +128,10 @@ class TapSource(SessionSource):
         self.live, self.is_stale = told.live, told.is_stale
         session.title = told.title or session.title
         session.turn = max(told.turns, 1)
-        if told.model:
-            provider, _, model = told.model.partition("/")
-            session.model = ModelRef(provider=provider, model=model)
-            session.protocol = told.protocol
+        session.asked, session.protocol = models_in_words(told.models), in_words(told.protocols)
         if told.is_whole:
             self._is_behind = False
-            said = NO_MODEL if told.has_calls and not told.model else NOTHING_SAID
+            said = self.no_model if told.has_calls and not told.models else self.nothing_said
             self.empty = said if told.title else GONE
 
     @property
@@ -176,6 +181,23 @@ class TapSource(SessionSource):
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         return self._told.names
+
+
+class TapFileSource(TapSource):
+    """What taps recorded and a file brought here: nothing more comes to it, and nothing can be tapped besides."""
+
+    read_only = FROM_FILE
+    no_model = nothing_said = NO_CHAT
+
+    @property
+    @override
+    def foreign(self) -> str:
+        return f"{self._whose}, from a file: read only"
+
+    @property
+    @override
+    def origin(self) -> str:
+        return f"of {self._whose}, from a file"
 
 
 def _read(following: Following) -> None:

@@ -17,7 +17,7 @@ from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Item
-from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
+from tui_host.chat.infer.speaking import models_of, protocols_of
 from tui_host.chat.infer.stories import Known, story_with
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.telling import Telling, doubts_of
@@ -49,8 +49,8 @@ class Told:
         live: More may come.
         running: The captures to which it may come.
         hosts: Whose it is, as far as they say who they are.
-        model: The models that were asked, in words; empty before one was.
-        protocol: The tool protocols in which they were, in words.
+        models: Provider and name of the models that were asked; none before one was.
+        protocols: The tool protocols in which they were.
         turns: How many turns there are.
         has_calls: A server was asked something.
         names: Server and own name for the names of tools that stand for one tool alone.
@@ -63,8 +63,8 @@ class Told:
     live: bool = True
     running: frozenset[str] = frozenset()
     hosts: Sequence[str] = ()
-    model: str = ""
-    protocol: str = ""
+    models: Sequence[tuple[str, str]] = ()
+    protocols: Sequence[str] = ()
     turns: int = 0
     has_calls: bool = False
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
@@ -303,8 +303,8 @@ class Following:
         self._told = replace(
             self._told,
             hosts=story.hosts,
-            model=models_in_words(models_of(story.spoken)),
-            protocol=in_words(protocols_of(story.spoken)),
+            models=models_of(story.spoken),
+            protocols=protocols_of(story.spoken),
             turns=story.talks.turns,
             has_calls=bool(story.frames.sent),
             names=self._names(),

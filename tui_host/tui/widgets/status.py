@@ -138,11 +138,13 @@ def _lefts(
     """What may stand at the left, and how many figures at the right then; the first that has room does."""
     chosen = host.sessions if session is None else session
     name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
-    model, short = _model(host, chosen, glyphs, 60), _model(host, chosen, glyphs, 16)
     if foreign:
+        names = [] if session is None or not session.asked else [session.asked, session.protocol]
         whose = Content(f"{foreign}   ")
-        both, few = ((whose, model), (whose, short)) if chosen.protocol else ((whose,), (whose,))  # else none was asked
+        both, few = (whose, _names(names, glyphs, 60)), (whose, _names(names, glyphs, 16))
         return [((name, *both), 2), (both, 2), (both, 1), (both, 0), (few, 0), ((whose,), 0)]
+    names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
+    model, short = _names(names, glyphs, 60), _names(names, glyphs, 16)
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
     return [
         ((name, model, servers), 3),
@@ -158,10 +160,10 @@ def _lefts(
     ]
 
 
-def _model(host: Host, chosen: Sessions | Session, glyphs: Glyphs, longest: int) -> Content:
+def _names(names: Sequence[str], glyphs: Glyphs, longest: int) -> Content:
     """Model, protocol and profile, each of these many characters at most."""
-    names = [str(chosen.model), chosen.protocol, *filter(None, [_profile(host, chosen)])]
-    return Content(f"{f' {glyphs.dot} '.join(line(name, longest) for name in names)}   ")
+    words = f" {glyphs.dot} ".join(line(name, longest) for name in names if name)
+    return Content(f"{words}   " if words else "")
 
 
 def _profile(host: Host, chosen: Sessions | Session) -> str:
@@ -173,7 +175,7 @@ def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
     """All that `header` tells, cheap to have and to compare: while it is the same the header is."""
     pool, recorder = host.pool, host.recorder
     chosen = host.sessions if session is None else session
-    of_session = () if session is None else (session.id, session.model, session.title, session.turn)
+    of_session = () if session is None else (session.id, session.model, session.asked, session.title, session.turn)
     return (
         of_session,
         chosen.protocol,
