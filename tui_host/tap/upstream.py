@@ -137,7 +137,9 @@ class Upstream:
         transport, _ = await loop.create_connection(
             protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=0.25
         )
-        self.reach.seen_at(str(transport.get_extra_info("peername")[0]))
+        seen = transport.get_extra_info("peername")
+        if seen is not None:  # it has not ended at once
+            self.reach.seen_at(str(seen[0]))
 
     async def _through(
         self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Callable[[], asyncio.BaseProtocol]
