@@ -64,7 +64,7 @@ class Candidate:
 
     def is_sure_of(self, frame: Sent) -> bool:
         """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""
-        return self.is_told_much or names_server(self.asked.name, frame.server)
+        return self.is_told_much or names_server(self.asked.name, frame.server, frame.tool)
 
     @property
     def is_told_much(self) -> bool:

@@ -314,8 +314,10 @@ class Following:
             self._hand_over(items=items[start : start + PER_LINKS])
 
     def _names(self) -> Mapping[str, tuple[str, str]]:
-        asked = {joined.asked.name for joined in self._story.joined()}
-        known = {name: self._story.tools_named(name) for name in asked}
+        known: dict[str, set[tuple[str, str]]] = {}
+        for joined in self._story.joined():
+            if joined.server:
+                known.setdefault(joined.asked.name, set()).add((joined.server, joined.tool))
         return {name: next(iter(tools)) for name, tools in known.items() if len(tools) == 1}
 
     def _link(self, found: Found) -> Record:

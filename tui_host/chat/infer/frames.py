@@ -54,6 +54,8 @@ class Frames:
     Attributes:
         sent: The calls, in order.
         tools: Server and own name of each tool that was listed or called.
+        listed: The tools that each server lists, by name, with what it says of each.
+        captures: Where each server was called.
         clients: What the clients call themselves, by capture and connection: hosts may share a tap.
         revision: Grows with what matters to joining.
     """
@@ -61,6 +63,8 @@ class Frames:
     def __init__(self) -> None:
         self.sent: dict[FrameKey, Sent] = {}
         self.tools: set[tuple[str, str]] = set()
+        self.listed: dict[str, dict[str, str]] = {}
+        self.captures: dict[str, set[str]] = {}
         self.clients: dict[tuple[str, str], str] = {}
         self.revision = 0
         self._calls: dict[_Identity, FrameKey | None] = {}
@@ -137,6 +141,7 @@ class Frames:
             mono_ns=record.mono_ns,
         )
         self.sent[sent.key] = sent
+        self.captures.setdefault(sent.server, set()).add(sent.capture)
         own, *others = message.keys
         self._calls[own] = sent.key
         for key in others:  # hosts may share a connection that has no session, and count from 1 each
@@ -176,6 +181,7 @@ class Frames:
         for tool in map(mapping, tools):
             name = said(tool.get("name"))
             self.tools.add((server, name))
+            self.listed.setdefault(server, {})[name] = said(tool.get("description"))
             properties = mapping(mapping(tool.get("inputSchema")).get("properties"))
             self._defaults[server, name] = tuple(
                 (key, canonical(mapping(value)["default"]))

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from tui_host.chat.infer.candidates import Candidate, with_twins
 from tui_host.chat.infer.clocks import Shift, shift_of
 from tui_host.chat.infer.groups import Group, Possible, groups
-from tui_host.chat.infer.names import names_server
+from tui_host.chat.infer.names import meant, names_server, tools_named
 from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.places import placed
 from tui_host.chat.infer.taken import without_taken
@@ -105,7 +105,7 @@ def _by_id(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> dict[str,
     joined: dict[str, tuple[Sent, ...]] = {}
     for frame in frames:
         found = [each for identity in frame.ids for each in owners.get(identity, ())]
-        if len(found) == 1 and (frame.server, frame.tool) in found[0].tools:
+        if len(found) == 1 and tools_named(meant(found[0].asked)[0], [(frame.server, frame.tool)]):
             key = found[0].asked.key
             joined[key] = (*joined.get(key, ()), frame)
     return joined
@@ -214,8 +214,10 @@ def _naming(calls: list[Candidate], frame: Sent) -> list[Candidate]:
     """Without those that name another server than one of the same answer does: that server has no tap."""
     if len(calls) < 2:
         return calls
-    naming = {each.answer for each in calls if names_server(each.asked.name, frame.server)}
-    return [each for each in calls if each.answer not in naming or names_server(each.asked.name, frame.server)]
+    naming = {each.answer for each in calls if names_server(each.asked.name, frame.server, frame.tool)}
+    return [
+        each for each in calls if each.answer not in naming or names_server(each.asked.name, frame.server, frame.tool)
+    ]
 
 
 def _carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:

@@ -22,6 +22,17 @@ _NO_WORD = re.compile(r"[^0-9A-Za-z]+")
 _BEHIND = re.compile(r"_(?:mcp_.*|(?=[a-z]*\d)[0-9a-z]{6,8})\Z")
 """What hosts put behind a tool's name: the server's, or a part of its id."""
 _BY_KEY = re.compile(r"[0-9A-Za-z_-]{4,}0mcp0(.+)", re.DOTALL)
+_KEY = re.compile(r"(?=[a-z]*\d)[0-9a-f]{6,}\Z")
+"""What says no server's name, but a key that the host has for it."""
+_NOTHING = ("mcp", "server")
+"""Words that say of no server which it is, where they stand together."""
+_PLUGIN = "plugin_"
+"""Behind this stand a plugin's name and a server's."""
+_BEFORE = (["claude", "ai"], ["plugin"])
+"""What hosts put before a server's name."""
+_CUT_BEFORE_KEY = (_SERVER,)
+_CUT_BEHIND_MCP = (12, 13, 14)
+"""Characters of a server's name that hosts leave, however short the whole name is: those that put a key behind the tool's, or `mcp_` before."""
 _PARTS = re.compile(r"__|--|[./:]")
 _DIGESTS = (40, 32, 16, 12, 10, 8, 7, 6)
 """Characters of a digest that hosts put behind a shortened name."""
@@ -77,9 +88,35 @@ def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[
     return frozenset(_shortened(name, known))
 
 
-def names_server(name: str, server: str) -> bool:
-    """Whether a name, or what stands beside the tool's own in it, says which server is meant."""
-    return _named(server, name) > 0
+def names_server(name: str, server: str, tool: str) -> bool:
+    """Whether a name says that this server's tool of that name is meant."""
+    whole = _squeezed(name)
+    if whole == _squeezed(server + tool) != _squeezed(tool):
+        return True
+    return any(_is_of(server, beside, name, tool) for beside in _beside(name, tool) if _plain(beside))
+
+
+def names_another(name: str, server: str, tool: str) -> bool:
+    """Whether a name says that a tool of that name of another server is meant: what hosts put beside it is no name of this one."""
+    return any(_plain(beside) for beside in _beside(name, tool)) and not names_server(name, server, tool)
+
+
+def prefixed(name: str, tool: str) -> str:
+    """What stands in the place of a server's name in a name that has a tool's whole; empty if nothing does."""
+    return next((beside for beside in _beside(name, tool) if _plain(beside)), "")
+
+
+def tool_behind(prefix: str, name: str) -> str:
+    """What is left of a name that has this in the place of the server's, cleaned; empty if it has not."""
+    cleaned = _cleaned(name)
+    if cleaned.startswith(f"{prefix}_"):
+        return cleaned[len(prefix) :].strip("_")
+    return cleaned[: -len(prefix)].strip("_") if cleaned.endswith(f"_{prefix}") else ""
+
+
+def is_same_tool(one: str, other: str) -> bool:
+    """Whether two names of tools differ in what hosts change alone."""
+    return _squeezed(one) == _squeezed(other)
 
 
 def _cleaned(name: str) -> str:
@@ -101,7 +138,7 @@ def _beside(name: str, tool: str) -> Iterator[str]:
     elif wanted.endswith(f"_{own}"):
         yield wanted[: -len(own) - 1]
     elif wanted.startswith(own) and _BEHIND.fullmatch(wanted[len(own) :]):
-        yield wanted[len(own) + 1 :]
+        yield behind if (behind := wanted[len(own) + 1 :]).startswith("mcp_") else ""
     elif (found := _BEHIND.search(wanted)) and wanted[: found.start()].endswith(f"_{own}"):
         yield wanted[: found.start() - len(own) - 1]
     else:
@@ -116,6 +153,33 @@ def _named(server: str, beside: str) -> int:
     if whole and whole in there:
         return len(whole)
     return _SERVER if len(whole) > _SERVER and whole[:_SERVER] in there else 0
+
+
+def _plain(beside: str) -> str:
+    """What a host put beside a tool's name, without what says of no server which it is."""
+    words = [word for word in _cleaned(beside).split("_") if word and not _KEY.match(word)]
+    said = _NOTHING if "mcp" in words else ()
+    for place in (0, -1):
+        while words and words[place] in said:
+            words.pop(place)
+    for before in _BEFORE:
+        if words[: len(before)] == before and len(words) > len(before):
+            words = words[len(before) :]
+    return "_".join(words)
+
+
+def _is_of(server: str, beside: str, name: str, tool: str) -> bool:
+    """Whether what stands beside a tool's name is a server's, whole or cut."""
+    cleaned, there = _cleaned(server), _plain(beside)
+    whole = _plain(server) or cleaned.strip("_")
+    if _squeezed(there) == _squeezed(whole) or (_PLUGIN in _cleaned(beside) and there.endswith(f"_{whole}")):
+        return True
+    if len(name) >= _SHORTENED and len(there) >= _SERVER and whole.startswith(there):
+        return True
+    lengths = _CUT_BEHIND_MCP if beside.startswith("mcp_") else ()
+    if not _cleaned(name).endswith(_cleaned(tool)):
+        lengths = _CUT_BEFORE_KEY
+    return any(cleaned[:length].strip("_") == there for length in lengths if length < len(cleaned))
 
 
 def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tui_host.capture.words import said
 from tui_host.chat.infer.history import Heard
@@ -79,18 +80,35 @@ def protocol_of(system: str, messages: Sequence[Heard]) -> str:
 
 def reader_of(name: str, system: str) -> Reader:
     """What reads the calls out of an answer."""
-    names = (
-        {next(filter(None, found.groups())) for found in _TOOLS.finditer(system)} if name != "native" else set[str]()
-    )
-    tools = [
-        ToolSpec(name=each, description="", schema={}, server="", tool=each) for each in sorted(names)[:_MOST_TOOLS]
-    ]
-    listed = system.partition("# Connected MCP Servers")[2] if name == "cline" else ""
+    names = _listed(system) if name != "native" else ()
+    tools = [ToolSpec(name=each, description="", schema={}, server="", tool=each) for each in names]
+    servers = _sections(system) if name == "cline" else {}
     tools += [
         ToolSpec(name=f"{each}__{_READS}", description="", schema={}, server=each, tool=_READS, resources=())
-        for each in dict.fromkeys(_SERVERS.findall(listed))
+        for each in servers
     ]
     return protocol(name).reader(tools)
+
+
+def names_told(name: str, system: str) -> Sequence[str]:
+    """The names that a model has for the tools of which a prompt of a tool protocol tells."""
+    if name != "cline":
+        return _listed(system) if name != "native" else ()
+    return [f"{server}__{tool}" for server, text in _sections(system).items() for tool in _listed(text)]
+
+
+def _listed(text: str) -> Sequence[str]:
+    return sorted({next(filter(None, found.groups())) for found in _TOOLS.finditer(text)})[:_MOST_TOOLS]
+
+
+def _sections(system: str) -> dict[str, str]:
+    """What Cline's prompt says of each server."""
+    listed = system.partition("# Connected MCP Servers")[2]
+    sections: dict[str, str] = {}
+    for found, next_ in pairwise((*_SERVERS.finditer(listed), None)):
+        if found is not None:
+            sections.setdefault(found[1], listed[found.end() : len(listed) if next_ is None else next_.start()])
+    return sections
 
 
 def envelopes(body: bytes, message: Heard) -> Iterator[Envelope]:

@@ -17,7 +17,7 @@ from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.injected import injected_in
 from tui_host.chat.infer.matching import match
-from tui_host.chat.infer.names import tools_named
+from tui_host.chat.infer.names import names_server, tools_named
 from tui_host.chat.infer.recognise import host_named, is_host
 from tui_host.chat.infer.speaking import Speaking, hosts_of, speaking_in
 from tui_host.chat.infer.talks import Key, Said, Talks
@@ -89,6 +89,7 @@ class Story:
         self._session = session
         self._hearing = Hearing()
         self._exchanges: dict[Key, Asking] = {}
+        self._asking: set[str] = set()
         self._nowhere = Place(session=session or None)
         self._places: dict[FrameKey, Place] = {}
         self._carried: dict[tuple[Key, int], FrameKey] = {}
@@ -122,6 +123,7 @@ class Story:
             if asking is None or not (asking.messages or asking.is_unheard):
                 return None
             self._exchanges[key] = asking
+            self._asking.add(record.capture)
             self.talks.add(asking)
             place = self._place(key)
             for start, end, words in injected_in(asking.protocol, asking.body, asking.system_pieces, asking.messages):
@@ -165,7 +167,7 @@ class Story:
             and self._may_still_send(last.key, sent)
         ):
             is_its_host = is_host(client) and last.host == client
-            if is_its_host or last.may_ask_for(sent.server, sent.tool):
+            if is_its_host or last.may_ask_for(sent.server, sent.tool, self._listed(sent.server)):
                 return self._place(last.key)
         return self._nowhere
 
@@ -179,7 +181,7 @@ class Story:
         alike = [
             (asking.key, number)
             for number, (name, arguments) in enumerate(asking.meant())
-            if arguments == sent.arguments and tools_named(name, [(sent.server, sent.tool)])
+            if arguments == sent.arguments and asking.means(name, sent.server, sent.tool, self._listed(sent.server))
         ]
         free = [call for call in alike if call not in self._carried]
         open_ = [
@@ -226,7 +228,7 @@ class Story:
         for call in asked:
             sent = matched.frames.get(call.key, ())
             place = matched.told.get(call.key, call.key)
-            named = sorted(tools.get(call.key, ()))
+            named = [each for each in tools.get(call.key, ()) if names_server(call.name, *each)]
             server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
             places = tuple(told.get(place or "", ()))
             rival = tuple(rivals.get(call.key, ()))
@@ -264,7 +266,7 @@ class Story:
             yield Candidate(
                 asked=call,
                 arguments=arguments,
-                tools=self.tools_named(name),
+                tools=self._tools_named(name, self._exchanges[key]),
                 talk=self.talks.said[key].talk,
                 connections=connections,
                 until_ns=until,
@@ -272,15 +274,23 @@ class Story:
                 beside=tuple(text for text in unnamed if first is not None and text != first.text),
             )
 
-    def tools_named(self, name: str) -> frozenset[tuple[str, str]]:
-        """Server and own name of the tools that a name may stand for, as far as tools are known."""
+    def _tools_named(self, name: str, asking: Asking) -> frozenset[tuple[str, str]]:
+        """Server and own name of the tools that a name in an answer may stand for, as far as tools are known."""
         known = self.frames.tools
         if self._named[0] != len(known):
             self._named = len(known), {}
         named = self._named[1]
         if name not in named:
             named[name] = tools_named(name, known)
-        return named[name]
+        return frozenset(
+            (server, tool) for server, tool in named[name] if asking.means(name, server, tool, self._listed(server))
+        )
+
+    def _listed(self, server: str) -> Mapping[str, str] | None:
+        """What a server says of its tools; None where it has no name: a tap, which has, stands before one peer, and a file before any."""
+        if not self._asking.isdisjoint(self.frames.captures.get(server, ())):
+            return None
+        return self.frames.listed.get(server, {})
 
     def links(self) -> Iterator[Found]:
         """The same as links, and what the host put into its requests.

@@ -137,13 +137,13 @@ def _within(text: str, told: str, *, refused: bool) -> int:
         return WHOLE if re.search(own, told) or f"\\n{text}\\n" in told else OTHER
     if text in told:
         return WHOLE
-    if any(start in told for start in _written(text[:_ENDS])):
+    if any(start in told for start in written(text[:_ENDS])):
         return BEGINNING
     if len(told) > _CUT * len(text):  # as long as it was: not its end alone
         return OTHER
-    return END if any(end in told for end in _written(text[-_ENDS:])) else OTHER
+    return END if any(end in told for end in written(text[-_ENDS:])) else OTHER
 
 
-def _written(text: str) -> tuple[str, str, str]:
+def written(text: str) -> tuple[str, str, str]:
     """A text as it is, and as it stands in JSON, also where that is ASCII alone."""
     return text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
