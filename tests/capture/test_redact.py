@@ -6,6 +6,7 @@ import base64
 import html
 import json
 from dataclasses import replace
+from hashlib import sha256
 from itertools import pairwise, product
 from urllib.parse import quote, quote_plus
 
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_host.capture.codings import coded, decoder
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.redact import Redactor
+from tui_host.capture.redact_coded import CodedStream
 
 KEY = "sk-canary-0123456789"
 ODD = 'p"q\\r/s+t=ü w&x%y'
@@ -282,6 +285,20 @@ def test_a_secret_split_over_two_chunks_is_never_passed_on(cut: int) -> None:
     assert first == b"data: "
     assert second == MARK + b"\n"
     assert found == (Redaction(where="data", name="API_KEY", length=len(KEY)),)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+@pytest.mark.parametrize("size", [1, 700, 1 << 20])
+def test_a_compressed_body_is_kept_as_it_came_or_ends_before_a_secret_however_it_comes(coding: str, size: int) -> None:
+    noise = b"".join(sha256(b"%d" % number).digest() for number in range(60))
+    for body in (noise, noise + KEY.encode() + noise):
+        sent = coded(body, coding)
+        stream = CodedStream(REDACTOR, coding, is_held=False)
+        kept = b"".join(stream.feed(sent[at : at + size])[0] for at in range(0, len(sent), size)) + stream.flush()[0]
+        told = decoder(coding).feed(kept)
+        assert b"canary" not in kept + told
+        assert kept == sent if body == noise else stream.left_out or told == noise + MARK + noise
+        assert noise.startswith(told[: len(noise)])
 
 
 def test_a_stream_holds_back_no_more_than_could_begin_a_secret() -> None:

@@ -51,6 +51,8 @@ class CodedStream:
         self._has_begun = self._is_over = False
         self._watched = redactor.stream()
         self._unsettled = 0
+        self._has_told = False
+        self._comes_in_blocks = "zstd" in encoding
         try:
             self._decoder: Decoder | None = decoder(encoding)
         except CodingError:
@@ -70,7 +72,7 @@ class CodedStream:
             if self._has_begun or len(self._held) > HELD_LIMIT:
                 return self._cut(found)
             self._is_held = True
-        return (b"" if self._is_held or self._unsettled else self._release()), ()
+        return self._release(self._certain(len(data))), ()
 
     def flush(self) -> Kept:
         """The rest."""
@@ -79,10 +81,10 @@ class CodedStream:
         found = () if self._is_held or self._decoder is None else self._watched.flush()[1]
         if found and self._has_begun:
             return self._cut(found)
-        held = self._release()
-        return (
-            without_in_coded(held, self._encoding, self._without) if held and (found or self._is_held) else (held, ())
-        )
+        held = self._release(len(self._held))
+        if found or (held and self._is_held):
+            return without_in_coded(held, self._encoding, self._without)
+        return held, ()
 
     def _found_in(self, data: bytes) -> tuple[Redaction, ...]:
         """What stands in what these bytes stand for, as far as that is known by now."""
@@ -94,14 +96,25 @@ class CodedStream:
             self._decoder = None
             self._unsettled = 0
             return ()
+        self._has_told = bool(text)
         kept, found = self._watched.feed(text)
         self._unsettled += len(text) - len(kept)
         return found
 
-    def _release(self) -> bytes:
-        held, self._held = self._held, b""
-        self._has_begun = self._has_begun or bool(held)
-        return held
+    def _certain(self, last: int) -> int:
+        """How much of what is held has no secret in it, where so many bytes came last."""
+        if self._is_held or self._unsettled:
+            return 0
+        if self._decoder is None or not self._comes_in_blocks:
+            return len(self._held)
+        return (
+            len(self._held) - last if self._has_told else 0
+        )  # a block is told as a whole, and the next may have begun
+
+    def _release(self, size: int) -> bytes:
+        out, self._held = self._held[:size], self._held[size:]
+        self._has_begun = self._has_begun or bool(out)
+        return out
 
     def _cut(self, found: tuple[Redaction, ...]) -> Kept:
         self._is_over = True
