@@ -36,8 +36,8 @@ from tui_host.tap.upstream import Upstream, upstream_of
         ("169.254.169.254", None),
         ("::ffff:169.254.169.254", None),
         ("fe80::1%1", None),
-        ("0.0.0.0", None),  # noqa: S104 - bound by nobody here
-        ("::", None),
+        ("0.0.0.0", Depth.MACHINE),  # noqa: S104 - bound by nobody here
+        ("::", Depth.MACHINE),
         ("224.0.0.1", None),
         ("ff02::1", None),
         ("255.255.255.255", None),
@@ -83,6 +83,8 @@ def test_an_upstream_counts_as_what_it_was_seen_at_from_furthest_out() -> None:
         ("https://10.0.0.7/mcp", "https://10.0.0.1", True),
         ("https://10.0.0.7/mcp", "https://127.0.0.1", False),
         ("http://127.0.0.1:3000/mcp", "http://localhost:9", True),
+        ("http://127.1:3000/mcp", "http://127.0.0.1:9", True),
+        ("https://mcp.example/mcp", "https://0", False),
         ("http://localhost:3000/mcp", "https://10.0.0.1", True),
         ("http://localhost:3000/mcp", "http://10.0.0.1", False),
         ("http://localhost:3000/mcp", "http://169.254.169.254", False),

@@ -40,7 +40,7 @@ class Reach:
 
     def allows_plain(self, host: str) -> bool:
         """Whether http will do: on the upstream's own machine, as far as the names tell, if it is asked so itself or is this machine."""
-        return host.lower() == self._plain_host or (self._depth == Depth.MACHINE and is_loopback(host))
+        return host.lower() == self._plain_host or (self._depth == Depth.MACHINE and is_here(host))
 
     def seen_at(self, address: str) -> None:
         """The upstream was connected to there."""
@@ -58,12 +58,18 @@ class Reach:
         return address is None or self.allows(address)
 
 
+def is_here(host: str) -> bool:
+    """Whether a host's name by itself means this machine."""
+    address = _spelled(host)
+    return address is not None and depth_of(address) == Depth.MACHINE
+
+
 def depth_of(address: str) -> Depth | None:
     """From where an IP address can be reached; None for one that nobody is to name."""
     found = _innermost(ip_address(address))
-    if found.is_loopback:
+    if found.is_loopback or found.is_unspecified:  # whoever connects to the latter comes to this machine
         return Depth.MACHINE
-    if found.is_unspecified or found.is_link_local or found.is_multicast or found.is_reserved:
+    if found.is_link_local or found.is_multicast or found.is_reserved:
         return None
     is_site = isinstance(found, IPv6Address) and found.is_site_local
     return Depth.PUBLIC if found.is_global and not is_site else Depth.NETWORK

@@ -20,7 +20,7 @@ from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.urls import is_loopback, shown, split
 from tui_host.tap.heads import RequestHead, request_bytes
-from tui_host.tap.reach import Reach
+from tui_host.tap.reach import Reach, is_here
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10
@@ -98,7 +98,7 @@ class Upstream:
     def is_at(self, port: int) -> bool:
         """Whether it is this port of this machine, as far as its URL tells."""
         host, own = _address(self.url)
-        return own == port and is_loopback(host)
+        return own == port and is_here(host)
 
     async def connect(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None = None) -> None:
         """Connect a protocol to it.
