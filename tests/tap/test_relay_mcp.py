@@ -241,6 +241,22 @@ async def test_what_a_login_is_made_of_goes_through_and_is_not_kept() -> None:
     ]
 
 
+async def test_a_login_is_one_also_where_a_stream_has_announced_its_place_for_messages() -> None:
+    async def script(stream: Kept) -> None:
+        asked = await stream.head()
+        if asked.startswith(b"GET"):
+            await stream.send(STREAM + b"\r\nevent: endpoint\ndata: /token\n\n")
+        else:
+            await stream.send(answer(b'{"access_token": "abcdef"}'))
+
+    async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
+        await relay.ask(GET % (b"/sse", relay.host))
+        await relay.ask(request(relay.host, target=b"/token", body=b"code=ghijkl"))
+    kept = b"".join(record.draft.data for record in relay.records())
+    assert b"ghijkl" not in kept
+    assert b"abcdef" not in kept
+
+
 async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
     sessions = iter((b"one", b"two"))
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from tui_host.capture.http import Observer
 from tui_host.capture.http_frames import is_rpc
 from tui_host.capture.recording import Recording
-from tui_host.capture.tokens import WithoutTokens
+from tui_host.capture.tokens import WithoutTokens, is_login
 from tui_host.settings.urls import parts_of
 from tui_host.tap.heads import RequestHead, ResponseHead
 
@@ -45,10 +45,12 @@ class Connections:
     def of(self, head: RequestHead, body: bytes) -> Observer:
         """The one of the connection that a request belongs to."""
         known = self._known.get(head.value(b"mcp-session-id") or head.target)
+        path = head.target.partition(b"?")[0]
+        may_be_login = known is None or is_login(path, head.value(b"content-type"))  # a server may announce any place
+        if head.method == b"POST" and may_be_login and not is_rpc(body):
+            return self._login
         if known is not None:
             return known
-        if head.method == b"POST" and not is_rpc(body):
-            return self._login
         begins = b'"initialize"' in body or (
             head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
         )
