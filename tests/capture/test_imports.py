@@ -536,13 +536,18 @@ HOSTILE = {
     "a deep entry": b'{"log":{"entries":[{"request":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_002 + b"]}}",
     "backslashes": b'"' + b"\\" * 100_000,
     "a long number": b'{"jsonrpc":"2.0","id":' + b"9" * 100_000 + b"}",
+    "many members around a message": json.dumps({f"k{n}": "v" for n in range(20_000)} | {"m": ASK}).encode(),
+    "lines in a text": json.dumps({"a": "{}\n" * 100_000, "b": "\n" * 1_000_000, "m": ASK}).encode(),
+    "values as Python prints them": b"{'a': 'x', 'b': [1, 2]}\n" * 10_000 + json.dumps(ASK).encode(),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_end_soon(name: str) -> None:
+    began = time.process_time()
     with suppress(TuiHostError):
         seen(HOSTILE[name])
+    assert time.process_time() - began < 5  # mostly less than a tenth of that
 
 
 MARKS = rb"""

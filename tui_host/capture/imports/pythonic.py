@@ -17,6 +17,8 @@ from tui_host.errors import JSON
 MOST = 4 << 20
 VALUES = 50_000
 """Bytes of one, and values in it: to read it takes many times its size in memory, and long."""
+_OF_A_WIRE = re.compile(rb"jsonrpc|messages|choices|content|candidates|model|response|error|done")
+"""Words of which each thing that was on a wire has one: a log may be full of other values."""
 _BEGIN = re.compile(rb"\[?\{\s*'")
 _PLAIN = re.compile(r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[\s{}\[\](),:.\de-]|True|False|None)*+""")
 """What such a value is made of: no name, no operator, nothing over which a compiler thinks for long."""
@@ -29,7 +31,7 @@ def looks_pythonic(data: bytes) -> bool:
 
 def read_pythonic(data: bytes) -> JSON:
     """The value that a line ends with, None if it is none, too deep, or too large."""
-    if len(data) > MOST or data.count(b",") > VALUES:
+    if len(data) > MOST or data.count(b",") > VALUES or _OF_A_WIRE.search(data) is None:
         return None
     text = data.decode("utf-8", "replace").strip()
     if is_deeper(text, LEVELS) or _PLAIN.fullmatch(text) is None:

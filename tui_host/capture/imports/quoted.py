@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from tui_host.capture.imports.clock import TIME
@@ -29,8 +30,10 @@ _TEXTS = ("raw", "data", "chunk", "text", "line", "body", "content")
 DEPTH = 4
 """Levels of objects around what was on the wire."""
 MOST_WORDS = 100
-"""Characters of a member that can tell a time or a direction."""
-_EVENT = re.compile(r"(?:\s|:[^\n]*\n|(?:event|id|retry):[^\n]*\n)*data:[ \t]?(?=\{)")
+MOST_MEMBERS = 30
+MOST_AROUND = 1000
+"""Characters of a member that can tell a time or a direction, how many such members are heard, and characters of all of them."""
+_EVENT = re.compile(r"(?:\s++|:[^\n]*+\n|(?:event|id|retry):[^\n]*+\n)*+data:[ \t]?(?=\{)")
 _ONE_BREAK = re.compile(rb"(?m)^(data:[^\r\n]*)(\r?\n)(?=(?:data|event|id):)")
 """Between events that are one line each."""
 
@@ -133,7 +136,7 @@ def _in_object(value: Mapping[str, JSON], around: Around, depth: int) -> Iterato
     plain += [time for each in inner for time in each.values() if isinstance(time, str) and TIME.match(time)]
     keys = (f"{each[name]}" for name in _IDS for each in (value, *inner) if isinstance(each.get(name), str | int))
     short = (text for text in plain if len(text) <= MOST_WORDS and text.lstrip()[:1] not in {"{", "["})
-    words = " ".join([*short, around.words])  # what stands nearest is heard first
+    words = " ".join([*islice(short, MOST_MEMBERS), around.words])[:MOST_AROUND]  # what stands nearest is heard first
     name_of_all = value.get("id")
     key = around.key or next(keys, f"{name_of_all}" if isinstance(name_of_all, str | int) else "")
     url = next(addresses, "") or around.url
@@ -174,5 +177,8 @@ def _in_text(text: str, around: Around, depth: int) -> Iterator[Quoted]:
     elif value is not None:
         yield from _in_value(value, around, depth - 1) if depth else ()
     elif "\n" in text.strip():
-        for line in text.splitlines():
-            yield from _in_text(line, around, depth)
+        first, *others = text.strip().splitlines()
+        if found_first := list(_in_text(first, around, depth)):
+            yield from found_first
+            for line in others:
+                yield from _in_text(line, around, depth)
