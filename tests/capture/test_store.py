@@ -53,6 +53,20 @@ def start_writer(path: Path, capture: str, count: int = 0) -> subprocess.Popen[b
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 
+@pytest.mark.parametrize(
+    "change", ["head = '{'", "head = '[1,2,3,[[4,5]]]'", "time = 'x'", "time = -1 << 63", "data = 5", "redacted = '{}'"]
+)
+def test_a_row_that_cannot_be_read_says_so_and_hides_no_other(tmp_path: Path, change: str) -> None:
+    store = Store.open(tmp_path / "tui-host.db")
+    record(store, [frame(b"one"), frame(b"two"), frame(b"three")]).close()
+    store.run(lambda connection: connection.execute(f"UPDATE records SET {change} WHERE data = CAST('two' AS BLOB)"))  # noqa: S608 - ours
+    found = list(store.records())
+    assert [each.draft.data for each in found[::2]] == [b"one", b"three"]
+    assert "damaged" in (found[1].draft.malformed or "")
+    assert found[1].time_ns >= 0
+    store.close()
+
+
 def record(store: Store, drafts: list[Draft], capture: str = "c1") -> Recorder:
     recorder = Recorder(store, Redactor(), capture=capture, clock=FixedClock())
     for draft in drafts:

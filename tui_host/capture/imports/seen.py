@@ -19,9 +19,9 @@ from tui_host.errors import JSON, TuiHostError
 
 MOST = 64 << 20
 """Bytes of one value that is read whole; what is larger is no model's and no server's."""
-LATEST_NS = 7_258_118_400 * 10**9
-"""The end of the year 2199: what is later is taken as no time. The database holds 62 years more, which what is counted from there may need."""
-LATER = "times after the year 2199"
+LATEST_NS = 4_102_444_800 * 10**9
+"""The end of the year 2099: what is later is taken as no time. Records have 16 years more, for what is counted from there."""
+LATER = "times after the year 2099"
 _DECODER = json.JSONDecoder()
 TOLD_SECONDS = 0.1
 """How often at most it is told how far an import has come."""

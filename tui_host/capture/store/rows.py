@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
+from types import NoneType
 from typing import TypeAlias
 
 from tui_host.capture.chain import read_object
@@ -42,6 +43,32 @@ StoredRow: TypeAlias = tuple[
     str | None,
     str,
 ]
+
+_TEXT, _TEXT_OR_NONE, _NUMBER, _NUMBER_OR_NONE = {str}, {str, NoneType}, {int}, {int, NoneType}
+_TYPES: Sequence[set[type]] = (
+    *(_NUMBER, _NUMBER, _NUMBER, _TEXT, _TEXT_OR_NONE, _TEXT_OR_NONE, _TEXT_OR_NONE),
+    *({str, int, NoneType}, _TEXT_OR_NONE, _NUMBER_OR_NONE, _NUMBER_OR_NONE, _NUMBER_OR_NONE, {bytes}),
+    *(
+        _TEXT,
+        _TEXT,
+        _TEXT_OR_NONE,
+        _NUMBER_OR_NONE,
+        _NUMBER_OR_NONE,
+        _TEXT_OR_NONE,
+        _TEXT_OR_NONE,
+        _TEXT_OR_NONE,
+        _TEXT,
+    ),
+)
+"""What may stand in the columns of such a row, where the file is as it was written."""
+_LEAST: Sequence[SQLValue] = (0, 0, -1, "line", *[None] * 8, b"", "host", "", *[None] * 6, "damaged")
+"""What is taken for what may not."""
+_MALFORMED = 6
+_TIMES = (1, 2)
+_TIME_BITS = 62
+"""No time has more; a negative one is none."""
+_KEPT = (7, 9, 10, 11, 12)
+"""The columns that hold the bytes, of which none says anything without the others."""
 
 Keyed: TypeAlias = "tuple[int, Record]"
 """A record with its key."""
@@ -206,17 +233,25 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
         connection: Where to look for what its data stands against; in the same transaction.
         bodies: Those read last.
     """
+    if not _is_sound(*map(type, row)) or row[1] >> _TIME_BITS or (row[2] + 1) >> _TIME_BITS:
+        row = _mended(row)
     (key, time, mono, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
     (wire, peer, session, turn, step, call, connected, exchange, capture) = row[13:]
+    heads: Sequence[Head | None] = ()
+    taken_out: tuple[Redaction, ...] = ()
     try:
+        taken_out = () if redacted is None else _redacted_from_json(redacted)
         data = bodies.unpack(connection, key, Packed(data=data, size=size, base=base))
         if isinstance(head, int):
             head, data = data[:head].decode(), data[head:]
         row_whole = Piece(key, time, mono, kind, encoding, head, data)
         pieces: Sequence[Piece] = [row_whole] if last is None else [*unpack_run(row_whole)]
-    except ValueError as error:
-        malformed = f"its {size} bytes are damaged on the disk: {error}"
-        pieces = [Piece(key, time, mono, kind, encoding, None if isinstance(head, int) else head, b"")]
+        heads = [None if piece.head is None else _head_from_json(piece.head) for piece in pieces]
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        malformed = (
+            f"{'what was kept of it is' if size is None else f'its {size} bytes are'} damaged on the disk: {error}"
+        )
+        pieces, heads = [Piece(key, time, mono, kind, encoding, None, b"")], [None]
     draft = Draft(
         wire=wire,
         kind=kind,
@@ -226,12 +261,32 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
         connection=connected,
         exchange=exchange,
         malformed=malformed,
-        redacted=() if redacted is None else _redacted_from_json(redacted),
+        redacted=taken_out,
     )
-    return [(piece.key, _record(piece, draft, capture)) for piece in pieces]
+    return [(piece.key, _record(piece, head, draft, capture)) for piece, head in zip(pieces, heads, strict=True)]
 
 
-def _record(piece: Piece, like: Draft, capture: str) -> Record:
+@lru_cache(256)
+def _is_sound(*types: type) -> bool:
+    return all(each in allowed for each, allowed in zip(types, _TYPES, strict=True))
+
+
+def _mended(row: Sequence[SQLValue]) -> StoredRow:
+    """A row in which something stands that nobody wrote so: with the least in its place, and with a word on it."""
+    are_sound = [
+        type(value) in allowed and not (column in _TIMES and isinstance(value, int) and (value + 1) >> _TIME_BITS)
+        for column, (value, allowed) in enumerate(zip(row, _TYPES, strict=True))
+    ]
+    are_kept = all(are_sound[column] for column in _KEPT)
+    mended = [
+        value if is_sound and (are_kept or column not in _KEPT) else _LEAST[column]
+        for column, (value, is_sound) in enumerate(zip(row, are_sound, strict=True))
+    ]
+    mended[_MALFORMED] = "its row in the database is damaged"
+    return tuple(mended)  # pyright: ignore[reportReturnType] - each is of its column's type now
+
+
+def _record(piece: Piece, head: Head | None, like: Draft, capture: str) -> Record:
     draft = Draft(
         wire=like.wire,
         kind=piece.kind,
@@ -240,7 +295,7 @@ def _record(piece: Piece, like: Draft, capture: str) -> Record:
         place=like.place,
         connection=like.connection,
         exchange=like.exchange,
-        head=None if piece.head is None else _head_from_json(piece.head),
+        head=head,
         data=piece.data,
         encoding=piece.encoding,
         malformed=like.malformed,
@@ -276,8 +331,18 @@ def _head_to_json(head: Head) -> str:
 
 
 def _head_from_json(text: str) -> Head:
-    method, url, status, headers = json.loads(text)
-    return Head(method=method, url=url, status=status, headers=tuple((name, value) for name, value in headers))
+    match json.loads(text):
+        case [str() | None as method, str() | None as url, int() | None as status, [*pairs]]:
+            headers: list[tuple[str, str]] = []
+            for pair in pairs:
+                match pair:
+                    case [str(name), str(value)]:
+                        headers.append((name, value))
+                    case _:
+                        raise ValueError("this is no header")
+            return Head(method=method, url=url, status=status, headers=tuple(headers))
+        case _:
+            raise ValueError("this is no head")
 
 
 def _redacted_to_json(redacted: tuple[Redaction, ...]) -> str:

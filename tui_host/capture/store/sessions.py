@@ -50,6 +50,7 @@ _PUT_BACK = """
         turns = excluded.turns, model = excluded.model, protocol = excluded.protocol, owner = excluded.owner WHERE owner = ?
 """
 _LAST = (1 << 63) - 1
+_LATEST_NS = 1 << 62
 _OWNER = "SELECT owner FROM sessions WHERE id = ?"
 _OWN = "UPDATE sessions SET owner = ? WHERE id = ?"
 _SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) VALUES (?, ?, ?, ?)"
@@ -294,8 +295,8 @@ class Sessions:
         return SessionInfo(
             id=_text(row[0]),
             title=_text(row[1]),
-            created_ns=_number(row[2]),
-            updated_ns=_number(row[3]),
+            created_ns=min(max(_number(row[2]), 0), _LATEST_NS),
+            updated_ns=min(max(_number(row[3]), 0), _LATEST_NS),
             turns=_number(row[4]),
             source="ask"
             if source == "ask"
