@@ -250,7 +250,7 @@ async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> 
         {"issuer": "\ud800", "token_endpoint": "\ud800"},
         {"issuer": "https://mcp.example/\ud800", "token_endpoint": "https://mcp.example/\ud800"},
         {"resource": "\ud800", "authorization_servers": ["\ud800", "https://login.example/\ud800", 7]},
-        {"issuer": "https://mcp.example", "token_endpoint_auth_methods_supported": [{}, [], None]},
+        {"issuer": "https://mcp.example", "token_endpoint_auth_methods_supported": [["none"], 7]},
         {"issuer": ["https://mcp.example"], "note": '"issuer":"https://mcp.example"'},
     ],
 )
