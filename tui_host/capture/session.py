@@ -97,6 +97,23 @@ class SessionState:
     options: str = "{}"
     draft: str = ""
 
+    @property
+    def begun(self) -> SessionInfo:
+        """What a list says of it while who saves it runs, before its first turn."""
+        return SessionInfo(
+            id=self.id,
+            title=self.title,
+            created_ns=self.created_ns,
+            updated_ns=self.updated_ns,
+            turns=0,
+            source=self.source,
+            live=True,
+            model=self.model,
+            protocol=self.protocol,
+            profile=self.profile,
+            options=self.options,
+        )
+
 
 def session_id(now_ns: int, randomness: bytes) -> str:
     """An id that sorts by time: UTC date and time, then five characters that keep two of one second apart."""

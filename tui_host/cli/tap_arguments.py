@@ -35,7 +35,6 @@ HTTP = """\
 Listen on this machine, pass everything on to an MCP server over streamable HTTP
 or SSE and back. Standard output has the URL for the host's configuration."""
 STDIO_FORM = "tui-host tap stdio NAME -- COMMAND ARGUMENTS…"
-_WITH_VALUE = ("--upstream", "--port", "--ca-file", "--allow-origin", "--allow-host")
 _UPSTREAMS: Mapping[str, str] = MappingProxyType(
     {
         "llm": "llm --upstream https://api.deepseek.com/v1",
@@ -68,7 +67,9 @@ def check_tap(words: Sequence[str]) -> None:
     """
     typed = words[: words.index("--")] if "--" in words else words
     options = [word.partition("=")[0] for word in typed if word.startswith("-")]
-    values = {at + 1 for at, word in enumerate(typed) if word in (*OPTIONS, *_WITH_VALUE)}
+    relay = _relay_options(argparse.ArgumentParser(), "", 0)  # each takes a value
+    with_value = {*OPTIONS, *(option for action in relay for option in action.option_strings)}
+    values = {at + 1 for at, word in enumerate(typed) if word in with_value}
     plain = [word for at, word in enumerate(typed) if at not in values and not word.startswith("-")]
     if plain[:1] != ["tap"] or {"-h", "--help", "--version"} & set(typed):
         return
@@ -132,30 +133,43 @@ def add_tap(add: AddParser) -> None:
     for relay, upstream, port in ((llm, "https://api.deepseek.com/v1", 8321), (http, "https://docs.example/mcp", 8322)):
         common(relay)
         _log(relay)
+        _relay_options(relay, upstream, port)
+    _add_install(actions.add_parser)
+
+
+def _relay_options(relay: argparse.ArgumentParser, upstream: str, port: int) -> Sequence[argparse.Action]:
+    """The options of what listens, each with a value.
+
+    Args:
+        relay: Gets them.
+        upstream: One that may be named.
+        port: The one that is taken where none is named.
+    """
+    return [
         relay.add_argument(
             "--upstream", required=True, metavar="URL", help=f"what it stands before, such as {upstream}"
-        )
+        ),
         relay.add_argument(
             "--port", type=port_of, metavar="N", help=f"where it listens on this machine; 0 for any ({port})"
-        )
+        ),
         relay.add_argument(
             "--ca-file", type=path_of, metavar="FILE", help="certificates to trust instead of the system's"
-        )
+        ),
         relay.add_argument(
             "--allow-origin",
             action="append",
             type=origin_of,
             metavar="ORIGIN",
             help="take requests with this Origin; repeatable",
-        )
+        ),
         relay.add_argument(
             "--allow-host",
             action="append",
             type=host_of,
             metavar="NAME",
             help="take requests that call this machine so, such as host.docker.internal; repeatable",
-        )
-    _add_install(actions.add_parser)
+        ),
+    ]
 
 
 def _add_install(add: AddParser) -> None:

@@ -28,13 +28,13 @@ def environment() -> Mapping[bytes, bytes]:
     return found
 
 
-def cannot_start(command: str, error: OSError | ValueError, tell: Callable[[str], None]) -> NoReturn:
+def cannot_start(command: str, error: OSError | ValueError, tell: Callable[[str], object]) -> NoReturn:
     """End as a shell would, and say why."""
     tell(f"{command!r} cannot be started: {_why(command, error)}")
     os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
 
 
-def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[str], None]) -> NoReturn:
+def become(command: tuple[str, ...], closed: Collection[int], tell: Callable[[str], object]) -> NoReturn:
     """Be the server in the tap's place, for a host that would else have none.
 
     Args:

@@ -18,7 +18,7 @@ from pathlib import Path
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.session import SessionInfo, SessionState, session_id
+from tui_host.capture.session import SessionState, session_id
 from tui_host.capture.store.faults import LOCKED
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
@@ -114,7 +114,14 @@ class TapRecording:
         self._logged = (
             None
             if log is None
-            else Logged(log, self.recorder, self._info(), self.tell_once, note=begins.note_logged, after=begins.logged)
+            else Logged(
+                log,
+                self.recorder,
+                self._state(self._created_ns).begun,
+                self.tell_once,
+                note=begins.note_logged,
+                after=begins.logged,
+            )
         )
         self._begins = begins
         self._is_to_go_on = begins.is_another  # until that was told
@@ -250,31 +257,19 @@ class TapRecording:
     def _session(self) -> str:
         return self.place.session or ""
 
-    def _info(self) -> SessionInfo:
-        return SessionInfo(
+    def _state(self, updated_ns: int) -> SessionState:
+        return SessionState(
             id=self._session,
             title=self._title,
             created_ns=self._created_ns,
-            updated_ns=self._created_ns,
-            turns=0,
+            updated_ns=updated_ns,
             source="tap",
-            live=True,
             model="",
             protocol="",
         )
 
     def _save(self, store: Store) -> None:
-        store.sessions.save(
-            SessionState(
-                id=self._session,
-                title=self._title,
-                created_ns=self._created_ns,
-                updated_ns=time.time_ns(),
-                source="tap",
-                model="",
-                protocol="",
-            )
-        )
+        store.sessions.save(self._state(time.time_ns()))
 
     def _follow(self) -> None:
         """Tell what the database has to say, when it takes nothing, and when it takes again what has waited."""
