@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from tui_host.chat.infer.names import names_server
@@ -23,6 +23,7 @@ class Candidate:
         arguments: Its arguments in the one form that equal arguments have; None if they are no JSON.
         tools: Server and own name of the tools that its name may stand for.
         talk: The first exchange of its conversation.
+        agent: Who asked for it, as far as requests tell that apart.
         connections: Those on which its host may have sent it, by capture and name; None for all.
         until_ns: When the conversation went on; None while it has not.
         told: Where the model was told of it first, None if nothing yet.
@@ -34,6 +35,7 @@ class Candidate:
     arguments: str | None
     tools: frozenset[tuple[str, str]]
     talk: tuple[str, str]
+    agent: Hashable = None
     connections: frozenset[tuple[str, str]] | None = None
     until_ns: int | None = None
     told: Told | None = None

@@ -10,7 +10,17 @@ from typing import TypeAlias
 from tui_host.capture.frames import frame_head
 from tui_host.capture.record import Record
 from tui_host.capture.words import items, mapping, said
-from tui_host.chat.infer.values import BEGINNING, READING, Answer, FrameKey, Sent, block_texts, canonical, result_texts
+from tui_host.chat.infer.values import (
+    BEGINNING,
+    READING,
+    Answer,
+    FrameKey,
+    Line,
+    Sent,
+    block_texts,
+    canonical,
+    result_texts,
+)
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 
@@ -55,7 +65,8 @@ class Frames:
         sent: The calls, in order.
         tools: Server and own name of each tool that was listed or called.
         listed: The tools that each server lists, by name, with what it says of each.
-        captures: Where each server was called.
+        peers: The server of each connection.
+        captures: Where each server is spoken to.
         clients: What the clients call themselves, by capture and connection: hosts may share a tap.
         revision: Grows with what matters to joining.
     """
@@ -64,6 +75,7 @@ class Frames:
         self.sent: dict[FrameKey, Sent] = {}
         self.tools: set[tuple[str, str]] = set()
         self.listed: dict[str, dict[str, str]] = {}
+        self.peers: dict[Line, str] = {}
         self.captures: dict[str, set[str]] = {}
         self.clients: dict[tuple[str, str], str] = {}
         self.revision = 0
@@ -76,7 +88,10 @@ class Frames:
     def feed(self, record: Record, at_ns: int) -> FrameKey | None:
         """The next frame, and when it passed; the key of the call that it carries or answers, if it is of one."""
         draft = record.draft
-        self._since.setdefault(_line(record), at_ns)
+        if _line(record) not in self._since:
+            self._since[_line(record)] = at_ns
+            self.peers[_line(record)] = draft.peer
+            self.captures.setdefault(draft.peer, set()).add(record.capture)
         if len(draft.data) > MOST:
             return self._large(record, at_ns)
         call: FrameKey | None = None
@@ -141,7 +156,6 @@ class Frames:
             mono_ns=record.mono_ns,
         )
         self.sent[sent.key] = sent
-        self.captures.setdefault(sent.server, set()).add(sent.capture)
         own, *others = message.keys
         self._calls[own] = sent.key
         for key in others:  # hosts may share a connection that has no session, and count from 1 each

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
 from tui_host.chat.infer.candidates import Candidate, with_twins
+from tui_host.chat.infer.clients import Clients
 from tui_host.chat.infer.clocks import Shift, shift_of
+from tui_host.chat.infer.edited import with_edited
 from tui_host.chat.infer.groups import Group, Possible, groups
 from tui_host.chat.infer.names import meant, names_server, tools_named
 from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.places import placed
 from tui_host.chat.infer.taken import without_taken
 from tui_host.chat.infer.telltale import OTHER, SAME
-from tui_host.chat.infer.values import Carried, FrameKey, Sent, lean
+from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent, lean
 
 _FEW = 32
 """Calls of one kind among which all are looked at to find out how far clocks are off."""
@@ -51,8 +53,14 @@ class Matched:
     doubtful: Mapping[FrameKey, Sequence[str]]
 
 
-def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
-    """The frames of each call."""
+def match(candidates: Sequence[Candidate], frames: Sequence[Sent], clients: Clients | None = None) -> Matched:
+    """The frames of each call.
+
+    Args:
+        candidates: The calls.
+        frames: The frames.
+        clients: Who sent these, as far as that is known; nothing for one host's.
+    """
     candidates = with_twins(candidates)
     joined = _by_id(candidates, frames)
     used = {frame.key for sent in joined.values() for frame in sent}
@@ -65,11 +73,44 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
     shifts = field.shifts()
     field = _Field(waiting, [_on_clock(frame, shifts[frame.capture]) for frame in left])
     possible = field.possible()
-    unasked = {(frame.server, frame.tool) for frame in field.frames if not possible[frame.key]}
-    without_taken(possible, waiting, {frame.key: frame for frame in field.frames})
+    asking = set[frozenset[Line] | None]({each.connections for each in waiting})
+    unasked = {
+        (frame.server, frame.tool)
+        for frame in field.frames
+        if not possible[frame.key] and any(lines is None or frame.line in lines for lines in asking)
+    }
+    on_clock = {frame.key: frame for frame in field.frames}
+    with_edited(possible, field.refused, waiting, on_clock)
+    without_taken(possible, waiting, on_clock)
+    sure = possible
+    if clients is not None and clients.are_several:
+        clients.learn(candidates, joined)
+        first, _ = _competed(clients.known(possible, on_clock), field.frames, unasked, candidates, joined)
+        clients.learn(candidates, first)
+        possible = clients.without_others(possible, on_clock)
+        sure = clients.known(possible, on_clock)
+    joined, as_asked = _competed(sure, field.frames, unasked, candidates, joined)
+    told, refuted = placed(candidates, joined, as_asked)
+    as_sent = {frame.key: frame for frame in frames}
+    found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}
+    carrying = {frame.key for sent in found.values() for frame in sent}
+    open_ones = {key: [each.asked.key for each in calls] for key, calls in possible.items() if key not in carrying}
+    rivals = {key: [call for call in calls if call not in found] for key, calls in open_ones.items()}
+    return Matched(frames=found, told=told, doubtful={key: calls for key, calls in rivals.items() if calls})
+
+
+def _competed(
+    possible: Possible,
+    frames: Sequence[Sent],
+    unasked: Container[tuple[str, str]],
+    candidates: Sequence[Candidate],
+    known: Mapping[str, tuple[Sent, ...]],
+) -> tuple[dict[str, tuple[Sent, ...]], set[str]]:
+    """What is certain of calls and frames that compete, with what is known; and the calls whose results stand as they were asked for."""
+    joined = dict(known)
     competing = [
         Group(members, calls, possible, unasked)
-        for members, calls in groups(list(_carried(possible, field.frames)), possible)
+        for members, calls in groups(list(_carried(possible, frames)), possible)
     ]
     for group in competing:
         joined.update(group.joined())
@@ -79,13 +120,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Matched:
         for group in competing:
             joined.update(group.joined(orders))
         orders.know(candidates, joined)  # whose connections are which host's
-    told, refuted = placed(candidates, joined, {key for group in competing for key in group.as_asked})
-    as_sent = {frame.key: frame for frame in frames}
-    found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}
-    carrying = {frame.key for sent in found.values() for frame in sent}
-    waiting = {key: [each.asked.key for each in calls] for key, calls in possible.items() if key not in carrying}
-    rivals = {key: [call for call in calls if call not in found] for key, calls in waiting.items()}
-    return Matched(frames=found, told=told, doubtful={key: calls for key, calls in rivals.items() if calls})
+    return joined, {key for group in competing for key in group.as_asked}
 
 
 def _on_clock(frame: Sent, shift: Shift) -> Sent:
@@ -116,6 +151,7 @@ class _Field:
 
     Attributes:
         frames: The frames in the order of time.
+        refused: The calls that each frame might carry but for what is told of them, as far as was looked.
     """
 
     def __init__(self, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> None:
@@ -125,6 +161,7 @@ class _Field:
         for frame in self.frames:
             tool = (frame.server, frame.tool)
             self._frames[*tool, _lean(frame.arguments, defaults[tool])].append(frame)
+        self.refused: Possible = {}
         self._calls: dict[_Kind, list[Candidate]] = defaultdict(list)
         for each in candidates:
             for tool in each.tools if each.arguments is not None else ():
@@ -171,7 +208,9 @@ class _Field:
         for kind, frames in self._frames.items():
             calls = self._calls.get(kind, [])
             for frame, alive in _in_time(calls, frames):
-                able = [each for each in alive if each.may_be_on(frame) and each.tells(frame) != OTHER]
+                own = [each for each in alive if each.may_be_on(frame)]
+                able = [each for each in own if each.tells(frame) != OTHER]
+                self.refused[frame.key] = [each for each in own if each not in able]
                 found[frame.key] = _naming(_told(able, frame), frame)
         return found
 

@@ -45,6 +45,8 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """What is found in the user agent, in the system prompt, and as the client's whole name; empty for what tells nothing."""
 
+_WITHOUT_MODEL = "MCP Inspector"
+
 TASKS: Mapping[str, str] = MappingProxyType(
     {"Open WebUI": r"(?s)\A### Task:\n(?:.*\n<chat_history>\n|Respond to the user query using the provided context\b)"}
 )
@@ -121,6 +123,11 @@ def host_named(client: str) -> str:
 def is_host(name: str) -> bool:
     """Whether a name is a host's, and not that of what hosts are made with."""
     return name in HOSTS
+
+
+def asks_no_model(name: str) -> bool:
+    """Whether a host is one in which a person calls tools, and no model does."""
+    return name == _WITHOUT_MODEL
 
 
 def model_asked(url: str, body: bytes) -> str:

@@ -11,6 +11,7 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
 from tui_host.capture.wall import WallClock
 from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.clients import Clients
 from tui_host.chat.infer.clocks import DOUBTFUL_NS
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
@@ -18,10 +19,10 @@ from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.injected import injected_in
 from tui_host.chat.infer.matching import match
 from tui_host.chat.infer.names import names_server, tools_named
-from tui_host.chat.infer.recognise import host_named, is_host
+from tui_host.chat.infer.recognise import asks_no_model, host_named, is_host
 from tui_host.chat.infer.speaking import Speaking, hosts_of, speaking_in
 from tui_host.chat.infer.talks import Key, Said, Talks
-from tui_host.chat.infer.values import Asked, FrameKey, Sent, Told
+from tui_host.chat.infer.values import Asked, FrameKey, Line, Sent, Told
 
 _WORDS = 200
 _LOOKED_BACK = 50
@@ -211,7 +212,8 @@ class Story:
         asked: list[Asked] = []
         told: dict[str, list[Told]] = {}
         candidates: list[Candidate] = []
-        connections = self._connections()
+        names = {line: host_named(name) for line, name in self.frames.clients.items()}
+        connections = self._connections(names)
         for key, said in self.talks.said.items():
             calls = said.asking.calls()
             asked += calls
@@ -219,7 +221,8 @@ class Story:
                 told.setdefault(call.key, []).append(place)
             if not self.talks.is_left(key):
                 candidates += self._candidates(key, calls, told, connections[said.asking.host])
-        matched = match(candidates, list(self.frames.sent.values()))
+        clients = Clients(names, self.frames.peers)
+        matched = match(candidates, list(self.frames.sent.values()), clients)
         rivals: dict[str, list[Sent]] = {}
         for frame, calls in matched.doubtful.items():
             for call in calls:
@@ -234,14 +237,14 @@ class Story:
             rival = tuple(rivals.get(call.key, ()))
             yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rival)
 
-    def _connections(self) -> Mapping[str, frozenset[tuple[str, str]]]:
+    def _connections(self, names: Mapping[Line, str]) -> Mapping[str, frozenset[Line]]:
         """The connections on which each host that asks may have its calls sent: who says the same name to both sides has its own alone."""
-        clients = {sent.line: self._client_of(sent) for sent in self.frames.sent.values()}
+        clients = {line: names.get(line, "") for line in self.frames.peers}
         asking = {said.asking.host for said in self.talks.said.values()}
         own = {host for host in asking.intersection(clients.values()) if is_host(host)}
 
         def may_be(host: str, client: str) -> bool:
-            if is_host(host) and is_host(client):
+            if asks_no_model(client) or (is_host(host) and is_host(client)):
                 return host == client
             return len(asking) == 1 or not {host, client} & own  # whatever is not named may be of the only one
 
@@ -268,6 +271,7 @@ class Story:
                 arguments=arguments,
                 tools=self._tools_named(name, self._exchanges[key]),
                 talk=self.talks.said[key].talk,
+                agent=(key[0], self._exchanges[key].host, self._exchanges[key].agent),
                 connections=connections,
                 until_ns=until,
                 told=first,

@@ -18,6 +18,8 @@ _DIGITS = 400
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 FrameKey: TypeAlias = tuple[str, int, int]
 """Names a call's frame: its capture, its record, and its place there among the messages of a batch."""
+Line: TypeAlias = tuple[str, str]
+"""Names a connection: its capture, and what it is called there."""
 BEGINNING = 2000
 """Characters of a very long text by which it is known."""
 

@@ -1,0 +1,142 @@
+"""Servers that several hosts use through one tap, where not every host's model has one; and calls that a person changed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+import pytest
+
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
+from tests.chat.infer.world import MS, Asked, ServerTap, World, found_in
+
+OPENAI = FORMS["openai"]
+SUM = {"a": 1, "b": 2}
+LONG = "A page about things and more. " * 60
+NO = "Der Nutzer will das nicht."
+Frame = tuple[str, object]
+
+
+class Shared:
+    """A host whose model and server have taps, and another one that uses this server too."""
+
+    def __init__(self, own: str = "host-a", other: str = "host-b", agent: str = "") -> None:
+        self.world = World()
+        self.model = self.world.model()
+        self.math = self.world.server("math")
+        self.agent = agent
+        for connection, client in (("c1", own), ("c2", other)):
+            self.math.start(["add"], client, connection)
+        self.entries: list[User | Answer | Results] = [User("sum")]
+
+    def asks(self, identity: str) -> Asked:
+        """A request, and its answer, which asks for the sum."""
+        self.world.now += 100 * MS
+        asks = Answer("", [Call(identity, "math__add", SUM)])
+        exchange = self.model.ask(OPENAI, self.entries, self.agent)
+
+        def answered() -> Generator[int]:
+            yield from self.model.answer(OPENAI, exchange, asks)
+
+        self.world.run(answered())
+        self.entries.append(asks)
+        return self.model.id, exchange, 0
+
+    def runs(self, connection: str, text: str, *, is_error: bool = False, tap: ServerTap | None = None) -> Frame:
+        """A call's frame and its answer."""
+        tap = tap or self.math
+        self.world.now += 50 * MS
+        identity, seq = tap.call("add", SUM, connection)
+        self.world.now += 50 * MS
+        tap.result(identity, text, connection=connection, is_error=is_error)
+        return tap.id, seq
+
+    def told(self, text: str) -> None:
+        """What the host says of the last call, as far as nothing more is asked for."""
+        last = self.entries[-1]
+        assert isinstance(last, Answer)
+        self.entries.append(Results([(last.calls[0], text)]))
+
+    def sent(self) -> set[tuple[Asked, object]]:
+        """Which frames were found to carry which call."""
+        return {(call, where) for kind, call, where in found_in(self.world.story()) if kind == "sent"}
+
+
+NAMED = [("host-a", "host-b", ""), ("Cline", "cursor-vscode", "Cline/3.20")]
+
+
+@pytest.mark.parametrize(("own", "other", "agent"), NAMED)
+@pytest.mark.parametrize(("brought", "is_error"), [("3", False), ("no such thing", True), (LONG, False)])
+def test_a_call_that_is_rejected_in_whatever_words_gets_no_frame_of_another_host(
+    own: str, other: str, agent: str, brought: str, *, is_error: bool
+) -> None:
+    scene = Shared(own, other, agent)
+    first, frame = scene.asks("a1"), scene.runs("c1", "3")
+    scene.told("3")
+    scene.asks("a2")
+    scene.runs("c2", brought, is_error=is_error)
+    assert scene.sent() == {(first, frame)}
+    scene.told(NO)
+    scene.world.now += 100 * MS
+    scene.model.ask(OPENAI, scene.entries, agent)
+    assert scene.sent() == {(first, frame)}
+
+
+@pytest.mark.parametrize(("own", "other", "agent"), NAMED)
+def test_of_two_hosts_that_send_the_same_each_has_what_its_own_client_sent(own: str, other: str, agent: str) -> None:
+    scene = Shared(own, other, agent)
+    first, frame = scene.asks("a1"), scene.runs("c1", "4")
+    scene.told("4")
+    second = scene.asks("a2")
+    scene.runs("c2", "3")
+    later = scene.runs("c1", "3")
+    scene.told("3")
+    scene.asks("a3")
+    assert scene.sent() == {(first, frame), (second, later)}
+
+
+def test_before_anything_is_told_nobody_knows_whose_a_frame_is_where_clients_differ_and_none_is_known() -> None:
+    scene = Shared()
+    scene.asks("a1")
+    scene.runs("c2", "3")
+    assert scene.sent() == set()
+    assert [len(joined.rivals) for joined in scene.world.story().joined()] == [1]
+
+
+def test_two_taps_before_servers_of_one_name_are_as_one_that_is_shared() -> None:
+    scene = Shared("host-a", "host-a")
+    other = scene.world.server("math")
+    other.start(["add"], "host-b")
+    first, frame = scene.asks("a1"), scene.runs("c1", "3")
+    scene.told("3")
+    scene.asks("a2")
+    scene.runs("c1", "3", tap=other)
+    assert scene.sent() == {(first, frame)}
+
+
+def test_a_person_who_tried_a_server_with_the_inspector_makes_nothing_doubtful() -> None:
+    scene = Shared("mcp", "mcp-inspector")
+    scene.runs("c2", "3")
+    first = scene.asks("a1")
+    scene.runs("c2", "3")
+    assert scene.sent() == set()
+    scene.world.now += 100 * MS
+    frame = scene.runs("c1", "3")
+    assert scene.sent() == {(first, frame)}
+
+
+@pytest.mark.parametrize(
+    ("brought", "is_error", "told"),
+    [("overflow", True, "Error: overflow"), (LONG, False, LONG), ("3", False, "3")],
+)
+def test_of_calls_whose_arguments_are_alike_once_one_was_changed_the_one_that_is_told_it_has_the_frame(
+    brought: str, told: str, *, is_error: bool
+) -> None:
+    scene = Shared("host-a", "host-a")
+    calls: Sequence[Call] = [Call(f"c{b}", "math__add", {"a": 1, "b": b}) for b in (3, 2)]
+    exchange = scene.model.ask(OPENAI, scene.entries)
+    list(scene.model.answer(OPENAI, exchange, Answer("", calls)))
+    frame = scene.runs("c1", brought, is_error=is_error)
+    scene.world.now += 100 * MS
+    results = Results([(calls[0], told), (calls[1], "nein danke")])
+    scene.model.ask(OPENAI, [*scene.entries, Answer("", calls), results])
+    assert scene.sent() == {((scene.model.id, exchange, 0), frame)}
