@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -129,6 +130,52 @@ def test_a_database_that_is_found_to_be_damaged_is_set_aside_while_the_tap_runs(
     assert recorded.kept() == [b"after"]
     assert recorded.has_told("it was set aside as tui-host.db.damaged-")()
     assert recorded.has_told(f"nothing is recorded: {path}: the database is damaged")()
+
+
+def test_a_log_of_the_database_that_is_cut_is_told_and_recording_goes_on_in_a_new_one(recorded: Tap) -> None:
+    (log,) = recorded.folder.glob("tui-host.db-wal")
+    os.truncate(log, 0)
+    recorded.keep(b"after")
+    wait_until(recorded.has_told("recording goes on"))
+    recorded.keep(b"later")
+
+    assert recorded.recording.close()
+
+    assert recorded.kept() == [b"after", b"later"]
+    assert recorded.has_told("log was cut off: what stood in it alone is lost")()
+    assert recorded.has_told("it was set aside as tui-host.db.damaged-")()
+
+
+def test_who_ends_while_another_program_holds_the_database_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it has not been open yet."""
+    monkeypatch.setattr("tui_host.capture.store.form.BUSY_SECONDS", 0.05)
+    Store.open(tmp_path / "tui-host.db").close()
+    held = sqlite3.connect(tmp_path / "tui-host.db", timeout=0, isolation_level=None)
+    held.execute("BEGIN EXCLUSIVE")
+    late = Tap(tmp_path)
+    late.keep(b"one")
+    ending = threading.Thread(target=late.recording.close, args=(0.1,))
+    ending.start()
+    wait_until(late.has_told("records that wait for it, 5 minutes at most: 1"))
+    held.close()
+    ending.join()
+    assert late.kept() == [b"one"]
+    assert late.told[-1] == "recording goes on; nothing is missing"
+
+
+def test_who_waits_no_longer_for_it_tells_what_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_host.capture.store.form.BUSY_SECONDS", 0.05)
+    Store.open(tmp_path / "tui-host.db").close()
+    held = sqlite3.connect(tmp_path / "tui-host.db", timeout=0, isolation_level=None)
+    held.execute("BEGIN EXCLUSIVE")
+    late = Tap(tmp_path)
+    late.keep(b"one", b"two")
+    late.recording.give_up()
+    assert not late.recording.close(0)
+    assert late.told[-1] == "what waited in memory is lost, records: 2"
+    held.close()
 
 
 def test_what_cannot_be_opened_is_tried_again_and_what_waited_is_counted_if_it_is_lost(tmp_path: Path) -> None:

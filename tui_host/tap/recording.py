@@ -19,7 +19,7 @@ from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.session import SessionState, session_id
-from tui_host.capture.store.faults import LOCKED
+from tui_host.capture.store.faults import LOCKED, LockedError
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
@@ -31,6 +31,8 @@ LOOK_SECONDS = 0.5
 REOPEN_SECONDS = 5.0
 GRACE_SECONDS = 5.0
 """How long the database may take for each step of its end: so long it waits for others who write."""
+LOCKED_SECONDS = 300.0
+"""And how much longer while another program holds the database: it may let go of it at any moment."""
 LAST_SECONDS = 60.0
 """How much longer the end may take where all is well but slow: nobody waits for it."""
 TOLD_LIMIT = 1000
@@ -127,10 +129,11 @@ class TapRecording:
         self._is_to_go_on = begins.is_another  # until that was told
         self._store: Store | None = None
         self._open_at = 0.0
-        self._is_refused = self._is_anew = self._is_waiting_told = False
+        self._is_refused = self._is_anew = self._is_waiting_told = self._is_end_told = False
         self._faults: set[str] = set()  # told since all was well
         self._dropped = self._left_out = 0
         self._notices: list[str] = []
+        self._is_given_up = False
         self._ends_at: float | None = None
         self._is_ending = threading.Event()
         self._is_kept = False
@@ -159,8 +162,12 @@ class TapRecording:
         self._ends_at = time.monotonic() + timeout
         self._is_ending.set()
         if self._thread is not None:
-            self._thread.wait(timeout + LAST_SECONDS)
+            self._thread.wait(timeout + LAST_SECONDS + LOCKED_SECONDS)
         return self._is_kept
+
+    def give_up(self) -> None:
+        """Wait no longer for a program that holds the database."""
+        self._is_given_up = True
 
     def exited(self, code: int, mono_ns: int) -> None:
         """The server has ended; that is no record, and told in the log alone."""
@@ -193,7 +200,7 @@ class TapRecording:
             store = self._opened(data_dir(typed, environment) / DATABASE)
         except (TuiHostError, OSError) as error:
             self._open_at = time.monotonic() + REOPEN_SECONDS
-            self._is_refused = True
+            self._is_refused = not isinstance(error, LockedError)
             self.recorder.leave(str(error))
             return
         self._is_refused = False
@@ -230,11 +237,19 @@ class TapRecording:
     def _is_at_end(self, ends_at: float) -> bool:
         """Whether nothing waits any more, or nothing more can be done for it."""
         recorder, timeout = self.recorder, ends_at - time.monotonic()
-        if self._store is None:
-            return self._is_refused or not recorder.left
-        recorder.flush(max(timeout, LOOK_SECONDS))
-        is_hopeless = recorder.fault and (timeout <= 0 or recorder.fault != LOCKED)  # that may be over soon
-        return bool(is_hopeless) or not recorder.left
+        if self._store is not None:
+            recorder.flush(max(timeout, LOOK_SECONDS))
+        if not recorder.left:
+            return True
+        is_locked = not self._is_refused if self._store is None else recorder.fault == LOCKED
+        if not is_locked:
+            return self._store is None or bool(recorder.fault)
+        if timeout <= 0 and not self._is_end_told:
+            self._is_end_told = self._is_waiting_told = True
+            self._tell(
+                f"{LOCKED}: records that wait for it, {LOCKED_SECONDS / 60:.0f} minutes at most: {recorder.left:,}"
+            )
+        return self._is_given_up or timeout <= -LOCKED_SECONDS
 
     def _finish(self) -> None:
         """End the session, the log and the database."""

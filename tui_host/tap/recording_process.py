@@ -126,6 +126,7 @@ def _record(
     fold(told, ends.journal, recording.recorder, folder)
     if told.missing:
         tell(f"the last {told.missing:,} bytes of what passed are not recorded")
+    signal.signal(signal.SIGTERM, lambda _number, _frame: recording.give_up())
     recording.close(CLOSE_SECONDS)
 
 

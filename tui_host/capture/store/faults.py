@@ -5,6 +5,13 @@ from __future__ import annotations
 import resource
 import sqlite3
 
+from tui_host.errors import StoreError
+
+
+class LockedError(StoreError):
+    """Another program holds the database: it may let go of it at any moment."""
+
+
 DAMAGED = "the database is damaged"
 LOCKED = "another program holds the database locked"
 
@@ -27,13 +34,18 @@ def is_damage(error: sqlite3.Error) -> bool:
     return _code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
+def is_locked(error: BaseException) -> bool:
+    """Whether another program holds the file."""
+    return isinstance(error, sqlite3.Error) and _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
 def reason_of(error: sqlite3.Error) -> str:
     """What a person is told of it."""
     if is_damage(error):
         return f"{DAMAGED}; start again, and it is set aside"
     if _code(error) == sqlite3.SQLITE_FULL:
         return "the disk is full"
-    if _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+    if is_locked(error):
         return LOCKED
     return f"the database cannot be written: {words_of(error)}"
 

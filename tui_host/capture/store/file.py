@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_host.capture.store.faults import is_damage, words_of
+from tui_host.capture.store.faults import LOCKED, LockedError, is_damage, is_locked, words_of
 from tui_host.capture.store.form import (
     BUSY_SECONDS,
     ELSEWHERE,
@@ -91,11 +91,13 @@ def open_to_write(
         make_private(path)
         try:
             connection, lock = _ready(path, connect, migrations, notices)
-        except (OSError, sqlite3.Error):
-            if not room.give_up():
+        except (OSError, sqlite3.Error) as error:
+            if is_locked(error) or not room.give_up():
                 raise
             connection, lock = _ready(path, connect, migrations, notices)
     except (OSError, sqlite3.Error) as error:
+        if is_locked(error):
+            raise LockedError(LOCKED, str(path), "wait until it lets go of it") from error
         reason = words_of(error) if isinstance(error, sqlite3.Error) else error.strerror or str(error)
         if room.is_full():
             reason = "the disk is full"
@@ -140,6 +142,10 @@ def doubted(path: Path) -> Path:
     return path.with_name(path.name + ".check")
 
 
+_LOG = b"\x37\x7f\x06"
+"""A log begins so, with one of two bytes behind. Source: SQLite, Database File Format, 4.1."""
+
+
 class Whereabouts:
     """The file that was just opened, as whoever holds it open sees it from outside.
 
@@ -149,6 +155,7 @@ class Whereabouts:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._log = path.with_name(f"{path.name}-wal")
         self._known = _identity(path)
 
     def is_gone(self) -> bool:
@@ -157,6 +164,14 @@ class Whereabouts:
             return _identity(self._path) != self._known
         except OSError:
             return False  # it cannot be seen at the moment
+
+    def is_log_cut(self) -> bool:
+        """Whether its log, which was just written, has no beginning: none that SQLite writes is without, and nobody could read it."""
+        try:
+            with self._log.open("rb", buffering=0) as log:
+                return log.read(len(_LOG)) == bytes(len(_LOG))
+        except OSError:
+            return False  # there is none, or it cannot be seen at the moment
 
     def doubt(self) -> None:
         """Have it looked at before it is used again."""

@@ -94,11 +94,18 @@ def salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]] = MI
         fresh: Where the new one is to be; what is there goes.
         migrations: The forms known.
     """
+    carried = _salvage(damaged, fresh, migrations, "mode=ro")
+    if carried.is_nothing and not carried.fault:  # its log may be what is damaged: without it more can be read
+        carried = _salvage(damaged, fresh, migrations, "mode=ro&immutable=1")
+    return carried
+
+
+def _salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]], how: str) -> Carried:
     fresh.unlink(missing_ok=True)
     make_private(fresh)
     try:
         with (
-            closing(connect(damaged, uri=f"{damaged.absolute().as_uri()}?mode=ro")) as source,
+            closing(connect(damaged, uri=f"{damaged.absolute().as_uri()}?{how}")) as source,
             closing(connect(fresh)) as target,
         ):
             return _carried(source, target, migrations)

@@ -31,11 +31,12 @@ LOOK_AFTER = 1 << 20
 """Bytes of records after which the room on the disk is looked at again."""
 RESTARTS = 1
 GONE = "the database was removed, or another file put in its place"
+CUT = "the database's log was cut off: what stood in it alone is lost"
 T = TypeVar("T")
 
 
 class FileGoneError(Exception):
-    """The file that was written in is no longer where it was: nobody would find what stands in it."""
+    """What was written in is no longer where it was, or not whole: nobody would find what stands in it. Says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,7 @@ class Writer:
         self._hurry = threading.Event()
         self._pending: deque[Statement | Job] = deque()
         self._stopping = False
-        self._ended = False
+        self._ended = self._is_log_cut = False
         self._thread = threading.Thread(target=self._supervise, name="store", daemon=True)
         self._thread.start()
 
@@ -180,6 +181,8 @@ class Writer:
         self._thread.join(timeout)
         if self._thread.is_alive():
             return False
+        if self._is_log_cut:
+            return False  # whoever closes it puts what is left of the log into the file, and with that breaks it
         with suppress(sqlite3.Error):  # full, or another process writes: the few pages have time
             give_pages_back(self._connection)
         self._connection.close()
@@ -189,8 +192,8 @@ class Writer:
         for _ in range(1 + RESTARTS):
             try:
                 self._loop()
-            except FileGoneError:
-                self.fault = GONE
+            except FileGoneError as error:
+                self.fault = str(error)
                 break
             except Exception as error:  # noqa: BLE001 - the thread's own supervisor, which tells it
                 self._told(f"the writer of the database broke down: {error}")
@@ -314,7 +317,11 @@ class Writer:
                 connection.execute("ROLLBACK")
             raise
         if self._file.is_gone():
-            raise FileGoneError
+            raise FileGoneError(GONE)
+        if self._file.is_log_cut():
+            self._is_log_cut = True
+            self._file.doubt()
+            raise FileGoneError(CUT)
 
     def _commit_each(self, batch: Sequence[Statement]) -> None:
         """One by one, to find what can never be written and go on without it."""
@@ -349,7 +356,7 @@ class Writer:
 
     def _fail(self, error: sqlite3.Error) -> None:
         if self._file.is_gone():
-            raise FileGoneError from error
+            raise FileGoneError(GONE) from error
         if is_damage(error):
             self._file.doubt()
         self.fault = reason_of(error)
