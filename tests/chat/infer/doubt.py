@@ -108,4 +108,4 @@ def _tangled(world: World) -> Iterator[Asked]:
                 waiting = []
             if call is not None:
                 waiting.append(call)
-                until = max(until, world.made[call].until_ns)
+                until = max(until, world.made[call].again_ns or world.made[call].until_ns)

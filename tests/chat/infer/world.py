@@ -198,6 +198,7 @@ class Made:
         place: Its place among the results that are told.
         words: What is told of it.
         told_ns: When it was told first, 0 if it was not.
+        again_ns: When it was last told by the same request, or one like it.
         left_ns: When its answer was dropped for another, 0 if it was not.
         answer: The same for answers of one host that say the same after the same was said; empty if ids tell them apart.
         is_first: Nothing was answered before.
@@ -217,6 +218,7 @@ class Made:
     place: int = 0
     words: str = ""
     told_ns: int = 0
+    again_ns: int = 0
     left_ns: int = 0
     answer: str = ""
     is_first: bool = False
@@ -279,7 +281,7 @@ class World:
         self.words[call, capture, exchange] = text
         made = self.made.get(call)
         if made is not None:
-            made.words, made.told_ns = text, made.told_ns or self.now
+            made.words, made.told_ns, made.again_ns = text, made.told_ns or self.now, self.now
 
     def run(self, *tasks: Generator[int]) -> None:
         """Let several go on at once, each until it says for how long it waits."""

@@ -76,6 +76,10 @@ class Group:
             pass
         return self._joined
 
+    def is_open(self) -> bool:
+        """Whether a frame is left that some call may have."""
+        return any(self._possible.values())
+
     def _take(self, call: str, key: FrameKey) -> bool:
         self._joined[call] = self._carried[key].frames
         del self._possible[key]

@@ -116,10 +116,11 @@ def _competed(
         joined.update(group.joined())
     orders, size = Orders(candidates, joined), -1
     while size < len(joined):
+        if size >= 0:
+            orders.know(candidates, joined)  # which connections are of one host
         size = len(joined)
-        for group in competing:
+        for group in filter(Group.is_open, competing):
             joined.update(group.joined(orders))
-        orders.know(candidates, joined)  # whose connections are which host's
     return joined, {key for group in competing for key in group.as_asked}
 
 

@@ -130,7 +130,7 @@ class Talks:
                 waiting = list(self._waiting(told, marks[-1]))
                 if told and not waiting and self._went_on(told[0], messages[place : place + 2], marks[-1]):
                     return self._forgetting(asking, marks[-1])
-                self._tangle(waiting)
+                self._tangle([*waiting, *self._repeating(told, waiting, marks[-1])])
                 if told:
                     return (waiting or told)[0], place
         for place in reversed(range(len(messages))):
@@ -161,6 +161,14 @@ class Talks:
             ):
                 yield key
 
+    def _repeating(self, told: Sequence[Key], waiting: Sequence[Key], mark: bytes) -> Iterator[Key]:
+        """The answers from which a request like one that comes now was made since the first that waits was asked for: it may be made again."""
+        for key in told if waiting else ():
+            since = self.said[waiting[-1]].asking.at_ns
+            children = [self.said[child] for child in self.said[key].children]
+            if key not in waiting and any(each.mark == mark and each.asking.end_ns > since for each in children):
+                yield key
+
     def _tangle(self, waiting: Sequence[Key]) -> None:
         """Note that a conversation goes on from one of several answers, and nothing tells from which."""
         if len(waiting) > 1:
@@ -179,7 +187,7 @@ class Talks:
         They were told other results before; or the very same request was made, and the conversation has gone on from it.
         """
         children = [self.said[child] for child in self.said[key].children]
-        if not children or not self.said[key].asking.fold.calls or len(repeated) < 2:
+        if not children or key in self._tangled or not self.said[key].asking.fold.calls or len(repeated) < 2:
             return False
         if any(piece.wire_id for piece in repeated[0].of("call")):
             return False
