@@ -20,6 +20,8 @@ _UNFINISHED = {
     IN: "unfinished: the output ended in the middle of the line",
     ERROR: "unfinished",
 }
+_MOMENT = 64 << 10
+"""Bytes that are told in a moment."""
 _LOST = {lost(kind): kind for kind in (OUT, IN, ERROR)}
 
 
@@ -70,8 +72,8 @@ class Lines:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether its state is told in a moment: always."""
-        return True
+        """Whether its state is told in a moment: little is held of lines that are not complete."""
+        return sum(splitter.size for splitter in self._splitters.values()) <= _MOMENT
 
     def state(self, told: Callable[[], Sequence[Item]]) -> Sequence[Item]:
         """What is told of lines that are not complete."""
