@@ -147,11 +147,12 @@ def test_a_recorder_that_stands_still_or_is_killed_takes_nothing_with_it(program
         )
         os.kill(recorder, signal.SIGKILL)
         assert all(ask(url) == EVENTS for _ in range(20))
-        running.until_shown("recording has broken down")
+        running.until_shown("recording goes on; nothing is missing")
         running.signal(signal.SIGTERM)
         ended = running.wait()
     assert ended.code == 143
-    assert ended.err.count("recording has broken down") == 1
+    assert ended.err.count("recording has broken off: what records was ended by SIGKILL") == 1
+    assert data(recorded(tmp_path), "in", "llm").count(EVENTS) == 40
 
 
 def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(program: Programs, tmp_path: Path) -> None:
