@@ -98,6 +98,20 @@ def test_a_call_that_was_left_keeps_no_frame_from_another_that_is_told_what_it_b
     assert scene.found() | {("sent", second, frame), ("told", second, scene.says(*told("3")))} == scene.found()
 
 
+def test_a_frame_that_was_not_answered_may_be_of_a_call_that_was_sent_again_and_not_of_one_that_was_left() -> None:
+    scene = Scene()
+    scene.says(User("a sum, and then nobody says yes or no"))
+    second = scene.says(User("sum"))
+    scene.world.now += 50 * MS
+    scene.math.call("add", ADD.arguments)
+    again = scene.world.server("math")
+    again.start(["add"])
+    frame = scene.runs("3", again)
+    last = scene.says(*told("3"), answer=Answer("Done."))
+    assert {each for each in scene.found() if each[1] != second} == set()
+    assert {("sent", second, frame), ("told", second, last)} <= scene.found()
+
+
 def test_a_call_of_a_tool_that_a_host_calls_by_itself_too_is_joined_once_something_is_told_of_it() -> None:
     scene = Scene()
     scene.runs("1")

@@ -62,6 +62,7 @@ class Group:
         self._possible = {each.key: [call.asked.key for call in possible[each.key]] for each in carried}
         self._unasked = unasked
         self._joined: dict[str, tuple[Sent, ...]] = {}
+        self._before: set[FrameKey] = set()  # not answered, and maybe what a call was sent with before that has another
         self.as_asked: set[str] = set()
 
     def joined(self, orders: Orders | None = None) -> dict[str, tuple[Sent, ...]]:
@@ -83,9 +84,11 @@ class Group:
     def _take(self, call: str, key: FrameKey) -> bool:
         self._joined[call] = self._carried[key].frames
         del self._possible[key]
-        for calls in self._possible.values():
+        for other, calls in self._possible.items():
             if call in calls:
                 calls.remove(call)
+                if self._carried[other].last.answer is None and self._carried[other].sent < self._carried[key].sent:
+                    self._before.add(other)
         return True
 
     def _frames_of(self, call: str) -> list[FrameKey]:
@@ -109,7 +112,8 @@ class Group:
         for key, calls in self._possible.items():
             if len(calls) == 1 and len(self._frames_of(calls[0])) == 1:
                 frame = self._carried[key].last
-                if self._calls[calls[0]].told is not None or (frame.server, frame.tool) not in self._unasked:
+                is_anyones = key in self._before or (frame.server, frame.tool) in self._unasked
+                if self._calls[calls[0]].told is not None or not is_anyones:
                     return self._take(calls[0], key)
         return False
 
