@@ -99,17 +99,20 @@ def test_a_call_that_was_left_keeps_no_frame_from_another_that_is_told_what_it_b
 
 
 def test_a_frame_that_was_not_answered_may_be_of_a_call_that_was_sent_again_and_not_of_one_that_was_left() -> None:
-    scene = Scene()
-    scene.says(User("a sum, and then nobody says yes or no"))
-    second = scene.says(User("sum"))
+    scene, openai = Scene(), FORMS["openai"]
+    left, *calls = (Call(f"c{number}", "math__add", ADD.arguments) for number in range(3))
+    exchanges: list[str] = []
+    for number, asks in enumerate((Answer("", [left]), Answer("", calls))):
+        exchanges.append(scene.model.ask(openai, [User(f"sum {number}")]))
+        list(scene.model.answer(openai, exchanges[-1], asks))
     scene.world.now += 50 * MS
-    scene.math.call("add", ADD.arguments)
+    scene.math.call("add", ADD.arguments)  # nobody can say which of the two it was
     again = scene.world.server("math")
     again.start(["add"])
-    frame = scene.runs("3", again)
-    last = scene.says(*told("3"), answer=Answer("Done."))
-    assert {each for each in scene.found() if each[1] != second} == set()
-    assert {("sent", second, frame), ("told", second, last)} <= scene.found()
+    frames = [scene.runs(text, again) for text in ("3", "4")]
+    scene.model.ask(openai, [User("sum 1"), Answer("", calls), Results(list(zip(calls, ("3", "4"), strict=True)))])
+    sent = {each for each in found_in(scene.world.story()) if each[0] == "sent"}
+    assert sent == {("sent", (scene.model.id, exchanges[1], number), frame) for number, frame in enumerate(frames)}
 
 
 def test_a_call_of_a_tool_that_a_host_calls_by_itself_too_is_joined_once_something_is_told_of_it() -> None:
