@@ -100,7 +100,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
 async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_can_go_on(tmp_path: Path) -> None:
     """And models of which several were asked are named in the header as in the list."""
     math, model = KeptServerTap(tmp_path / "there", "math"), KeptModelTap(tmp_path, "deepseek")
-    math.start(["add"], client="Cline")
+    math.start(["add"], client="A\x1bgent")
     math.result(math.call("add", {"a": 1, "b": 2})[0], "3")
     assert math.kept.recording.close()
     for form in (CLINE, FORMS["anthropic"]):
@@ -116,7 +116,7 @@ async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_ca
     here.close()
     async with running(tmp_path, config=CONFIG) as app:
         app.app.show_session(app.host.sessions.foreign(imported))
-        await app.until_shown("no chat stands in it", "Cline, from a file: read only", "From a file, read only.")
+        await app.until_shown("no chat stands in it", "A␛gent, from a file: read only", "From a file, read only.")
         app.app.show_session(app.host.sessions.foreign(tapped))
         await app.until_shown("example/deepseek-chat and claude-x")
 

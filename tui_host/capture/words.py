@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from tui_host.errors import JSON
 
@@ -55,11 +56,16 @@ def words_of_result(result: Mapping[str, JSON]) -> str:
 
 def _introduction(result: Mapping[str, JSON]) -> str:
     """A server by name, its protocol versions and what it offers: `initialize`, or `server/discover` (2026-07-28)."""
-    server = mapping(result.get("serverInfo") or mapping(result.get("_meta")).get("io.modelcontextprotocol/serverInfo"))
+    server = introduced(result, "serverInfo")
     versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
     name = f"{said(server.get('name'))} {said(server.get('version'))}"
     offers = ", ".join(mapping(result["capabilities"]))
     return " · ".join(words for words in (name.strip(), ", ".join(map(said, versions)), offers) if words)
+
+
+def introduced(said_of: Mapping[str, JSON], name: Literal["clientInfo", "serverInfo"]) -> Mapping[str, JSON]:
+    """What a program says of itself in the `params` or the `result` of a frame: as in `initialize`, else as since 2026-07-28 in `_meta`."""
+    return mapping(said_of.get(name) or mapping(said_of.get("_meta")).get(f"io.modelcontextprotocol/{name}"))
 
 
 def words_of_error(error: JSON) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.visible import line
 from tui_host.chat.conversation import Conversation
 from tui_host.chat.infer.following import Following, Piece, Told
 from tui_host.chat.infer.speaking import in_words, models_in_words
@@ -31,6 +32,7 @@ READ_SECONDS = 0.25
 
 SWITCH_SECONDS = 0.0005
 """How soon the screen gets the interpreter from what is read beside it."""
+_WHOSE = 100
 PIECES_SECONDS = 0.02
 """How long one look folds records while little is drawn."""
 
@@ -158,7 +160,7 @@ class TapSource(SessionSource):
 
     @property
     def _whose(self) -> str:
-        return in_words(self._told.hosts) or "another host"
+        return line(in_words(self._told.hosts), _WHOSE) or "another host"
 
     # Bytes.
 

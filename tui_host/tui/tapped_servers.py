@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.visible import decode
-from tui_host.capture.words import items, mapping
+from tui_host.capture.words import introduced, items, mapping
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 from tui_host.servers.catalog import ServerStatus, State, Tool
@@ -37,8 +37,6 @@ LISTS: Mapping[str, str] = {
 }
 """By the method that asks for a list: the member of its answer that has it."""
 _INTRODUCING = {"initialize": "stateful", "server/discover": "stateless"}
-_SERVER = "io.modelcontextprotocol/serverInfo"  # with each result, in the protocol of 2026-07-28
-_CLIENT = "io.modelcontextprotocol/clientInfo"
 _ABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
@@ -215,17 +213,16 @@ class ToldServers:
         """The host says who it is."""
         params = mapping(request.get("params"))
         meta = mapping(params.get("_meta"))
-        server.client = _named(mapping(params.get("clientInfo") or meta.get(_CLIENT)))
+        server.client = _named(introduced(params, "clientInfo"))
         server.abilities = params.get("capabilities", meta.get(_ABILITIES))
 
     def _introduces(self, server: _Server, method: str, result: Mapping[str, JSON]) -> None:
         """The server says who it is."""
-        info = mapping(result.get("serverInfo") or mapping(result.get("_meta")).get(_SERVER))
         versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
         server.status = replace(
             server.status,
             era=_INTRODUCING[method],
-            server_info=_named(info),
+            server_info=_named(introduced(result, "serverInfo")),
             protocol_version=", ".join(map(_text, versions)),
             capabilities=result.get("capabilities", {}),
             instructions=_text(result.get("instructions")),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tui_host.capture.frames import frame_head
 from tui_host.capture.record import Record
-from tui_host.capture.words import items, mapping, said
+from tui_host.capture.words import introduced, items, mapping, said
 from tui_host.chat.infer.values import (
     BEGINNING,
     READING,
@@ -24,7 +24,6 @@ from tui_host.chat.infer.values import (
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 
-_CLIENT = "io.modelcontextprotocol/clientInfo"  # with every request, in the protocol of 2026-07-28
 MOST = 4 << 20
 """Bytes of a frame that is read whole."""
 _Identity: TypeAlias = tuple[str, str, str]
@@ -258,7 +257,7 @@ def client_in(data: bytes) -> str:
 def _client(message: Mapping[str, JSON]) -> str | None:
     """What the client calls itself in a message; None where it says nothing of itself."""
     params = mapping(message.get("params"))
-    client = mapping(params.get("clientInfo") or mapping(params.get("_meta")).get(_CLIENT))
+    client = introduced(params, "clientInfo")
     return said(client.get("name")) if client else None
 
 
