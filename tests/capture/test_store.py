@@ -54,7 +54,8 @@ def start_writer(path: Path, capture: str, count: int = 0) -> subprocess.Popen[b
 
 
 @pytest.mark.parametrize(
-    "change", ["head = '{'", "head = '[1,2,3,[[4,5]]]'", "time = 'x'", "time = -1 << 63", "data = 5", "redacted = '[1]'"]
+    "change",
+    ["head = '{'", "head = '[1,2,3,[[4,5]]]'", "time = 'x'", "time = -1 << 63", "data = 5", "redacted = '[1]'"],
 )
 def test_a_row_that_cannot_be_read_says_so_and_hides_no_other(tmp_path: Path, change: str) -> None:
     store = Store.open(tmp_path / "tui-host.db")

@@ -12,10 +12,11 @@ import pytest
 
 from tests.capture.drafts import FixedClock, everything_in, frame
 from tui_host.capture.link import offered_link
-from tui_host.capture.record import Draft, Place
+from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.capture.session import SessionState, Source
+from tui_host.capture.store.intake import Intake
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
@@ -95,6 +96,10 @@ def test_a_session_is_found_by_id_unique_prefix_and_last(store: Store) -> None:
     assert store.find_session(FIRST).id == FIRST
     assert store.find_session("20261122").id == THIRD
     assert store.find_session("last").id == FIRST
+    intake = Intake(store, "c", Redactor(), 10)
+    intake.add(Record(capture="c", seq=1, time_ns=1, mono_ns=1, draft=frame(session=THIRD)))
+    intake.close()
+    assert store.find_session("last").id == THIRD  # it came here last
     assert store.find_session(SECOND).id == SECOND
 
 

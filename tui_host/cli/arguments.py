@@ -270,7 +270,12 @@ def _add_sessions(add: AddParser) -> None:
     for action in (listed, shown, deleted, pruned):
         json_too(action)
     for action in (shown, exported):
-        action.add_argument("words", nargs=1, metavar="ID", help="an id, the beginning of one, or «last»")
+        action.add_argument(
+            "words",
+            nargs=1,
+            metavar="ID",
+            help="an id, the beginning of one, or «last»: what was changed or imported last",
+        )
     exported.add_argument(
         "--alone",
         action="store_true",

@@ -158,7 +158,7 @@ def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
         case "user":
             yield f"{user}: {item.get('text')}"
         case "answer":
-            if item.get("text"):
+            if str(item.get("text") or "").strip():  # else it is nothing but what asked for a tool
                 yield f"Model: {item.get('text')}"
         case "call":
             name = f"{item['server']}.{item.get('tool')}" if item.get("server") else item.get("tool")

@@ -37,7 +37,6 @@ class Incoming:
 
     def __init__(self, paths: Sequence[Path], database: Path, settings: Settings) -> None:
         self.database = database
-        self._paths = paths
         self._names = " and ".join(path.name or str(path) for path in paths)
         self._question = question(paths, database, settings)
         self._environment = listed_environment(settings.environment)
@@ -77,9 +76,7 @@ class Incoming:
         except TuiHostError as error:
             app.host.fault = error  # whoever runs the app tells it, once the terminal is given back
             return
-        kept_by = " ".join(str(path) for path in self._paths)
-        told = f"Nothing of this session is kept, nor of others here: tui-host sessions import {kept_by} keeps it."
-        app.host.notices += [*came.notices, told]
+        app.host.notices += [*came.notices, "Nothing is kept here: «tui-host sessions import» does."]
 
     @contextmanager
     def _started(self) -> Generator[subprocess.Popen[bytes]]:

@@ -145,7 +145,7 @@ def _item(item: Item, user: str) -> Iterator[str]:
             if thinking := _text(item, "thinking"):
                 yield "**Model**, thinking"
                 yield quote(thinking)
-            if answer := _text(item, "text"):
+            if (answer := _text(item, "text")).strip():
                 yield "**Model**"
                 yield quote(answer)
             if (state := _text(item, "state")) not in {"", "done"}:

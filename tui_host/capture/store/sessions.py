@@ -49,6 +49,11 @@ _PUT_BACK = """
     ON CONFLICT (id) DO UPDATE SET title = excluded.title, created = excluded.created, updated = excluded.updated,
         turns = excluded.turns, model = excluded.model, protocol = excluded.protocol, owner = excluded.owner WHERE owner = ?
 """
+_CAME = """
+    SELECT session, max(started) FROM captures CROSS JOIN places ON places.capture = captures.key
+    WHERE kind = 'import' GROUP BY session
+"""
+"""When what files brought came here; its own times are those that it had there."""
 _LAST = (1 << 63) - 1
 _LATEST_NS = 1 << 62
 _OWNER = "SELECT owner FROM sessions WHERE id = ?"
@@ -176,7 +181,7 @@ class Sessions:
         return self._info(rows[0]) if rows else None
 
     def find(self, name: str) -> SessionInfo:
-        """A session by its id, a unique prefix of it, or `last`.
+        """A session by its id, a unique prefix of it, or `last`: what was changed last here, or brought here from a file.
 
         Raises:
             TuiHostError: None has this name, or several begin with it; tells the nearest ids.
@@ -186,7 +191,8 @@ class Sessions:
             return exact
         listed = self.list()
         if name == "last" and listed:
-            return listed[0]
+            came = {_text(session): _number(came) for session, came in self._store.read(_CAME)}
+            return max(listed, key=lambda info: max(info.updated_ns, came.get(info.id, 0)))
         found = [info for info in listed if name and info.id.startswith(name)]
         if len(found) == 1:
             return found[0]
