@@ -17,8 +17,8 @@ from tests.chat.infer.forms import NAMES
 from tests.chat.infer.world import found_in
 
 SEEDS = range(8)
-LEAST = 0.97
-"""In so few worlds one that is hard weighs much; of many it is 99 % of each form."""
+LEAST = {"older cherry": 0.98}
+"""Of the links of a form; 99 % of all others. Here nothing tells whose a result is: one hard world of so few weighs much."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def total(counts: Iterable[Count]) -> Count:
 def test_no_link_of_a_form_is_wrong_and_hardly_one_is_missing(name: str) -> None:
     count = total(counted(seed, name) for seed in SEEDS)
     assert count.wrong == 0
-    assert count.found >= LEAST * count.links, f"{count.links - count.found} of {count.links} are missing"
+    assert count.found >= LEAST.get(name, 0.99) * count.links, f"{count.links - count.found} of {count.links} are missing"
 
 
 @pytest.mark.parametrize("name", ["ollama", "cherry"])
