@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.tapped import NOTHING, Passed, passed, total
-from tui_host.chat.infer.stories import Known, TapStory, look_at, stories_of
+from tui_host.chat.infer.stories import TapStory, all_listed
 
 if TYPE_CHECKING:
     from tui_host.capture.session import SessionInfo
@@ -58,20 +58,14 @@ def listing(store: Store) -> Sequence[Listed]:
     Raises:
         StoreError: The file cannot be read.
     """
-    infos = store.sessions.list()
-    taps = [info for info in infos if info.source == "tap"]
     counts = passed(store)
-    known: Known = {}
-    for tap in taps:
-        look_at(store, tap, known)
-    listed = [Listed(info=info) for info in infos if info.source != "tap"]
-    listed += [_story(story, counts) for story in stories_of(store, taps, known)]
-    return sorted(listed, key=lambda each: each.info.updated_ns, reverse=True)
+    lines, _ = all_listed(store, {})
+    return [_story(each, counts) if isinstance(each, TapStory) else Listed(info=each) for each in lines]
 
 
-def sessions_of(listed: Iterable[Listed]) -> Sequence[Listed]:
+def sessions_of(lines: Iterable[Listed]) -> Sequence[Listed]:
     """Every session of a list for itself, newest first."""
-    alone = chain.from_iterable(each.taps or (each,) for each in listed)
+    alone = chain.from_iterable(each.taps or (each,) for each in lines)
     return sorted(alone, key=lambda each: each.info.updated_ns, reverse=True)
 
 

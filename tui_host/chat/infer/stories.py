@@ -124,6 +124,31 @@ def look_at(store: Store, tap: SessionInfo, known: Known) -> Sequence[About]:
     return [each.look(store) for each in known[tap.id]]  # it may say later who it is
 
 
+def all_listed(store: Store, known: Known, most: int | None = None) -> tuple[Sequence[SessionInfo | TapStory], bool]:
+    """All that is listed, the latest first: sessions, and what taps tell as stories. Blocks.
+
+    Args:
+        store: Where.
+        known: What is known of taps, added to.
+        most: At most so many taps of which nothing is known yet are looked into; None for all.
+
+    Returns:
+        What is listed, and whether all taps have been looked into by now.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    infos = store.sessions.list()
+    taps = [info for info in infos if info.source == "tap"]
+    new = [tap.id for tap in taps if tap.id not in known]
+    left = [] if most is None else new[most:]
+    for tap in taps:
+        if tap.id not in left:
+            look_at(store, tap, known)
+    lines = [*(info for info in infos if info.source != "tap"), *stories_of(store, taps, known)]
+    return sorted(lines, key=lambda line: line.updated_ns, reverse=True), not left
+
+
 def _told(known: Known, tap: SessionInfo) -> Sequence[About]:
     """What is known of a tap."""
     return [each.about for each in known.get(tap.id, ())]

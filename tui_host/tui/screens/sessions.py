@@ -11,7 +11,7 @@ from textual.message import Message
 
 from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
-from tui_host.chat.infer.stories import Known, TapStory, look_at, stories_of
+from tui_host.chat.infer.stories import Known, TapStory, all_listed
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import ChoiceScreen
@@ -94,22 +94,23 @@ def _listed(store: Store, words: str, known: Known) -> tuple[list[Listed], bool]
         words: What is searched for, empty for all.
         known: What is known of taps, added to.
     """
-    sessions = store.sessions.list()
-    found = {
-        each.session.id: each
-        for each in (search(store.sessions, words) if words else (Found(session=info) for info in sessions))
-    }
-    taps = [info for info in sessions if info.source == "tap"]
-    new = [tap for tap in taps if tap.id not in known]
-    for tap in [each for each in taps if each.id in known] + new[:DESCRIBED]:
-        look_at(store, tap, known)
-    lines = [Listed(each) for each in found.values() if each.session.source != "tap"]
+    lines, is_described = all_listed(store, known, DESCRIBED)
+    if not words:
+        return [_line(each) for each in lines], is_described
+    found = {each.session.id: each for each in search(store.sessions, words)}
     wanted = words.casefold().split()
-    for story in stories_of(store, taps, known):
-        title = story.title.casefold()
-        if any(tap.id in found for tap in story.taps) or all(word in title for word in wanted):
-            lines.append(Listed(Found(session=story.taps[0]), story))
-    return sorted(lines, key=lambda line: line.updated_ns, reverse=True), len(new) <= DESCRIBED
+    shown: list[Listed] = []
+    for each in lines:
+        if not isinstance(each, TapStory):
+            if each.id in found:
+                shown.append(Listed(found[each.id]))
+        elif any(tap.id in found for tap in each.taps) or all(word in each.title.casefold() for word in wanted):
+            shown.append(_line(each))
+    return shown, is_described
+
+
+def _line(each: SessionInfo | TapStory) -> Listed:
+    return Listed(Found(session=each.taps[0]), each) if isinstance(each, TapStory) else Listed(Found(session=each))
 
 
 class SessionsScreen(ChoiceScreen):
