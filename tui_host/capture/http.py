@@ -17,7 +17,7 @@ from tui_host.capture.correlator import Correlator
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.faults import reason_of, words_of
 from tui_host.capture.http_frames import HttpFrames
-from tui_host.capture.record import Draft, Head, Place, Redaction
+from tui_host.capture.record import Draft, Head, Place, Redaction, value_of
 from tui_host.capture.recording import Recording, RedactedStream
 from tui_host.capture.redact_coded import CodedStream
 from tui_host.capture.redact_values import Shift
@@ -148,7 +148,7 @@ class ObservedExchange:
         if encoding is not None:
             self._redactor = CodedStream(self._recorder.redactor, encoding, is_held=status >= 400)
         if self._frames is not None:
-            self._frames.answered(status, _value(headers, "content-type"), self._draft.encoding)
+            self._frames.answered(status, value_of(headers, "content-type").strip().lower(), self._draft.encoding)
 
     def chunk(self, data: bytes) -> None:
         """Bytes of the response's body have come; they are recorded before anybody reads them."""
@@ -206,7 +206,3 @@ class ObservedExchange:
 def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
     """Headers as they stand on the wire, each byte one character."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
-
-
-def _value(headers: Headers, name: str) -> str:
-    return next((value.strip().lower() for key, value in headers if key.lower() == name), "")

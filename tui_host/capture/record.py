@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -29,8 +30,13 @@ class Head:
     headers: tuple[tuple[str, str], ...] = ()
 
     def value(self, name: str) -> str:
-        """The first value of a header, as it stands; empty without one. The name in lower case."""
-        return next((value for each, value in self.headers if each.lower() == name), "")
+        """The first value of a header, as `value_of` has it."""
+        return value_of(self.headers, name)
+
+
+def value_of(headers: Iterable[tuple[str, str]], name: str) -> str:
+    """The first value of a header, as it stands; empty without one. The name in lower case."""
+    return next((value for each, value in headers if each.lower() == name), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,9 +107,8 @@ class CodedStream:
             return 0
         if self._decoder is None or not self._comes_in_blocks:
             return len(self._held)
-        return (
-            len(self._held) - last if self._has_told else 0
-        )  # a block is told as a whole, and the next may have begun
+        # a block is told as a whole, and the next may have begun
+        return len(self._held) - last if self._has_told else 0
 
     def _release(self, size: int) -> bytes:
         out, self._held = self._held[:size], self._held[size:]

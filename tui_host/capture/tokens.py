@@ -65,9 +65,7 @@ def _target(head: Head) -> bytes:
 
 
 def _content_type(head: Head) -> bytes:
-    return next((value for name, value in head.headers if name.lower() == "content-type"), "").encode(
-        "utf-8", "replace"
-    )
+    return head.value("content-type").encode("utf-8", "replace")
 
 
 class WithoutKeys:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from tui_host.capture.record import value_of
 from tui_host.llm.dialects import DIALECTS
 from tui_host.llm.dialects.dialect import Decoder, Dialect
 from tui_host.llm.fold import Fold
@@ -71,10 +72,9 @@ class ResponseWords:
         self._names = names
         self._fold = Fold(provider="", model="", call_id=str)
         self._refusal = bytearray()
-        kind = next((value for name, value in headers if name.lower() == "content-type"), "")
         self._decoder: Decoder | None = None
         if self._dialect is not None and (not status or 200 <= status < 300):
-            self._decoder = self._dialect.decoder(kind)
+            self._decoder = self._dialect.decoder(value_of(headers, "content-type"))
 
     def feed(self, data: bytes) -> None:
         """More of the body, after content decoding."""

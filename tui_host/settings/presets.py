@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
 from tui_host.settings.schema import DEMO, DIALECTS, Dialect, Provider, Template
+from tui_host.settings.urls import parts_of
 
 # name, label, dialect, base URL, the variable that holds the key, and a model to start with where one is obvious.
 _TABLE: tuple[tuple[str, str, Dialect, str, str | None, str | None], ...] = (
@@ -81,13 +81,10 @@ _AZURE = ".openai.azure.com"
 
 def service_at(address: str) -> str:
     """The preset whose service is at an address, whatever the provider is called; empty if it is none that is known."""
-    try:
-        place = urlsplit(address).netloc.lower()
-    except ValueError:
-        return ""
+    place = parts_of(address).netloc.lower()
     if place.endswith(_AZURE):
         return "azure"
-    return next((name for name, preset in PRESETS.items() if urlsplit(preset.base_url.text).netloc == place), "")
+    return next((name for name, preset in PRESETS.items() if parts_of(preset.base_url.text).netloc == place), "")
 
 
 DEMO_PROVIDER = Provider(

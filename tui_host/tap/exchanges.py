@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urljoin
 
 from tui_host.capture.ending import read_ending
-from tui_host.capture.http import BODY_LIMIT, Headers, ObservedExchange, Observer
+from tui_host.capture.http import BODY_LIMIT, ObservedExchange, Observer, header_pairs
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import OVERHEAD, Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.tap.heads import Fields, RequestHead, ResponseHead, read_request, read_response, request_framing
+from tui_host.tap.heads import RequestHead, ResponseHead, read_request, read_response, request_framing
 from tui_host.tap.kinds import ANNOUNCED, ASKED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, UNREAD, lost
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ class _Exchange:
             self._observed = self._observer.begin(
                 head.method.decode("ascii", "replace"),
                 self._url,
-                pairs(head.fields),
+                header_pairs(head.fields),
                 body,
                 self._place,
                 missed=self._missed,
@@ -270,7 +270,7 @@ class _Exchange:
     def answered(self, head: ResponseHead) -> None:
         """The response's head."""
         if self._observed is not None and self._observer is not None:
-            self._observed.response(head.status, pairs(head.fields))
+            self._observed.response(head.status, header_pairs(head.fields))
             self._observers.answered(self._observer, self._head, head)
 
     def announced(self, url: bytes) -> None:
@@ -282,8 +282,3 @@ class _Exchange:
         except ValueError:
             return  # no URL: no client sends anything there
         self._observers.announced(self._observer, place)
-
-
-def pairs(fields: Fields) -> Headers:
-    """Headers as records have them."""
-    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in fields)

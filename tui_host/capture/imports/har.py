@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
-from urllib.parse import urlsplit
 
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.ending import Ending, Reason
@@ -45,6 +44,7 @@ from tui_host.capture.record import MISSING, Draft, Head
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 from tui_host.settings.presets import service_at
+from tui_host.settings.urls import parts_of
 
 _STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -273,7 +273,7 @@ def _creator(file: File) -> str:
             if key == b"entries":
                 break
     except BrokenError:
-        pass
+        pass  # who reads the entries tells it
     return ""
 
 
@@ -321,8 +321,5 @@ def _endpoint(url: str) -> str:
 
 def _peer(url: str) -> str:
     """What the other side is called: the preset whose service it is, else its host."""
-    try:
-        place = urlsplit(url).netloc.rpartition("@")[2]
-    except ValueError:
-        place = ""
+    place = parts_of(url).netloc.rpartition("@")[2]
     return service_at(url) or place[:_NAME] or "unknown"

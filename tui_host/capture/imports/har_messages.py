@@ -12,6 +12,7 @@ import codecs
 import re
 from collections.abc import Mapping
 
+from tui_host.capture.record import value_of
 from tui_host.capture.words import items, mapping, short
 from tui_host.errors import JSON
 
@@ -43,7 +44,7 @@ def headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
 
 def content_type(message: Mapping[str, JSON]) -> str:
     """What its header says that its body is, in small letters."""
-    return next((value.strip().lower() for name, value in headers(message) if name.lower() == "content-type"), "")
+    return value_of(headers(message), "content-type").strip().lower()
 
 
 def is_left_out(message: Mapping[str, JSON], part: str, size: JSON) -> bool:

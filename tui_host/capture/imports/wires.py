@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from tui_host.capture.words import items, mapping, said
 from tui_host.errors import JSON
+from tui_host.settings.urls import parts_of
 
 _OF_ANTHROPIC = frozenset({"system", "anthropic_version", "stop_sequences", "thinking", "top_k"})
 _OF_OLLAMA = frozenset({"options", "keep_alive", "think", "format", "raw"})
@@ -29,10 +29,7 @@ class Wires:
 
     def dialect_at(self, url: str) -> str:
         """The dialect spoken at an address; empty if none is."""
-        try:
-            path = urlsplit(url).path.rstrip("/")
-        except ValueError:
-            return ""
+        path = parts_of(url).path.rstrip("/")
         return next((name for name, ends in self.paths.items() if path.endswith(ends)), "")
 
 

@@ -111,8 +111,7 @@ class Asking:
             case "response":
                 head = draft.head or Head()
                 self.status, self.has_answer = head.status or 0, True
-                kind = next((value for name, value in head.headers if name.lower() == "content-type"), "")
-                self._decoder = self._dialect.decoder(kind)
+                self._decoder = self._dialect.decoder(head.value("content-type"))
                 if self.status >= 300:
                     self._refusal = ResponseWords(dialect=self._dialect.name, status=self.status, headers=head.headers)
             case "chunk":

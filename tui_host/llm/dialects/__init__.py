@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
 from tui_host.errors import SettingsError
 from tui_host.llm.dialects.anthropic import Anthropic
@@ -13,6 +12,7 @@ from tui_host.llm.dialects.gemini import Gemini
 from tui_host.llm.dialects.ollama import Ollama
 from tui_host.llm.dialects.openai import OpenAI
 from tui_host.llm.dialects.openai_responses import OpenAIResponses
+from tui_host.settings.urls import parts_of
 
 DIALECTS: Mapping[str, Dialect] = MappingProxyType(
     {
@@ -42,10 +42,7 @@ def dialect_at(url: str) -> Dialect | None:
 
     Of an address that is itself not known, the scheme is the dialect's name, and nothing follows it.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
+    parts = parts_of(url)
     path = parts.path.rstrip("/")
     if not path and not parts.netloc:
         return DIALECTS.get(parts.scheme)
