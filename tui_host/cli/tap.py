@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from tui_host.tap.exchanges import Exchanges
     from tui_host.tap.recording import TapRecording
     from tui_host.tap.upstream import Upstream
-
-TOLD_LIMIT = 1000
-"""Different sentences that are told: a web page could make up any number."""
 
 
 def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> int:
@@ -41,13 +38,14 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
     from tui_host.tap.beside import Asked, Beside
     from tui_host.tap.kinds import STARTED
     from tui_host.tap.log_file import NoLogError
+    from tui_host.tap.once import told_once
     from tui_host.tap.serving import Service, serve
     from tui_host.tap.upstream import upstream_of
 
     upstream = upstream_of(arguments.upstream or "", environment, arguments.ca_file)
     is_mcp = arguments.action == "http"
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
-    tell = _telling_once()
+    tell = told_once(diagnostics.tell)
     folder = arguments.data_dir
     try:
         asked = Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log, plain=plain)
@@ -119,14 +117,3 @@ def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
     diagnostics.tell("give your host the line above as the base URL of the model, and leave its key as it is:")
     for line in llm.instructions(upstream, own):
         diagnostics.write(f"{visible(line)}\n")
-
-
-def _telling_once() -> Callable[[str], None]:
-    told: set[str] = set()
-
-    def tell(words: str) -> None:
-        if words not in told and len(told) < TOLD_LIMIT:
-            told.add(words)
-            diagnostics.tell(words)
-
-    return tell

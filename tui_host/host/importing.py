@@ -210,9 +210,8 @@ def _records(capture: str, seen_in_order: Iterator[Seen]) -> Iterator[Record]:
     time_ns = 0
     for seq, seen in enumerate(seen_in_order, 1):
         time_ns = max(time_ns, seen.at.ns)
-        mono_ns = (
-            time_ns if seen.at.is_told and seen.at.ns == time_ns else None
-        )  # else it stands behind what came later
+        # where it stands behind what came later, it tells no time
+        mono_ns = time_ns if seen.at.is_told and seen.at.ns == time_ns else None
         yield Record(capture=capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns, draft=seen.draft)
 
 

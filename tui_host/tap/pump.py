@@ -114,9 +114,8 @@ class Pump:
         back, aside = os.pipe()
         os.dup2(nowhere, self.source)
         os.dup2(aside, self.target)
-        signal.signal(
-            signal.SIGURG, lambda _number, _frame: None
-        )  # nobody sends it; one that is ignored wakes no thread
+        # nobody sends it; one that is ignored wakes no thread
+        signal.signal(signal.SIGURG, lambda _number, _frame: None)
         if thread.is_alive:
             signal.pthread_kill(thread.ident, signal.SIGURG)
         os.set_blocking(back, False)

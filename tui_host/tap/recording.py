@@ -24,6 +24,7 @@ from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
 from tui_host.tap.logged import Log, Logged
+from tui_host.tap.once import told_once
 from tui_host.tap.threads import Thread
 
 LOOK_SECONDS = 0.5
@@ -35,8 +36,6 @@ LOCKED_SECONDS = 300.0
 """And how much longer while another program holds the database: it may let go of it at any moment."""
 LAST_SECONDS = 60.0
 """How much longer the end may take where all is well but slow: nobody waits for it."""
-TOLD_LIMIT = 1000
-"""Different sentences that are told."""
 TOUCH_SECONDS = 5.0
 """How often at most a list is told that something came."""
 
@@ -93,6 +92,7 @@ class TapRecording:
     Attributes:
         recorder: Takes the records.
         place: Where they belong: what every draft has as its place, or in it.
+        tell_once: Tells a sentence that it has not told yet.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class TapRecording:
         self._title = title
         self._created_ns = begins.began_ns
         self._tell = tell
-        self._told: set[str] = set()
+        self.tell_once = told_once(tell)
         self._logged = (
             None
             if log is None
@@ -321,12 +321,6 @@ class TapRecording:
         if any(words):
             return ", ".join(filter(None, words))
         return "of what passed since, nothing is missing" if self._is_anew else "nothing is missing"
-
-    def tell_once(self, words: str) -> None:
-        """Tell a sentence that has not been told yet."""
-        if words not in self._told and len(self._told) < TOLD_LIMIT:
-            self._told.add(words)
-            self._tell(words)
 
 
 def last_kept(store: Store, capture: str, after: int) -> int:

@@ -87,9 +87,8 @@ class ArrivingSource(ImportSource):
         version = self._version_now()
         if self._host.store is not None and version != self._version:
             self._version = version
-            self._written = self._host.store.sessions.get(
-                self._session.id
-            )  # before its records are: then those are all
+            # before its records are: then those are all
+            self._written = self._host.store.sessions.get(self._session.id)
             self._earlier = self._kept_records()
         super().look()
         if self.live and self.is_settled and self._written is not None and not self._written.live:

@@ -41,14 +41,8 @@ def read_pythonic(data: bytes) -> JSON:
             warnings.simplefilter("ignore")  # of the compiler, on foreign escapes
             value: object = ast.literal_eval(text)
         said: JSON = json.loads(json.dumps(value))
-    except (
-        ValueError,
-        TypeError,
-        SyntaxError,
-        MemoryError,
-        RecursionError,
-    ):  # what a parser says of what is too much, too
-        return None
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None  # the last two are what a parser says of what is too much
     return said
 
 

@@ -63,9 +63,8 @@ class TapStory:
     def size(self) -> str:
         """How many taps tell it, and of one that goes on how many of them do: `3 taps`, `2 of 3 taps`."""
         live = sum(tap.live for tap in self.taps)
-        count = sum(
-            max(len(abouts), 1) for _, abouts in self._known
-        )  # what was brought here has several in one session
+        # what was brought here has several in one session
+        count = sum(max(len(abouts), 1) for _, abouts in self._known)
         return f"{f'{live:,} of ' if 0 < live < count else ''}{count:,} tap{'s' * (count != 1)}"
 
     @property

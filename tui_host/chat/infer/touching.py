@@ -51,9 +51,8 @@ def meetings(ones: Mapping[str, Stretch], others: Mapping[str, Stretch]) -> Iter
         there = [each for each in running[1 - side] if each[0] >= begin_ns]
         for _, met in there:
             yield name, met
-        running[1 - side][:] = (
-            [max(there)] if there else []
-        )  # all these are joined by now: the last to end stands for them
+        # all these are joined by now: the last to end stands for them
+        running[1 - side][:] = [max(there)] if there else []
         running[side].append((end_ns, name))
 
 
