@@ -18,6 +18,8 @@ from tests.chat.infer.kept import keep_story
 from tests.cli.desk import KEY, Desk, desk, server
 from tests.cli.program import Programs
 from tests.cli.provider import asks, text
+from tui_host.capture.session import foreign_session
+from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 
 Line = dict[str, JSON]
@@ -210,6 +212,20 @@ def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
         "answer",
         "summary",
     ]
+
+
+def test_show_says_no_empty_answer_and_tells_an_item_that_cannot_be_read_in_its_place(
+    program: Programs, tmp_path: Path
+) -> None:
+    store = Store.open(tmp_path / "tui-host.db")
+    store.sessions.put_back(foreign_session(SESSION, "x"))
+    for number, item in enumerate(('{"item":"answer","text":"\\n"}', "{", '{"item":"user","text":"and?"}')):
+        row = SESSION, number, item
+        store.run(lambda connection, row=row: connection.execute("INSERT INTO items VALUES (?, ?, ?)", row).fetchall())
+    store.close()
+    shown = program.run("sessions", "show", "last", "--data-dir", tmp_path)
+    assert shown.text.endswith("\n\nNote: what stood here is damaged in the database\n\nUser: and?\n")
+    assert "Model:" not in shown.text
 
 
 def test_of_a_tap_the_story_that_it_is_part_of_is_shown_and_taken_away(program: Programs, tmp_path: Path) -> None:

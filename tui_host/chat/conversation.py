@@ -143,7 +143,10 @@ def item_to_text(item: Item) -> str:
 
 def item_from_text(text: str) -> Item:
     """The item that `item_to_text` wrote; what this version cannot read is told in its place, so that numbers stay."""
-    value: JSON = json.loads(text)
+    try:
+        value: JSON = json.loads(text)
+    except (ValueError, RecursionError):  # damaged on the disk
+        value = None
     item = item_from_json(value) if isinstance(value, Mapping) else None
     return item or NoteItem(turn=0, kind="note", what="something that this version cannot show")
 

@@ -125,7 +125,7 @@ def _local(time_ns: int) -> str:
 
 def _show(store: Store, arguments: Arguments) -> None:
     info, source = _chosen(store, arguments)
-    items: list[JSON] = [json.loads(text) for text in source.session_items(info.id)]
+    items = [_read(text) for text in source.session_items(info.id)]
     taps = [tap.id for tap in source.taps] if isinstance(source, Whole) else []
     counts = passed_in_all(store, taps) if taps else NOTHING
     if arguments.json:
@@ -141,6 +141,14 @@ def _show(store: Store, arguments: Arguments) -> None:
         words.append("No conversation was tapped: what passed is in the inspector, and in `sessions export`.")
     words += ["\n".join(_item_words(item, info.user)) for item in items if isinstance(item, dict)]
     output.text(visible("\n\n".join(filter(None, words))))
+
+
+def _read(text: str) -> JSON:
+    try:
+        value: JSON = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"item": "note", "what": "what stood here is damaged in the database"}
+    return value
 
 
 def _chosen(store: Store, arguments: Arguments) -> tuple[SessionInfo, Exported]:
