@@ -14,7 +14,7 @@ from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Redacti
 from tui_host.capture.store.form import OlderFormError
 from tui_host.capture.store.store import Store
 
-WAIT = 5.0
+WAIT = 20.0
 
 
 class FixedClock:
@@ -55,7 +55,7 @@ def known_ns(time: int | None) -> int:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Return once the condition holds; fails after five seconds."""
+    """Return once the condition holds; fails where it does not come true."""
     end = time.monotonic() + WAIT
     while not condition():
         assert time.monotonic() < end, "it did not come true in time"

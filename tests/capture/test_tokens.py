@@ -8,6 +8,7 @@ import zlib
 import pytest
 
 from tui_host.capture.codings import decoder
+from tui_host.capture.held import LIMIT, Held
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.redact import Redactor
 from tui_host.capture.redact_bodies import without_keys, without_tokens
@@ -235,3 +236,11 @@ def test_a_compressed_request_is_compressed_anew_only_where_a_secret_is_in_it(en
 
     assert same == harmless
     assert decoder(encoding).feed(changed).decode() == '{"a": "⟨secret:K⟩", "api_key": "⟨secret:api_key⟩"}'
+
+
+def test_a_body_is_held_to_its_end_and_one_that_is_too_large_goes_on_whole() -> None:
+    small, large = Held(), Held()
+    assert [small.feed(b"a" * (LIMIT - 1)), small.feed(b"b")] == [b"", b""]
+    assert small.finish() == b"a" * (LIMIT - 1) + b"b"
+    assert [large.feed(b"a" * LIMIT), large.feed(b"b"), large.feed(b"c")] == [b"", b"a" * LIMIT + b"b", b"c"]
+    assert large.finish() == b""

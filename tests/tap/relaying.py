@@ -25,6 +25,8 @@ from tui_host.tap.serving import Service, listening
 from tui_host.tap.upstream import upstream_of
 
 PLACE = Place(session="20261122-010203-abcde")
+PATIENCE = 20.0
+"""Seconds; a machine that does much else takes some of them."""
 
 
 @dataclass(slots=True)
@@ -209,7 +211,7 @@ async def rest_of(stream: ByteStream) -> bytes:
 
 async def until(claim: Callable[[], bool]) -> None:
     """Wait until something holds."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while not claim():
             await asyncio.sleep(0.002)
 

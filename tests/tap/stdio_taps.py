@@ -100,7 +100,7 @@ def line_of(process: subprocess.Popen[bytes]) -> bytes:
     return process.stdout.readline()
 
 
-def until(is_so: Callable[[], bool], seconds: float = 10) -> None:
+def until(is_so: Callable[[], bool], seconds: float = 20) -> None:
     """Wait until it is so."""
     end = time.monotonic() + seconds
     while not is_so():

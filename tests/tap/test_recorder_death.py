@@ -75,7 +75,7 @@ def test_the_server_is_ended_with_its_tap_also_where_another_records(tmp_path: P
     until(lambda: not runs(first) and recorder_of(process.pid) != first)
     until(lambda: b"SIGKILL" in process.stderr.readline() if process.stderr else False)
     process.kill()
-    until(lambda: not runs(server), 6)
+    until(lambda: not runs(server))
 
 
 def lines(begins: Beginning) -> tuple[Recorder, Folding]:

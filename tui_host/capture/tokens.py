@@ -6,15 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tui_host.capture.held import Held
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.recording import BodyRedactor, Recording
 from tui_host.capture.redact_bodies import Learn, without_keys, without_tokens
 from tui_host.capture.redact_coded import without_in_coded
 from tui_host.capture.redact_values import Kept, Shift
 from tui_host.settings.urls import parts_of
-
-HELD_LIMIT = 1 << 20
-"""Bytes of an answer that are looked through; a larger one is no token's, and is kept as it is from there on."""
 
 _LOGIN_PATH = re.compile(
     rb"(?:^|/)(?:oauth2?(?:/(?:device/)?\w+)?|token|login|register|authorize)/?$"
@@ -99,8 +97,7 @@ class _TokenStream:
     def __init__(self, recorder: Recording) -> None:
         self._inner = recorder.redactor.stream()
         self._learn = recorder.redactor.learn_value
-        self._held = b""
-        self._passing = False
+        self._held = Held()
 
     @property
     def shifts(self) -> Sequence[Shift]:
@@ -109,17 +106,13 @@ class _TokenStream:
 
     def feed(self, data: bytes, /) -> Kept:
         """Nothing, until too much is held."""
-        self._held += data
-        if len(self._held) <= HELD_LIMIT and not self._passing:
-            return b"", ()
-        self._passing = True
-        held, self._held = self._held, b""
-        return self._inner.feed(held)
+        passing = self._held.feed(data)
+        return self._inner.feed(passing) if passing else (b"", ())
 
     def flush(self) -> Kept:
         """All of it, without what is secret."""
-        held, self._held = self._held, b""
-        held, found = (held, ()) if self._passing or not held else without_tokens(held, self._learn)
+        held = self._held.finish()
+        held, found = without_tokens(held, self._learn) if held else (held, ())
         first, in_first = self._inner.feed(held)
         rest, in_rest = self._inner.flush()
         return first + rest, (*found, *in_first, *in_rest)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
+from tui_host.capture.held import Held
 from tui_host.tap.bodies import BodyError
 from tui_host.tap.endpoint import EndpointFilter
 from tui_host.tap.heads import RequestHead, ResponseHead
@@ -35,7 +36,6 @@ SIGNED_FOR_THE_TAP = (
     "the authorization server refused the host, whose signed assertion (private_key_jwt) names this tap as whom it is for; from now on the"
     " tap leaves logins to the host, so let it sign in again"
 )
-_METADATA_LIMIT = 1 << 20
 _H = TypeVar("_H", RequestHead, ResponseHead)
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
 
@@ -151,23 +151,16 @@ class _Metadata:
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
         self._change = change
-        self._held = b""
-        self._passing = False
+        self._held = Held()
 
     def feed(self, data: bytes) -> bytes:
         """Nothing until its end, unless it is too large to be one."""
-        self._held += data
-        if not self._passing and len(self._held) <= _METADATA_LIMIT:
-            return b""
-        self._passing = True
-        held, self._held = self._held, b""
-        return held
+        return self._held.feed(data)
 
     def finish(self) -> bytes:
         """The document."""
-        if self._passing:
-            return b""
-        return self._change(self._held)
+        held = self._held.finish()
+        return self._change(held) if held else b""
 
 
 class _Undone:

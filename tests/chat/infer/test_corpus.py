@@ -62,7 +62,9 @@ def total(counts: Iterable[Count]) -> Count:
 def test_no_link_of_a_form_is_wrong_and_hardly_one_is_missing(name: str) -> None:
     count = total(counted(seed, name) for seed in SEEDS)
     assert count.wrong == 0
-    assert count.found >= LEAST.get(name, 0.99) * count.links, f"{count.links - count.found} of {count.links} are missing"
+    assert count.found >= LEAST.get(name, 0.99) * count.links, (
+        f"{count.links - count.found} of {count.links} are missing"
+    )
 
 
 @pytest.mark.parametrize("name", ["ollama", "cherry"])
