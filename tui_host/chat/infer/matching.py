@@ -64,9 +64,8 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], clients: Clie
     candidates = with_twins(candidates)
     joined = _by_id(candidates, frames)
     used = {frame.key for sent in joined.values() for frame in sent}
-    naming = {
-        frame.line for sent in joined.values() for frame in sent
-    }  # here others name calls that nobody saw asked for
+    # where some frames name their calls, others name calls that nobody saw asked for
+    naming = {frame.line for sent in joined.values() for frame in sent}
     left = [frame for frame in frames if frame.key not in used and not (frame.ids and frame.line in naming)]
     waiting = [each for each in candidates if each.asked.key not in joined]
     field = _Field(waiting, left)

@@ -80,9 +80,8 @@ class Orders:
 
     def are_shown(self, call: Candidate, carried: Sequence[Carried]) -> bool:
         """Whether frames in the order in which they were sent are in that of an answer, of which this is a call."""
-        lines = {each.first_line for each in carried} | {
-            self._line_of.get(call.talk, carried[0].first_line)
-        }  # all its host's
+        own = self._line_of.get(call.talk, carried[0].first_line)  # of its host, which may have others
+        lines = {own, *(each.first_line for each in carried)}
         shown = [self._shown[host] for host in {self._hosts.get(line, line) for line in lines} if host in self._shown]
         is_any_beside = any(map(_is_beside, carried, carried[1:]))
         chances = max((each.at_once if is_any_beside else each.chances for each in shown), default=1)
