@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.capture.captured import ASK, CHAT, PIECE, archive, entry
 from tests.capture.drafts import FixedClock, any_draft, everything_in, frame
-from tests.capture.test_imports import ASK, CHAT, PIECE, archive, entry
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.link import Link, Span

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.capture.test_imports import ASK, CHAT, TELL
+from tests.capture.captured import ASK, CHAT, TELL
 from tests.system.terminal import program
 
 OSC = "\x1b]52;c;aGk=\x07\x9b2J\u202e"

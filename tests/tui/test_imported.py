@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tests.capture.test_imports import ASK, CHAT, TELL
+from tests.capture.captured import ASK, CHAT, TELL
 from tests.tui.app_running import MATH, WIDE, Running, running
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact import Redactor

@@ -1,0 +1,180 @@
+"""HTTP archives, read to the records that they stand for, entry by entry."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.capture.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, WIRES, archive, entry, seen, told
+from tui_host.capture.ending import read_ending
+from tui_host.capture.imports import File, read
+from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
+from tui_host.capture.imports.har_messages import body_came
+from tui_host.capture.record import MISSING
+from tui_host.capture.words import mapping
+from tui_host.errors import JSON
+
+
+def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None:
+    server = entry(
+        "https://docs.example/mcp", ASK, f"event: message\ndata: {json.dumps(TELL)}\n\n", "2026-11-22T02:13:06.895Z"
+    )
+    page = entry("https://docs.example/logo.svg", {}, "<svg/>")
+    found = seen(archive(server, page, MODEL))
+    assert told(found) == [
+        ("llm", "request", "out"),
+        ("mcp", "request", "out"),
+        ("mcp", "frame", "out"),
+        ("llm", "response", "in"),
+        ("mcp", "response", "in"),
+        ("llm", "chunk", "in"),
+        ("llm", "end", "in"),
+        ("mcp", "chunk", "in"),
+        ("mcp", "frame", "in"),
+        ("mcp", "end", "in"),
+    ]
+    assert [each.at.ns - found[0].at.ns for each in found[:6]] == [
+        0,
+        5_000_000,
+        5_000_000,
+        10_500_000,
+        15_500_000,
+        50_500_000,
+    ]
+    assert found[0].draft.peer == "deepseek"
+    assert found[5].draft.data == f"data: {json.dumps(PIECE)}\n\n".encode()
+    assert {each.draft.encoding for each in found} == {None}  # an archive's bodies have been decoded
+
+
+@pytest.mark.parametrize(
+    ("creator", "connect", "later_ms", "is_over"),
+    [
+        ("x", -1, 48, True),  # times are rounded, and an end is a sum of them
+        ("x", -1, 40, False),
+        ("x", 30, 60, False),
+        ("mitmproxy", 30, 60, True),  # it had connected before
+    ],
+)
+def test_what_came_before_the_next_exchange_of_an_archive_began_stands_before_it(
+    creator: str, connect: float, later_ms: int, *, is_over: bool
+) -> None:
+    timings: JSON = {"connect": connect, "send": 1, "wait": 9.5, "receive": 40}
+    first = {**MODEL, "timings": timings, "time": 50.5 + max(connect, 0)}
+    later = {**MODEL, "startedDateTime": f"2026-11-22T02:13:06.{890 + later_ms}Z"}
+    found = seen(archive(first, later, creator=creator))
+    kinds = [each.draft.kind for each in found]
+    assert (kinds.index("end") < kinds.index("request", 1)) == is_over
+    assert [each.at.ns for each in found] == sorted(each.at.ns for each in found)
+
+
+def test_the_entries_of_an_archive_are_given_as_they_are_found_where_they_stand_in_order() -> None:
+    """Else not before the last is found, which may be the first in time; both come out the same."""
+    entries = [{**MODEL, "startedDateTime": f"2026-11-22T02:13:0{second}Z"} for second in range(5)]
+    found: list[list[tuple[object, str]]] = []
+    shares: list[float] = []
+    for each in (entries, [*entries[1:], entries[0]]):
+        reading = read([File(name="a.har", data=archive(*each))], WIRES)
+        first = next(reading.seen)
+        shares.append(reading.notes.progress.done / reading.notes.progress.expected)
+        found.append([(seen.at, seen.draft.kind) for seen in (first, *reading.seen)])
+    assert found[0] == found[1]
+    assert shares[0] < 0.5 < shares[1]
+
+
+def test_an_archive_that_is_cut_is_read_up_to_there_with_a_word_and_its_long_headers_whole() -> None:
+    long = f"https://api.deepseek.com/v1/chat/completions?trace={'x' * 1000}"
+    whole = archive(entry(long, CHAT, ""), MODEL)
+    reading = read([File(name="a.har", data=whole[:-20])], WIRES)
+    (request,) = (each.draft for each in reading.seen if each.draft.kind == "request")
+    assert request.head is not None
+    assert request.head.url == long
+    assert len(reading.notes.told) == 1
+    assert "is broken (it is cut off): what stands before is read" in reading.notes.told[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "media", "sizes", "body"),
+    [
+        ("Echo: 世界".encode().decode("latin-1"), "text/event-stream", {}, "Echo: 世界".encode()),
+        ("Echo: 世界".encode().decode("latin-1"), "application/json", {"size": 12}, "Echo: 世界".encode()),
+        ("Echo: 世界".encode()[:-1].decode("latin-1"), "text/plain", {"size": 11}, "Echo: 世界".encode()[:-1]),
+        ("Echo: 世界", "text/event-stream", {"size": 12}, "Echo: 世界".encode()),
+        ("café", "text/event-stream", {"size": 4}, "café".encode()),
+        ("Ã©", "text/event-stream", {"size": 4}, "Ã©".encode()),  # so many bytes are these characters
+        ("Ã©", "text/event-stream", {"size": 3, "compression": 1}, "Ã©".encode()),
+        ("Ã©", "text/plain; charset=utf-8", {}, "Ã©".encode()),
+    ],
+)
+def test_a_body_that_an_archive_has_as_latin_1_is_read_back_to_its_bytes(
+    text: str, media: str, sizes: dict[str, JSON], body: bytes
+) -> None:
+    response: JSON = {"headers": [{"name": "Content-Type", "value": media}], "content": {"text": text, **sizes}}
+    assert body_came(mapping(response)) == body
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        ({"text": "eHl6", "encoding": "base64"}, 200),
+        ({"text": "eH\r\nl6\r\n", "encoding": "Base64", "_transferSize": 9}, "200"),
+        ({"text": "xyz", "encoding": "utf-8", "size": "3"}, 200),
+        ({"text": "xyz"}, 200.0),
+    ],
+)
+def test_an_archive_may_hold_a_body_in_base64_and_sockets_are_left_out_with_a_word(
+    content: dict[str, JSON], status: JSON
+) -> None:
+    packed = {**MODEL, "timings": {"send": "1", "wait": "9.5"}, "_priority": "High", "_initiator": {"type": "script"}}
+    packed["response"] = {"status": status, "headers": [], "content": content}
+    reading = read([File(name="a", data=archive(packed, {**MODEL, "_webSocketMessages": [{}]}))], WIRES)
+    records = list(reading.seen)
+    assert [each.draft.data for each in records if each.draft.kind == "chunk"] == [b"xyz"]
+    assert records[1].draft.head is not None
+    assert records[1].draft.head.status == 200
+    assert records[1].at.ns - records[0].at.ns == 10_500_000
+    assert dict(reading.notes.left_out) == {"WebSocket conversations": 1}
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+)
+
+
+@given(st.lists(values, max_size=4), st.sampled_from([None, 1]))
+def test_elements_are_found_where_a_parser_finds_them(value: list[JSON], indent: int | None) -> None:
+    data = json.dumps(value, ensure_ascii=False, indent=indent).encode("utf-8", "surrogatepass")
+    assert [json.loads(data[start:end].decode("utf-8", "surrogatepass")) for start, end in elements(data, 0)] == value
+    assert value_end(data, 0) == len(data)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b'{"a"', b'{"a":', b'{"a":1', b"{1:2}", b"[]", b'{"a" 1}', b'{"a":1 "b":2}']
+)
+def test_an_object_that_is_none_is_told(text: bytes) -> None:
+    with pytest.raises(BrokenError):
+        list(members(text, 0))
+
+
+def test_a_body_that_is_base64_by_name_alone_is_kept_as_it_stands() -> None:
+    odd = dict(MODEL)
+    odd["response"] = {"status": 200, "headers": [], "content": {"text": "no base64!", "encoding": "base64"}}
+    assert [each.draft.data for each in seen(archive(odd)) if each.draft.kind == "chunk"] == [b"no base64!"]
+
+
+def test_what_an_archive_does_not_have_is_told_as_not_known() -> None:
+    untold: dict[str, JSON] = {"time": 0, "timings": {"send": 0, "wait": 0, "receive": 0}}
+    less: dict[str, JSON] = {"time": -1, "timings": {"send": -1, "wait": -1, "receive": -1}}
+    url = "https://api.deepseek.com/v1/chat/completions"
+    none: dict[str, JSON] = {"time": None, "timings": None}
+    for more in (untold, less, none):
+        times = [each.at.is_told for each in seen(archive({**entry(url, CHAT, json.dumps(WHOLE)), **more}))]
+        assert times == [True, False, False, False]
+    without: dict[str, JSON] = {**MODEL, "response": {"status": 200, "headers": [], "content": {"size": 812}}}
+    request, _, end = [each.draft for each in seen(archive({**without, "request": {"method": "POST", "url": url}}))]
+    assert (request.malformed, read_ending(end.data).reason) == (MISSING, MISSING)
+    stream = {"status": 200, "headers": mapping(MODEL["response"])["headers"], "content": {"size": 0}}
+    assert read_ending(seen(archive({**MODEL, "response": stream}))[-1].draft.data).reason == MISSING
