@@ -252,3 +252,62 @@ def test_a_frame_that_names_a_call_that_nobody_saw_asked_for_is_of_no_other() ->
         for call, name in zip(calls, ("c1", "c0"), strict=True)
     ]
     assert scene.found() == {("sent", exchange, (scene.math.id, named))}
+
+
+@pytest.mark.parametrize(
+    ("brought", "words", "is_told"), [("", "(No response)", True), ("[]", "There are no items.", False)]
+)
+def test_of_calls_that_seem_told_in_fewer_places_than_they_are_none_takes_anothers(
+    brought: str, words: str, *, is_told: bool
+) -> None:
+    scene = Scene()
+    calls = [Call("", "math__add", {"a": number}) for number in range(3)]
+    exchange = scene.says(User("sums"), answer=Answer("", calls))
+    for call, text in zip(calls, (brought, "[]", "[]"), strict=True):
+        identity, _ = scene.math.call("add", call.arguments)
+        scene.math.answer(identity, {"content": [{"type": "text", "text": text}] if text else []})
+    results = list(zip(calls, (words, "[]", "[]"), strict=True))
+    scene.says(User("sums"), Answer("", calls), Results(results), answer=Answer("Done."))
+    joined = scene.world.story().joined()
+    assert exchange
+    assert [[told.text for told in each.told] for each in joined] == [[text] * is_told for _, text in results]
+
+
+def test_nobody_knows_whether_a_request_is_made_again_while_calls_wait_or_by_a_conversation_that_says_the_same() -> (
+    None
+):
+    scene = Scene()
+    scene.says(User("sum"))
+    scene.runs("3")
+    scene.says(*told("3"))  # the call that this is answered with waits
+    second = scene.says(User("sum"))
+    scene.runs("3")
+    scene.says(*told("3"))  # in place of what waits, or by the second
+    assert second not in {call for _, call, _ in scene.found()}
+
+
+def test_a_frame_that_was_not_answered_is_not_of_the_call_that_timed_out_where_it_may_have_been_sent_again_unseen() -> (
+    None
+):
+    scene, openai = Scene(), FORMS["openai"]
+    calls = [Call(f"c{number}", "math__add", ADD.arguments) for number in range(2)]
+    exchange = scene.model.ask(openai, [User("sums")])
+    list(scene.model.answer(openai, exchange, Answer("", calls)))
+    scene.math.call("add", ADD.arguments)  # its server ends; of the next one there is no tap yet
+    scene.world.now += 50 * MS
+    results = list(zip(calls, ("3", "Request timed out"), strict=True))
+    scene.model.ask(openai, [User("sums"), Answer("", calls), Results(results)])
+    assert not [each for each in found_in(scene.world.story()) if each[0] == "sent"]
+
+
+@pytest.mark.parametrize(("text", "is_joined"), [("3", False), ("4", True)])
+def test_a_call_takes_no_frame_that_brought_what_another_without_one_was_told_of_the_same(
+    text: str, *, is_joined: bool
+) -> None:
+    scene = Scene()
+    scene.math = scene.world.server("math", off=400 * MS)  # nothing tells that its clock is
+    scene.math.start(["add"])
+    scene.says(User("sum"))
+    frame = scene.runs("3")
+    last = scene.says(*told(text))
+    assert (("sent", last, frame) in scene.found()) == is_joined

@@ -55,6 +55,11 @@ def test_a_result_is_known_in_what_is_told(told: str, text: str, wanted: int | N
     assert tells(told, answered(text)) == wanted
 
 
+def test_that_a_result_says_nothing_is_told_no_better_by_its_empty_list_than_by_words() -> None:
+    nothing = Answer(seq=1, at_ns=0, texts=result_texts({"content": []}))
+    assert tells("[]", nothing) == tells("(No response)", nothing) == HINT
+
+
 def test_of_an_error_it_cannot_be_said() -> None:
     assert tells("The call failed.", answered("no such city", is_error=True)) is None
     assert tells("The user denied this operation.", answered("no such city", is_error=True)) == OTHER

@@ -82,7 +82,8 @@ class Candidate:
                 return OTHER
             return END if gives_up(text) else None
         if answer is None or answer.at_ns > at_ns + frame.within_ns:
-            return HINT if gives_up(text) else OTHER if refuses(text) else None
+            is_late = answer is not None  # what never came may also have been asked for again where no tap was
+            return HINT if is_late and gives_up(text) else OTHER if refuses(text) else None
         return tells(text, answer)
 
 

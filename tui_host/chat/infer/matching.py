@@ -23,7 +23,7 @@ from tui_host.chat.infer.groups import Group, Possible, groups
 from tui_host.chat.infer.names import meant, names_server, tools_named
 from tui_host.chat.infer.orders import Orders
 from tui_host.chat.infer.places import placed
-from tui_host.chat.infer.taken import without_taken
+from tui_host.chat.infer.taken import belated, without_taken
 from tui_host.chat.infer.telltale import OTHER, SAME
 from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent, lean
 
@@ -89,6 +89,8 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], clients: Clie
         possible = clients.without_others(possible, on_clock)
         sure = clients.known(possible, on_clock)
     joined, as_asked = _competed(sure, field.frames, unasked, candidates, joined)
+    for key in [*belated(waiting, joined)]:
+        del joined[key]
     told, refuted = placed(candidates, joined, as_asked)
     as_sent = {frame.key: frame for frame in frames}
     found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}

@@ -97,13 +97,17 @@ class _Places:
         told = Counter(place for places in telling.values() for place in places)
         for key, places in self.left.items():
             own = key if key in places else next(iter(places), None)
-            if len({self._text(place) for place in places}) < 2:
+            if len({self._text(place) for place in places}) < 2 and self._is_room_in(places):
                 return self._take(key, own)
             only = [place for place in telling[key] if len(telling[key]) == told[place] == 1]
             only = only or [place for place in places if often[place] == 1]
             if len(only) == 1 and not self.refuted:
                 return self._take(key, only[0])
         return False
+
+    def _is_room_in(self, places: Mapping[str, int | None]) -> bool:
+        """Whether no more calls have these places alone than there are: else one of them belongs elsewhere, and nobody knows which."""
+        return sum(len(each) > 0 and each.keys() <= places.keys() for each in self.left.values()) <= len(places)
 
     def _take(self, key: str, place: str | None) -> bool:
         self.found[key] = place

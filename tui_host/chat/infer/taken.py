@@ -1,12 +1,14 @@
-"""Which frames cannot be of an answer, as all that it was told is what other frames brought."""
+"""Which frames cannot be of a call, or may not be, as all that its answer was told others brought, or as they brought what another was told."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.clocks import DOUBTFUL_NS
 from tui_host.chat.infer.groups import Possible
 from tui_host.chat.infer.telltale import OTHER
 from tui_host.chat.infer.values import FrameKey, Sent
@@ -39,6 +41,31 @@ def without_taken(possible: Possible, candidates: Sequence[Candidate], frames: M
         if len(keys) > len(told[alike]) > 0:
             for key in _strangers(told[alike], [frames[key] for key in keys]):
                 possible[key] = [call for call in possible[key] if _alike(call) != alike]
+
+
+def belated(candidates: Sequence[Candidate], joined: Mapping[str, Sequence[Sent]]) -> Iterator[str]:
+    """The calls that are told nothing whose frame brought what another that asks for the same, and has none, was told: clocks may be off.
+
+    Args:
+        candidates: All calls.
+        joined: The frames of those that have any.
+    """
+    told: dict[tuple[str, str | None], list[Candidate]] = defaultdict(list)
+    for each in candidates:
+        if each.told is not None and each.asked.key not in joined:
+            told[each.asked.name, each.arguments].append(each)
+    for call in candidates:
+        if call.told is None and call.asked.key in joined:
+            frame = joined[call.asked.key][-1]
+            if any(_may_have_brought(frame, each) for each in told[call.asked.name, call.arguments]):
+                yield call.asked.key
+
+
+def _may_have_brought(frame: Sent, call: Candidate) -> bool:
+    """Whether a frame may have brought what a call was told, if the clocks are as far apart as they may be."""
+    if call.told is None or not call.asked.at_ns - DOUBTFUL_NS <= frame.at_ns <= call.told.at_ns + DOUBTFUL_NS:
+        return False
+    return call.may_be_on(frame) and bool(call.tells_itself(replace(frame, within_ns=DOUBTFUL_NS)))
 
 
 def _alike(call: Candidate) -> _Alike:

@@ -50,6 +50,11 @@ class Said:
     again: bool = False
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the answer asks for calls that are told nothing yet."""
+        return bool(self.asking.fold.calls) and not self.children
+
+    @property
     def has_failed(self) -> bool:
         """Whether no whole answer comes any more, nor has the host taken what came for one."""
         return self.asking.is_over and not self.asking.is_answered and not self.children
@@ -162,11 +167,15 @@ class Talks:
                 yield key
 
     def _repeating(self, told: Sequence[Key], waiting: Sequence[Key], mark: bytes) -> Iterator[Key]:
-        """The answers from which a request like one that comes now was made since the first that waits was asked for: it may be made again."""
+        """The answers from which a request like one that comes now was made, which may be made again.
+
+        That is where it was made since the first that waits was asked for, or where the calls that it was answered with may wait still.
+        """
         for key in told if waiting else ():
             since = self.said[waiting[-1]].asking.at_ns
-            children = [self.said[child] for child in self.said[key].children]
-            if key not in waiting and any(each.mark == mark and each.asking.end_ns > since for each in children):
+            alike = [each for child in self.said[key].children if (each := self.said[child]).mark == mark]
+            lasting = [each.asking.end_ns + (_STALE_NS if each.is_waiting else 0) for each in alike]
+            if key not in waiting and max(lasting, default=0) > since:
                 yield key
 
     def _tangle(self, waiting: Sequence[Key]) -> None:

@@ -40,6 +40,8 @@ _NOTHING = re.compile(
     r"\b(?:no|empty|without)(?: \w+)? (?:response|output|content|results?|text|data)\b|\bempty\b", re.IGNORECASE
 )
 """Words of hosts for a result that says nothing."""
+_NO_BLOCKS = "[]"
+"""So a result without blocks may be told, and so may one whose text says that there are none: it tells no more than words for it."""
 _MOST_REFUSED = 600
 
 
@@ -85,6 +87,8 @@ def _graded(told: str, answer: Answer) -> int | None:
 def _grade(told: str, answer: Answer) -> int | None:
     told = told.strip()
     wanted = [text.strip() for text in answer.texts]
+    if not wanted[0] and told == _NO_BLOCKS:
+        return HINT
     if answer.is_whole and told in wanted:
         return SAME
     if not wanted[0] and len(told) <= _MOST_REFUSED:  # it says nothing, and hosts have words of their own for that
