@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import zlib
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise, product
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.capture.codings import coded, decoder
+from tui_host.capture.codings import coded, decoder, readable
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.redact import Redactor
 from tui_host.capture.redact_coded import CodedStream
@@ -465,3 +466,17 @@ def test_of_many_credentials_those_that_were_used_last_are_remembered() -> None:
 
     assert redactor.text(f"{OTHERS} signed-anew-00000000") == "⟨secret:authorization⟩ signed-anew-00000000"
     assert redactor.text("signed-anew-00000099") == "⟨secret:authorization⟩"
+
+
+@pytest.mark.parametrize("fault", ["a wrong sum", "a wrong length", "a wrong byte"])
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_of_a_compressed_body_that_cannot_be_read_to_its_end_no_secret_is_kept(fault: str, size: int) -> None:
+    text = b'{"access": "' + KEY.encode() + b'", "more": "' + bytes(range(32, 127)).replace(b'"', b"") * 20 + b'"}'
+    whole = bytearray(zlib.compress(text, wbits=31))
+    at = {"a wrong sum": -8, "a wrong length": -1, "a wrong byte": len(whole) * 3 // 4}[fault]
+    whole[at] ^= 0x55
+    stream = CodedStream(REDACTOR, "gzip", is_held=False)
+    kept = b"".join(stream.feed(bytes(whole[start : start + size]))[0] for start in range(0, len(whole), size))
+    kept += stream.flush()[0]
+    assert KEY.encode() not in readable(kept, "gzip")
+    assert KEY.encode() in readable(bytes(whole), "gzip")

@@ -105,7 +105,12 @@ async def test_a_client_that_goes_while_it_is_still_sending_takes_the_upstreams_
 
 
 @pytest.mark.parametrize(
-    "framing", [b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"Content-Length: 9\r\n\r\nhello"]
+    "framing",
+    [
+        b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
+        b"Content-Length: 9\r\n\r\nhello",
+    ],
 )
 async def test_an_answer_that_breaks_off_breaks_off_for_the_client(framing: bytes) -> None:
     async def script(stream: Kept) -> None:
@@ -118,19 +123,20 @@ async def test_an_answer_that_breaks_off_breaks_off_for_the_client(framing: byte
     assert (ending(relay).reason, ending(relay).size) == ("cut by peer", 5)
 
 
-@pytest.mark.parametrize("wrong", [b"zz\r\nx", b"XX\r\n", b"0\r\nA: 1\r\nno trailer\r\n"])
+@pytest.mark.parametrize(
+    "wrong", [b"\r\nzz\r\nx", b"\r\nXX\r\n", b"\r\n0\r\nA: 1\r\nno trailer\r\n", b"3\r\nabc\r\n0\r\n\r\n"]
+)
 @pytest.mark.parametrize("size", [1, 1000])
 async def test_what_an_upstream_frames_wrongly_passes_as_it_is_for_the_client_to_judge(wrong: bytes, size: int) -> None:
     async def script(stream: Kept) -> None:
         await stream.head()
-        said = CHUNKED + wrong + b"and more"
+        said = CHUNKED[:-2] + wrong + b"and more"
         for at in range(0, len(said), size):
             await stream.send(said[at : at + size])
 
     async with peer(script) as up, relaying(up.origin) as relay:
         answered = await relay.ask(request(relay.host))
-    assert answered.endswith(b"o\r\n" + wrong + b"and more")
-    assert (answered == CHUNKED + wrong + b"and more") == (size > 1)  # chunks pass as they come: in pieces of their own
+    assert answered == CHUNKED[:-2] + wrong + b"and more"
     assert relay.body() == b"hello"
     assert ending(relay).reason == "cut by peer"
 

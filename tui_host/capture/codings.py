@@ -14,6 +14,7 @@ LIMIT = 64 << 20
 RATIO = 200
 """How many times its own length a body may decode to, from `HARMLESS` bytes on."""
 HARMLESS = 1 << 20
+_STEP = 4096
 MOST = 4
 """Codings that one body may have, one over the other: each takes memory before a byte has come."""
 
@@ -48,6 +49,31 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
         raise CodingError(f"{len(codings):,} codings one over the other cannot be decoded here")
     decoders = [_decoder(each, limit) for each in reversed(codings)]
     return decoders[0] if len(decoders) == 1 else _Chain(decoders)
+
+
+def readable(data: bytes, encoding: str) -> bytes:
+    """What a body says up to where it cannot be decoded any more; nothing of one in a coding that cannot be undone here."""
+    text, fault = _text_before(data, encoding, max(len(data), 1), 0)
+    for step in (_STEP, 1) if fault is not None else ():
+        text, fault = _text_before(data, encoding, step, fault or 0)
+    return text
+
+
+def _text_before(data: bytes, encoding: str, step: int, sure: int) -> tuple[bytes, int | None]:
+    """What is decoded in pieces of so many bytes, behind those that can be at once; and where the piece with a fault begins.
+
+    A decoder that fails keeps what it had made of that piece.
+    """
+    text: list[bytes] = []
+    at = 0
+    try:
+        found = decoder(encoding)
+        text.append(found.feed(data[:sure]))
+        for at in range(sure, len(data), step):
+            text.append(found.feed(data[at : at + step]))
+    except CodingError:
+        return b"".join(text), at
+    return b"".join(text), None
 
 
 def encoding_of(headers: Iterable[tuple[str, str]]) -> str | None:

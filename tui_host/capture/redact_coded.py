@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tui_host.capture.codings import CodingError, Decoder, coded, decoder
+from tui_host.capture.codings import CodingError, Decoder, coded, decoder, readable
 from tui_host.capture.record import Redaction
 from tui_host.capture.recording import BodyRedactor
 from tui_host.capture.redact_values import Kept, Shift
@@ -14,12 +14,11 @@ HELD_LIMIT = 1 << 20
 
 
 def without_in_coded(data: bytes, encoding: str, take_out: Callable[[bytes], Kept]) -> Kept:
-    """A body without secrets; as it came where it has none, or cannot be decoded here."""
-    try:
-        text = decoder(encoding).feed(data)
-    except CodingError:
-        return data, ()
-    kept, found = take_out(text)
+    """A body without secrets; as it came where it has none, or cannot be decoded here.
+
+    Of one that cannot be decoded to its end nothing is left behind that place if it has one.
+    """
+    kept, found = take_out(readable(data, encoding))
     if not found:
         return data, ()
     return coded(kept, encoding), found
@@ -68,7 +67,15 @@ class CodedStream:
             return b"", ()
         if self._is_held:  # too much of it: as far as it is without a secret
             self._is_held, data = False, self._held
-        if found := self._found_in(data):
+        try:
+            found = self._found_in(data)
+        except CodingError:  # it cannot be read to its end, though as far as here
+            self._decoder = None
+            self._unsettled = 0
+            if self._has_begun:
+                return self._cut(())
+            found = self._without(readable(self._held, self._encoding))[1]
+        if found:
             if self._has_begun or len(self._held) > HELD_LIMIT:
                 return self._cut(found)
             self._is_held = True
@@ -87,15 +94,14 @@ class CodedStream:
         return held, ()
 
     def _found_in(self, data: bytes) -> tuple[Redaction, ...]:
-        """What stands in what these bytes stand for, as far as that is known by now."""
+        """What stands in what these bytes stand for, as far as that is known by now.
+
+        Raises:
+            CodingError: They cannot be decoded.
+        """
         if self._decoder is None:
             return ()
-        try:
-            text = self._decoder.feed(data)
-        except CodingError:  # nobody can read it
-            self._decoder = None
-            self._unsettled = 0
-            return ()
+        text = self._decoder.feed(data)
         self._has_told = bool(text)
         kept, found = self._watched.feed(text)
         self._unsettled += len(text) - len(kept)

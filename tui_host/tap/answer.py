@@ -21,7 +21,7 @@ class Answer:
         witness: Has it recorded.
 
     Attributes:
-        rest: What stood behind its end, or where it was framed no more as it should be.
+        rest: What stood behind its end.
         fault: How it is framed wrongly; what came before that has been given on.
     """
 
@@ -46,14 +46,17 @@ class Answer:
         try:
             payload, self.rest = body.feed(data)
         except BodyError as error:
-            payload, self.rest, self.fault = error.body, error.rest, str(error)
-        out = payload
-        if body_filter is not None:
-            out = body_filter.feed(payload) + (body_filter.finish() if body.done else b"")
-        if self._is_chunked:
-            out = framed(out) if out else b""
-            if body.done:
-                out += last_chunk(body)
+            payload, self.rest, self.fault = error.body, b"", str(error)
+        if self.is_as_it_came:
+            out = data if self.fault else data[: len(data) - len(self.rest)]
+        else:
+            out = payload
+            if body_filter is not None:
+                out = body_filter.feed(payload) + (body_filter.finish() if body.done else b"")
+            if self._is_chunked:
+                out = framed(out) if out else b""
+                if body.done:
+                    out += last_chunk(body)
         at_ns = time.monotonic_ns()
         if self._head is not None:
             witness.answered(self._head, at_ns)
@@ -76,7 +79,7 @@ class Answer:
 
     @property
     def is_as_it_came(self) -> bool:
-        """Whether the client gets it as the upstream frames it, and nothing in it is changed."""
+        """Whether the client gets it in the very chunks that the upstream sent, and nothing in it is changed."""
         return self._is_chunked and self._filter is None
 
     def left(self) -> bytes:

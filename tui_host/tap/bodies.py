@@ -20,13 +20,11 @@ class BodyError(Exception):
 
     Attributes:
         body: What of the body came before that, with it.
-        rest: What is none of it, from there on.
     """
 
-    def __init__(self, words: str, *, body: bytes = b"", rest: bytes = b"") -> None:
+    def __init__(self, words: str, *, body: bytes = b"") -> None:
         super().__init__(words)
         self.body = body
-        self.rest = rest
 
 
 class Body(Protocol):
@@ -148,8 +146,7 @@ class ChunkedBody:
             fault = "a chunk's line that does not end" if len(line) > _LINE_LIMIT else self._take(line) if end else ""
             at = end or len(data)
             if fault:
-                before = b"0\r\n" + self.trailers if self._last else b""
-                raise BodyError(fault, body=b"".join(pieces), rest=before + line + data[at:])
+                raise BodyError(fault, body=b"".join(pieces))
             self._line = b"" if end else line
         return pieces[0] if len(pieces) == 1 else b"".join(pieces), data[at:]
 

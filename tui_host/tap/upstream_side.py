@@ -285,7 +285,6 @@ class UpstreamSide(asyncio.BufferedProtocol):
             return
         if self._witness is not None:
             self._witness.fail(words, "cut by peer")
-        self._client.write(answer.rest)
         self._answer = self._witness = None
         self._tunnel = True
 
