@@ -25,7 +25,7 @@ from tui_host.tui.widgets.details.wire import (
 from tui_host.tui.widgets.ladder.describe import describe
 from tui_host.tui.widgets.pages.making import Steps, made
 from tui_host.tui.widgets.pages.page import Page
-from tui_host.tui.widgets.pages.parts import parts_page
+from tui_host.tui.widgets.pages.parts import parts_page, request_before
 from tui_host.tui.widgets.pages.tree import Entry, TreePage
 
 
@@ -52,6 +52,24 @@ def test_what_is_new_since_the_request_before_is_marked() -> None:
     assert next(line for line in lines if "messages (4)" in line).rstrip().endswith("+2")
     assert next(line for line in lines if "assistant" in line).rstrip().endswith("+")
     assert next(line for line in lines if "user" in line).rstrip()[-1].isdigit()
+
+
+class SpokenTwoWays(Wires):
+    """Taps may see several hosts at once."""
+
+    @override
+    def dialect(self, row: Row) -> Dialect | None:
+        return DIALECTS["gemini" if row.exchange == "between" else "openai"]
+
+
+def test_a_request_is_compared_with_the_one_before_it_in_its_own_dialect() -> None:
+    wires = SpokenTwoWays()
+    body = request_body([{"role": "user", "content": "one"}])
+    first, between, last = (wires.request(body, 1.0, exchange=each) for each in ("first", "between", "last"))
+    assert request_before(wires, between) is None
+    before = request_before(wires, last)
+    assert before is not None
+    assert before.number == first.number
 
 
 def test_a_part_opens_to_what_it_says() -> None:

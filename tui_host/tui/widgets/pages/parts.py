@@ -44,12 +44,13 @@ def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Pa
 
 
 def request_before(source: InspectorSource, row: Row) -> Row | None:
-    """The request to a model before this one."""
-    rows = source.ladder.rows
+    """The request to a model before this one, in the same dialect: where taps are looked at, others may have asked between."""
+    rows, dialect = source.ladder.rows, source.dialect(row)
     for number in range(row.number - 1, max(-1, row.number - _LOOK_BACK), -1):
         other = rows[number]
         is_request = other.kind == "request" and other.lane == "llm" and not other.missing
-        if is_request and other.method == row.method and other.peer == row.peer:
+        is_alike = is_request and other.method == row.method and other.peer == row.peer
+        if is_alike and source.dialect(other) == dialect:
             return other
     return None
 
