@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,10 +30,10 @@ from tui_host.tap.recording import TapRecording
 class Tap:
     """What one records, and what it tells."""
 
-    def __init__(self, folder: Path, log: Log | None = None) -> None:
+    def __init__(self, folder: Path, log: Log | None = None, *, log_patience: float = 5.0) -> None:
         self.told: list[str] = []
         self.folder = folder
-        self.recording = TapRecording("math", tell=self.told.append, log=log)
+        self.recording = TapRecording("math", tell=self.told.append, log=log, log_patience=log_patience)
         self.recording.start(folder, {})
 
     def keep(self, *lines: bytes) -> None:
@@ -235,6 +236,67 @@ def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(
     assert len(os.read(reader, 16 << 20).splitlines()) == 2
     os.close(reader)
     os.close(writer)
+
+
+class SlowReader:
+    """Takes what stands in a pipe now and then."""
+
+    def __init__(self, pause: float) -> None:
+        self.got = bytearray()
+        self._reader, self.writer = os.pipe()
+        os.set_blocking(self.writer, False)
+        self._pause = pause
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while not self._is_over.wait(self._pause) and (chunk := os.read(self._reader, 64 << 10)):
+            self.got += chunk
+
+    def read_to_end(self) -> None:
+        os.close(self.writer)
+        self._thread.join()
+        os.close(self._reader)
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self._thread.join()
+        os.close(self._reader)
+        os.close(self.writer)
+
+
+def test_a_log_that_takes_its_time_when_the_tap_ends_gets_everything_as_long_as_it_goes_on(tmp_path: Path) -> None:
+    reader = SlowReader(pause=0.06)
+    logging = Tap(tmp_path / "data", JsonLines(reader.writer, "pipe"), log_patience=0.7)
+    lines = [b"x" * (500 << 10), *(b"%d" % number * 1000 for number in range(100))]
+    logging.keep(*lines)
+    began = time.monotonic()
+
+    assert logging.recording.close()
+
+    assert time.monotonic() - began > 0.7
+    reader.read_to_end()
+    assert logging.told == []
+    assert len(reader.got.splitlines()) == 1 + len(lines)
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_log_that_nobody_reads_or_that_somebody_does_not_wait_for_is_given_up_and_what_it_misses_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_read: bool
+) -> None:
+    monkeypatch.setattr("tui_host.tap.log.PATIENCE", 0.1)
+    reader = SlowReader(pause=0.02 if is_read else 3600)
+    logging = Tap(tmp_path / "data", JsonLines(reader.writer, "pipe"), log_patience=0.3)
+    logging.keep(b"x" * (16 << 20), b"y")
+    if is_read:  # steadily, and for seconds
+        logging.recording.give_up()
+
+    assert logging.recording.close()
+
+    assert logging.told[-1] == "the log misses what came last, records: 2"
+    assert [len(data) for data in logging.kept()] == [16 << 20, 1]
+    reader.stop()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is Linux's alone")

@@ -33,10 +33,14 @@ class PlainLines:
 
     Args:
         write: Takes a line without its end.
+
+    Attributes:
+        written: Lines that it has taken.
     """
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
+        self.written = 0
+        self._take = write
         self._peer = ""
         self._hide: Callable[[str], str] = str
         self._frames = _Frames(str)
@@ -66,6 +70,10 @@ class PlainLines:
         words = f"exit code {code}" if code >= 0 else f"killed by {killed_by}"
         failed = "" if code == 0 or -code in _ENDED_BY_HOST else f"{ERROR} "
         self._write(Line(time_ns=time_ns, peer=self._peer, words=f"ends: {failed}{words}").text)
+
+    def _write(self, line: str) -> None:
+        self._take(line)
+        self.written += 1
 
     def _lines(self, record: Record) -> Iterator[Line]:
         if record.draft.kind == "frame":

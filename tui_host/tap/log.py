@@ -13,6 +13,8 @@ from tui_host.capture.session import SessionInfo
 
 PATIENCE = 2.0
 """Seconds for whoever reads a pipe to take something."""
+AT_ONCE = 1 << 20
+"""Bytes that are written at once, at most: so it is known how far a long line has come."""
 
 
 class JsonLines:
@@ -21,11 +23,15 @@ class JsonLines:
     Args:
         descriptor: The file, to be appended to.
         path: How it is called.
+
+    Attributes:
+        written: Bytes that it has taken.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
         self._descriptor = descriptor
         self._path = path
+        self.written = 0
         self._is_within_a_line = False
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
@@ -47,7 +53,9 @@ class JsonLines:
         try:
             while rest:
                 try:
-                    rest = rest[os.write(self._descriptor, rest) :]
+                    taken = os.write(self._descriptor, rest[:AT_ONCE])
+                    self.written += taken
+                    rest = rest[taken:]
                 except BlockingIOError:
                     self._wait()
         except OSError as error:

@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.5
 """How often it is looked for what is wrong."""
 REOPEN_SECONDS = 5.0
 GRACE_SECONDS = 5.0
-"""How long the database may take for each step of its end: so long it waits for others who write."""
+"""How long the database may take for each step of its end: so long it waits for others who write. And a log to go on."""
 LOCKED_SECONDS = 300.0
 """And how much longer while another program holds the database: it may let go of it at any moment."""
 LAST_SECONDS = 60.0
@@ -88,6 +88,7 @@ class TapRecording:
         secrets: Names and values that are taken out of every record.
         log: Gets every record too, None for none.
         begins: Where it begins; None for just now.
+        log_patience: Seconds that are waited at the end while nothing is written to the log.
 
     Attributes:
         recorder: Takes the records.
@@ -103,6 +104,7 @@ class TapRecording:
         secrets: Iterable[tuple[str, str]] = (),
         log: Log | None = None,
         begins: Beginning | None = None,
+        log_patience: float = GRACE_SECONDS,
     ) -> None:
         begins = begins or _anew()
         self.recorder = Recorder(None, Redactor(secrets), capture=begins.id, kind="tap", memory=MEMORY)
@@ -125,6 +127,7 @@ class TapRecording:
                 after=begins.logged,
             )
         )
+        self._log_patience = log_patience
         self._begins = begins
         self._is_to_go_on = begins.is_another  # until that was told
         self._store: Store | None = None
@@ -156,17 +159,24 @@ class TapRecording:
     def close(self, timeout: float = 5.0) -> bool:
         """Write what waits, and end; what cannot be written within the time is given up, which is told. Blocks.
 
+        The log is waited for as long as it goes on.
+
         Returns:
             Whether everything was kept.
         """
         self._ends_at = time.monotonic() + timeout
         self._is_ending.set()
-        if self._thread is not None:
-            self._thread.wait(timeout + LAST_SECONDS + LOCKED_SECONDS)
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.wait(timeout + LAST_SECONDS + LOCKED_SECONDS)
+            if self._logged is not None:
+                self._logged.close(self._log_patience, lambda: self._is_given_up)
+            if not thread.is_alive:
+                self._finish()
         return self._is_kept
 
     def give_up(self) -> None:
-        """Wait no longer for a program that holds the database."""
+        """Wait no longer for a program that holds the database, nor for a log that takes its time."""
         self._is_given_up = True
 
     def exited(self, code: int, mono_ns: int) -> None:
@@ -192,7 +202,7 @@ class TapRecording:
                 break
             else:
                 time.sleep(LOOK_SECONDS)
-        self._finish()
+        self._end()
 
     def _open(self, typed: Path | None, environment: Mapping[str, str]) -> None:
         """Find the database and open it; where it cannot be, what was recorded waits."""
@@ -251,19 +261,18 @@ class TapRecording:
             )
         return self._is_given_up or timeout <= -LOCKED_SECONDS
 
-    def _finish(self) -> None:
-        """End the session, the log and the database."""
-        store = self._store
-        is_kept = False
-        if store is not None:
-            self._save(store)
-            store.sessions.release(self._session)
-            is_kept = self.recorder.close(GRACE_SECONDS)
+    def _end(self) -> None:
+        """End the session."""
+        if self._store is not None:
+            self._save(self._store)
+            self._store.sessions.release(self._session)
+            self._is_kept = self.recorder.close(GRACE_SECONDS)
         self._follow()
-        if self._logged is not None:
-            self._logged.close(GRACE_SECONDS)
-        if store is not None:
-            self._is_kept = store.close(GRACE_SECONDS) and is_kept
+
+    def _finish(self) -> None:
+        """Close the database, out of which the log may have read, and tell what is lost."""
+        if self._store is not None:
+            self._is_kept = self._store.close(GRACE_SECONDS) and self._is_kept
         lost = self.recorder.left
         if lost and (self._is_waiting_told or not self._faults):
             self._tell(f"what waited in memory is lost, records: {lost:,}")

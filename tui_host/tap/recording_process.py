@@ -127,6 +127,8 @@ def _record(
     if told.missing:
         tell(f"the last {told.missing:,} bytes of what passed are not recorded")
     signal.signal(signal.SIGTERM, lambda _number, _frame: recording.give_up())
+    if told.is_hurried:
+        recording.give_up()
     recording.close(CLOSE_SECONDS)
 
 

@@ -29,18 +29,21 @@ class Told:
     Args:
         ends: What leads to the relay.
         grace: Seconds that are left for what is left, once somebody wants an end.
+
+    Attributes:
+        is_hurried: Somebody wants an end.
     """
 
     def __init__(self, ends: Ends, grace: float) -> None:
         self._journal = ends.journal
         self._notices = ends.notices
         self._grace = grace
-        self._is_hurried = False
+        self.is_hurried = False
         self._deadline: float | None = None
 
     def hurry(self) -> None:
         """Somebody wants an end; it comes with the relay's, or after it."""
-        self._is_hurried = True
+        self.is_hurried = True
         self._deadline = None
 
     def listen(self, patience: float | None) -> bool:
@@ -100,7 +103,7 @@ class Told:
         notice(self._notices, line)
 
     def _is_overdue(self) -> bool:
-        if not self._is_hurried:
+        if not self.is_hurried:
             return False
         self._journal.look(0)  # where there is much, nobody waits and hears of it
         if not self._journal.is_over:
