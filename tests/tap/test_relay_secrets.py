@@ -69,6 +69,23 @@ async def test_an_answer_that_is_no_refusal_is_kept_without_a_key_too(*, is_late
     assert [each.name for record in relay.records("chunk") for each in record.draft.redacted] == ["x-api-key"]
 
 
+@pytest.mark.parametrize("is_mcp", [False, True])
+@pytest.mark.parametrize("status", [b"200 OK", b"401 No"])
+async def test_an_answer_that_is_packed_though_its_head_does_not_say_so_is_kept_without_a_key(
+    *, is_mcp: bool, status: bytes
+) -> None:
+    sent = coded(b'{"you":"Bearer %s"}' % KEY, "gzip")
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(sent, status=status))
+
+    async with peer(script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
+        answered = await relay.ask(request(relay.host, more=b"X-Api-Key: %s\r\n" % KEY))
+    assert answered.endswith(sent)
+    assert decoder("gzip").feed(relay.body()) == '{"you":"Bearer ⟨secret:x-api-key⟩"}'.encode()
+
+
 async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answer_too() -> None:
     told = b'{"tools":[{"type":"mcp","headers":{"X-Team":"blue-0123456789"}}],"api_key":"sk-0123456789","n":1}'
 
