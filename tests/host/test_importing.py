@@ -273,7 +273,7 @@ def test_an_archive_of_other_things_is_told_as_such_and_nothing_stays(store: Sto
     assert not store.read("SELECT 1 FROM captures")
 
 
-def test_who_waits_for_an_import_has_its_session_from_the_first_record_on_and_none_if_it_fails(
+def test_who_waits_for_an_import_has_its_session_from_the_first_record_on_and_what_was_read_if_it_fails(
     store: Store, tmp_path: Path
 ) -> None:
     seen: list[tuple[str, bool]] = []
@@ -289,7 +289,11 @@ def test_who_waits_for_an_import_has_its_session_from_the_first_record_on_and_no
     with pytest.raises(TuiHostError, match="seq does not grow"):
         import_files(store, [written(tmp_path, "b.jsonl", own + own.splitlines()[-1])], Redactor(), begun=look)
     assert seen == [(whole.id, True), (SESSION, True)]
-    assert [each.id for each in store.sessions.list()] == [whole.id]
+    assert {each.id: each.live for each in store.sessions.list()} == {whole.id: False, SESSION: False}
+    assert len(list(store.session_records(SESSION))) == len(own.splitlines()) - 1
+    with pytest.raises(TuiHostError, match="this is none"):
+        import_files(store, [written(tmp_path, "c.txt", "two eggs")], Redactor(), begun=look)
+    assert len(store.sessions.list()) == len(seen) == 2
 
 
 def test_a_file_cannot_add_to_a_capture_of_this_machine(store: Store, tmp_path: Path) -> None:

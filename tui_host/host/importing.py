@@ -73,6 +73,7 @@ def import_files(
         redactor: What takes the secrets out.
         watch: Told now and then how far it has come; what it raises ends it, and nothing stays.
         begun: Told the session's id with its first record: then it is in the store from there on, as one that this process writes.
+            What was read stays then, also if the rest cannot be: somebody may be looking at it.
             Else it is once all is there: of one that is killed before nothing is listed.
 
     Raises:
@@ -242,7 +243,7 @@ def _left_out(reading: Reading) -> str:
 
 
 class _Keeping:
-    """A session while it is brought in. Of one that cannot be brought in whole nothing stays."""
+    """A session while it is brought in. Of one that cannot be brought in whole nothing stays, unless somebody looks at it."""
 
     def __init__(self, desk: _Desk, session: SessionInfo) -> None:
         self.store = desk.store
@@ -335,5 +336,8 @@ class _Keeping:
         with suppress(TuiHostError):  # what ended it is told; where nothing can be written now, nothing of it is listed
             for intake in self._intakes.values():
                 intake.close()
+            if self._begun is not None and self._last is not None:
+                self._save()
+                return
             self.store.sessions.put_back(self.session)
             self.store.sessions.remove(self.session.id)

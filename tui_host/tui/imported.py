@@ -106,6 +106,11 @@ class ArrivingSource(ImportSource):
         super()._feed(records)
         self._last.update((record.capture, record.seq) for record in records)
 
+    def break_off(self, words: str) -> None:
+        """No more will come of it, and why: once all that was written is shown, it has ended."""
+        self.reached = words
+        self._version = None  # nothing was written, and yet it is another
+
     def _end(self, info: SessionInfo) -> None:
         """All is there: what was said, and by whom."""
         store, session = self._host.store, self._session

@@ -51,7 +51,7 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
 
     Raises:
         SettingsError: There is no terminal that it can draw on.
-        TuiHostError: The host could not open, or a mistake of ours ended the app.
+        TuiHostError: The host could not open, a mistake of ours ended the app, or of what it showed only a part could be read.
     """
     check_terminal()
     from tui_host.servers.guard import Guard
@@ -72,6 +72,8 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
     error = app.crash or app.host.fault
     code = app.return_code or 0
     leave_output(app, code, guard)
+    if error is None and incoming is not None and not code:  # by a signal it ended as by a signal
+        error = incoming.broken
     if error is not None:
         raise error
     return code
