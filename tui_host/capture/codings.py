@@ -15,6 +15,7 @@ RATIO = 200
 """How many times its own length a body may decode to, from `HARMLESS` bytes on."""
 HARMLESS = 1 << 20
 _STEP = 4096
+_READABLE = 4 << 20
 MOST = 4
 """Codings that one body may have, one over the other: each takes memory before a byte has come."""
 
@@ -52,7 +53,7 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
 
 
 def readable(data: bytes, encoding: str) -> bytes:
-    """What a body says up to where it cannot be decoded any more; nothing of one in a coding that cannot be undone here."""
+    """What a body says up to where it cannot be decoded any more, of much the beginning; nothing in a coding that is not known."""
     text, fault = _text_before(data, encoding, max(len(data), 1), 0)
     for step in (_STEP, 1) if fault is not None else ():
         text, fault = _text_before(data, encoding, step, fault or 0)
@@ -67,7 +68,7 @@ def _text_before(data: bytes, encoding: str, step: int, sure: int) -> tuple[byte
     text: list[bytes] = []
     at = 0
     try:
-        found = decoder(encoding)
+        found = decoder(encoding, limit=_READABLE)
         text.append(found.feed(data[:sure]))
         for at in range(sure, len(data), step):
             text.append(found.feed(data[at : at + step]))

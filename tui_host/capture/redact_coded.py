@@ -18,7 +18,11 @@ def without_in_coded(data: bytes, encoding: str, take_out: Callable[[bytes], Kep
 
     Of one that cannot be decoded to its end nothing is left behind that place if it has one.
     """
-    kept, found = take_out(readable(data, encoding))
+    try:
+        text = decoder(encoding).feed(data)
+    except CodingError:
+        text = readable(data, encoding)
+    kept, found = take_out(text)
     if not found:
         return data, ()
     return coded(kept, encoding), found
@@ -67,9 +71,8 @@ class CodedStream:
             return b"", ()
         if self._is_held:  # too much of it: as far as it is without a secret
             self._is_held, data = False, self._held
-        try:
-            found = self._found_in(data)
-        except CodingError:  # it cannot be read to its end, though as far as here
+        found = self._found_in(data)
+        if found is None:  # it cannot be read to its end, though as far as here
             self._decoder = None
             self._unsettled = 0
             if self._has_begun:
@@ -93,15 +96,14 @@ class CodedStream:
             return without_in_coded(held, self._encoding, self._without)
         return held, ()
 
-    def _found_in(self, data: bytes) -> tuple[Redaction, ...]:
-        """What stands in what these bytes stand for, as far as that is known by now.
-
-        Raises:
-            CodingError: They cannot be decoded.
-        """
+    def _found_in(self, data: bytes) -> tuple[Redaction, ...] | None:
+        """What stands in what these bytes stand for, as far as that is known by now; None where they cannot be decoded."""
         if self._decoder is None:
             return ()
-        text = self._decoder.feed(data)
+        try:
+            text = self._decoder.feed(data)
+        except CodingError:
+            return None
         self._has_told = bool(text)
         kept, found = self._watched.feed(text)
         self._unsettled += len(text) - len(kept)
