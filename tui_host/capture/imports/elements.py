@@ -15,8 +15,11 @@ from tui_host.capture.frames import LEVELS
 Data: TypeAlias = "bytes | mmap"
 
 _BACKSLASH = 0x5C
-_PASSED = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]{0,99}+")*+')
-"""What stands between brackets, up to a string that is long, or has what is escaped in it."""
+_PASSED = re.compile(rb'(?:[^"{}\[\]]+|"[^"\\]{0,99}"){0,1000}')
+"""What stands between brackets, up to a string that is long, or has what is escaped in it; of very much the beginning.
+
+Not possessive: Python before 3.11.5 goes wrong with groups that are.
+"""
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb"[^\s,\]}]*")
 _FIRST_LOOK, _LOOK = 1 << 12, 1 << 20
@@ -145,8 +148,10 @@ def _closed_at(data: Data, at: int) -> int:
                 depth += 1
                 if depth > LEVELS:
                     raise BrokenError("it is nested too deeply", start)
-            case _:
+            case b"}" | b"]":
                 depth -= 1
+            case _:
+                continue
         at += 1
         if not depth:
             return at

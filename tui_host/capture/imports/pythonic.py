@@ -20,7 +20,9 @@ VALUES = 50_000
 _OF_A_WIRE = re.compile(rb"jsonrpc|messages|choices|content|candidates|model|response|error|done")
 """Words of which each thing that was on a wire has one: a log may be full of other values."""
 _BEGIN = re.compile(rb"\[?\{\s*'")
-_PLAIN = re.compile(r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[\s{}\[\](),:.\de-]|True|False|None)*+""")
+_PLAIN = re.compile(
+    r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|[\s{}\[\](),:.\de-]+|True|False|None""", re.DOTALL
+)
 """What such a value is made of: no name, no operator, nothing over which a compiler thinks for long."""
 
 
@@ -34,7 +36,7 @@ def read_pythonic(data: bytes) -> JSON:
     if len(data) > MOST or data.count(b",") > VALUES or _OF_A_WIRE.search(data) is None:
         return None
     text = data.decode("utf-8", "replace").strip()
-    if is_deeper(text, LEVELS) or _PLAIN.fullmatch(text) is None:
+    if is_deeper(text, LEVELS) or not _is_plain(text):
         return None
     try:
         with warnings.catch_warnings():
@@ -49,3 +51,13 @@ def read_pythonic(data: bytes) -> JSON:
 def written_as_json(value: JSON) -> bytes:
     """What it says in JSON."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _is_plain(text: str) -> bool:
+    at = 0
+    while at < len(text):
+        found = _PLAIN.match(text, at)
+        if found is None:
+            return False
+        at = found.end()
+    return True
