@@ -19,6 +19,7 @@ from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 
 PYTHON = (sys.executable, "-S", "-E", "-c")
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
 ECHO = (*PYTHON, "import os\nwhile data := os.read(0, 70000):\n    os.write(1, data)")
 """A server that answers with what it was told, byte by byte."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.tap.relaying import PLACE
 from tests.tap.stdio_taps import (
     ECHO,
+    PING,
     data,
     pull,
     push,
@@ -35,7 +36,6 @@ from tui_host.tap.lines import Lines
 from tui_host.tap.recording import Beginning, TapRecording
 from tui_host.tap.resuming import Folding
 
-PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
 BROKEN_OFF = (
     "recording has broken off: what records was ended by SIGKILL; everything is passed on, and recording begins again"
 )

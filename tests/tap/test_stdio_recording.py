@@ -16,6 +16,7 @@ import pytest
 
 from tests.tap.stdio_taps import (
     ECHO,
+    PING,
     PYTHON,
     data,
     line_of,
@@ -34,8 +35,6 @@ from tests.tap.stdio_taps import (
     write,
 )
 from tui_host.capture.record import lasted
-
-PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
 
 
 def pings(count: int) -> bytes:
