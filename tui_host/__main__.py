@@ -64,14 +64,14 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 def _relay_at_once(words: list[str]) -> None:
     """Become a stdio tap, if the words plainly ask for it: a server's start waits for nothing else that we have."""
-    from tui_host.tap.command import become
+    from tui_host.tap.stdio.command import become
     from tui_host.tap.words import NO_TAP, read_words
 
     tap = read_words(words)
     if tap is not None:
         closed = _open_what_is_closed()
         try:
-            from tui_host.tap.stdio import relay
+            from tui_host.tap.stdio.tap import relay
         except (MemoryError, SystemError):  # the latter is what Python makes of the former now and then
             os.write(2, f"tui-host tap: {NO_TAP}: no memory is left\n".encode())
             become(tap.command, closed, lambda words: os.write(2, f"tui-host tap: {words}\n".encode()))
@@ -130,7 +130,7 @@ def run(words: list[str]) -> int:
 def _tap(arguments: Arguments, closed: Collection[int]) -> int:
     """Become a tap. It reads no configuration: a mistake in ours is none of another host's."""
     if arguments.action == "stdio":
-        from tui_host.tap.stdio import relay
+        from tui_host.tap.stdio.tap import relay
         from tui_host.tap.words import Stdio
 
         folder = arguments.data_dir

@@ -18,11 +18,11 @@ from typing_extensions import override
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.tap.exchanges import Exchanges, Later
-from tui_host.tap.http import Connections
-from tui_host.tap.llm import OneObserver
-from tui_host.tap.serving import Service, listening
-from tui_host.tap.upstream import upstream_of
+from tui_host.tap.http.llm import OneObserver
+from tui_host.tap.http.mcp import Connections
+from tui_host.tap.http.serving import Service, listening
+from tui_host.tap.http.upstream import upstream_of
+from tui_host.tap.recording.exchanges import Exchanges, Later
 
 PLACE = Place(session="20261122-010203-abcde")
 PATIENCE = 20.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tui_host.tap.llm import instructions
-from tui_host.tap.upstream import upstream_of
+from tui_host.tap.http.llm import instructions
+from tui_host.tap.http.upstream import upstream_of
 
 OWN = "http://127.0.0.1:8321"
 OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "OLLAMA_HOST"

@@ -9,11 +9,11 @@ from threading import Thread
 
 import pytest
 
-from tui_host.tap.beside import Ends
-from tui_host.tap.journal import Journal
 from tui_host.tap.kinds import CHUNK, COMPLETE, REQUEST, lost
-from tui_host.tap.passing import TAKEN, Telling
-from tui_host.tap.told import Told
+from tui_host.tap.recording.beside import Ends
+from tui_host.tap.recording.journal import Journal
+from tui_host.tap.recording.passing import TAKEN, Telling
+from tui_host.tap.recording.told import Told
 
 PIECE = bytes(range(256)) * 64
 ROOM = (17 + len(b"head")) + 3 * (17 + len(PIECE))
@@ -23,7 +23,7 @@ ROOM = (17 + len(b"head")) + 3 * (17 + len(PIECE))
 def journal_of(folder: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool = True) -> Journal:
     monkeypatch.setenv("TMPDIR", str(folder if has_file else folder / "missing"))
     if not has_file:
-        monkeypatch.setattr("tui_host.tap.journal.FOLDERS", (str(folder / "missing"),))
+        monkeypatch.setattr("tui_host.tap.recording.journal.FOLDERS", (str(folder / "missing"),))
     return Journal(room=ROOM)
 
 

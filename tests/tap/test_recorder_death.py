@@ -29,12 +29,12 @@ from tests.tap.stdio_taps import (
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.tap.exchanges import Exchanges, Later
-from tui_host.tap.http import Connections
+from tui_host.tap.http.mcp import Connections
 from tui_host.tap.kinds import ASKED, CHUNK, COMPLETE, IN, OUT, REQUEST, RESPONSE, SENT
-from tui_host.tap.lines import Lines
-from tui_host.tap.recording import Beginning, TapRecording
-from tui_host.tap.resuming import Folding
+from tui_host.tap.recording.exchanges import Exchanges, Later
+from tui_host.tap.recording.lines import Lines
+from tui_host.tap.recording.resuming import Folding
+from tui_host.tap.recording.session import Beginning, TapRecording
 
 BROKEN_OFF = (
     "recording has broken off: what records was ended by SIGKILL; everything is passed on, and recording begins again"
@@ -145,11 +145,11 @@ POISONED = r"""
 import os, sys
 from pathlib import Path
 from tests.tap.stdio_taps import *
-from tui_host.tap import beside
-from tui_host.tap.beside import Asked, Beside
+from tui_host.tap.recording import beside
+from tui_host.tap.recording.beside import Asked, Beside
 from tui_host.tap.kinds import IN
-from tui_host.tap.lines import Lines
-from tui_host.tap.recording_process import record
+from tui_host.tap.recording.lines import Lines
+from tui_host.tap.recording.process import record
 
 class Dying(Lines):
     def take(self, item):

@@ -22,9 +22,9 @@ from tui_host.capture.store.faults import reason_of
 from tui_host.capture.store.file import doubt
 from tui_host.capture.store.form import ELSEWHERE
 from tui_host.capture.store.store import Store
-from tui_host.tap.log import JsonLines
-from tui_host.tap.logged import Log
-from tui_host.tap.recording import TapRecording
+from tui_host.tap.recording.log import JsonLines
+from tui_host.tap.recording.logged import Log
+from tui_host.tap.recording.session import TapRecording
 
 
 class Tap:
@@ -218,7 +218,7 @@ def test_a_database_that_another_program_holds_is_told_so(tmp_path: Path) -> Non
 def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_host.tap.log.PATIENCE", 0.05)
+    monkeypatch.setattr("tui_host.tap.recording.log.PATIENCE", 0.05)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     filled = os.write(writer, bytes(16 << 20))
@@ -285,7 +285,7 @@ def test_a_log_that_takes_its_time_when_the_tap_ends_gets_everything_as_long_as_
 def test_a_log_that_nobody_reads_or_that_somebody_does_not_wait_for_is_given_up_and_what_it_misses_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_read: bool
 ) -> None:
-    monkeypatch.setattr("tui_host.tap.log.PATIENCE", 0.1)
+    monkeypatch.setattr("tui_host.tap.recording.log.PATIENCE", 0.1)
     reader = SlowReader(pause=0.02 if is_read else 3600)
     logging = Tap(tmp_path / "data", JsonLines(reader.writer, "pipe"), log_patience=0.3)
     logging.keep(b"x" * (16 << 20), b"y")

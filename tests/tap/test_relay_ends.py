@@ -17,9 +17,9 @@ from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.tap.exchanges import Exchanges, Later
+from tui_host.tap.http.llm import OneObserver
 from tui_host.tap.kinds import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
-from tui_host.tap.llm import OneObserver
+from tui_host.tap.recording.exchanges import Exchanges, Later
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"

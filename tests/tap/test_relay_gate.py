@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request
-from tui_host.tap.gate import Gate
 from tui_host.tap.heads import HeadError, RequestHead
+from tui_host.tap.http.gate import Gate
 
 POST = b"POST /v1/x HTTP/1.1\r\n"
 JSON = b"Content-Type: application/json\r\n"

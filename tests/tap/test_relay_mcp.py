@@ -12,8 +12,8 @@ import pytest
 from tests.interop.rawhttp import exchanges_in
 from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of
 from tui_host.capture.sse import SseDecoder
-from tui_host.tap.endpoint import URL_LIMIT, EndpointFilter
-from tui_host.tap.origin import Origin
+from tui_host.tap.http.endpoint import URL_LIMIT, EndpointFilter
+from tui_host.tap.http.origin import Origin
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}'
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}'

@@ -15,8 +15,8 @@ from anyio.streams.tls import TLSStream
 from tests.llm.test_model_reach import certificate
 from tests.tap.relaying import Kept, answer, peer, relaying, request
 from tui_host.errors import SettingsError, TuiHostError
-from tui_host.tap.rounds import BUSY
-from tui_host.tap.upstream import upstream_of
+from tui_host.tap.http.rounds import BUSY
+from tui_host.tap.http.upstream import upstream_of
 
 
 def encrypting(folder: Path) -> tuple[Path, ssl.SSLContext]:

@@ -31,8 +31,8 @@ from tests.tap.stdio_taps import (
     until,
     write,
 )
-from tui_host.tap.command import IGNORED_BY_PYTHON
-from tui_host.tap.signals import OWN, STOPS
+from tui_host.tap.stdio.command import IGNORED_BY_PYTHON
+from tui_host.tap.stdio.signals import OWN, STOPS
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
 MIXED = b"".join(

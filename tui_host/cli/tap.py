@@ -13,10 +13,10 @@ from tui_host.settings.urls import is_loopback
 
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
-    from tui_host.tap.beside import Asked, Ends, Plain
-    from tui_host.tap.exchanges import Exchanges
-    from tui_host.tap.recording import TapRecording
-    from tui_host.tap.upstream import Upstream
+    from tui_host.tap.http.upstream import Upstream
+    from tui_host.tap.recording.beside import Asked, Ends, Plain
+    from tui_host.tap.recording.exchanges import Exchanges
+    from tui_host.tap.recording.session import TapRecording
 
 
 def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> int:
@@ -34,13 +34,13 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
 
     import anyio
 
-    from tui_host.tap import llm
-    from tui_host.tap.beside import Asked, Beside
+    from tui_host.tap.http import llm
+    from tui_host.tap.http.serving import Service, serve
+    from tui_host.tap.http.upstream import upstream_of
     from tui_host.tap.kinds import STARTED
-    from tui_host.tap.log_file import NoLogError
-    from tui_host.tap.once import told_once
-    from tui_host.tap.serving import Service, serve
-    from tui_host.tap.upstream import upstream_of
+    from tui_host.tap.recording.beside import Asked, Beside
+    from tui_host.tap.recording.log_file import NoLogError
+    from tui_host.tap.recording.once import told_once
 
     upstream = upstream_of(arguments.upstream or "", environment, arguments.ca_file)
     is_mcp = arguments.action == "http"
@@ -83,30 +83,30 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
 
 
 def _port(arguments: Arguments, *, is_mcp: bool) -> int:
-    from tui_host.tap import http, llm
+    from tui_host.tap.http import llm, mcp
 
     if arguments.port is not None:
         return arguments.port
-    return http.PORT if is_mcp else llm.PORT
+    return mcp.PORT if is_mcp else llm.PORT
 
 
 def _record(ends: Ends, asked: Asked, *, is_mcp: bool) -> None:
     """What the process beside the relay does."""
-    from tui_host.tap.recording_process import record
+    from tui_host.tap.recording.process import record
 
     def folding(recording: TapRecording) -> Exchanges:
-        from tui_host.tap import http, llm
-        from tui_host.tap.exchanges import Exchanges, Later
+        from tui_host.tap.http import llm, mcp
+        from tui_host.tap.recording.exchanges import Exchanges, Later
 
         later = Later(recording.recorder)
-        observers = http.Connections(later, asked.title) if is_mcp else llm.OneObserver(later, asked.title)
+        observers = mcp.Connections(later, asked.title) if is_mcp else llm.OneObserver(later, asked.title)
         return Exchanges(later, observers, recording.place, recording.tell_once)
 
     record(ends, asked, folding, None)
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
-    from tui_host.tap import llm
+    from tui_host.tap.http import llm
 
     diagnostics.tell(f"{own} stands for {upstream.origin}; ctrl+c ends it")
     if upstream.trust is None and not is_loopback(upstream.url.hostname or ""):

@@ -8,7 +8,7 @@ from tui_host.capture.codings import CodingError, Decoder, decoder
 from tui_host.capture.ending import Ending
 from tui_host.capture.record import Head, Record
 from tui_host.chat.infer.exchanges import Asking
-from tui_host.tap.refusal import NAME
+from tui_host.tap.http.refusal import NAME
 
 LOOKED_AT = 16 << 10
 """Characters of what was said that are looked through for secrets before the beginning of it is shown."""

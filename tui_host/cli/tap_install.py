@@ -224,7 +224,7 @@ def _place(keys: Sequence[str]) -> str:
 
 def _tell_left(plans: Sequence[_Plan], *, is_told: bool) -> bool:
     """Say what stays as it is, and why; returns whether that is all that was asked for."""
-    from tui_host.tap.http import PORT
+    from tui_host.tap.http.mcp import PORT
 
     left = [each for plan in plans for each in plan.left]
     behind = [each for each in left if each.url]

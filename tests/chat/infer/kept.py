@@ -11,7 +11,7 @@ from typing_extensions import override
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.world import ModelTap, ServerTap, World
 from tui_host.capture.record import Draft
-from tui_host.tap.recording import TapRecording
+from tui_host.tap.recording.session import TapRecording
 
 
 class Recorded:

@@ -13,8 +13,8 @@ import os
 import select
 import threading
 
+from tui_host.tap.recording.unsettled import Unsettled
 from tui_host.tap.threads import fork
-from tui_host.tap.unsettled import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

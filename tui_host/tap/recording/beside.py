@@ -15,9 +15,9 @@ import threading
 import time
 
 from tui_host.tap.descriptors import write
-from tui_host.tap.journal import Journal
-from tui_host.tap.log_file import open_log
-from tui_host.tap.passing import BYE, HOPEFUL, TAKEN, Telling
+from tui_host.tap.recording.journal import Journal
+from tui_host.tap.recording.log_file import open_log
+from tui_host.tap.recording.passing import BYE, HOPEFUL, TAKEN, Telling
 from tui_host.tap.threads import Thread, fork
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NoReturn, TypeAlias
 
-    from tui_host.tap.logged import Log
+    from tui_host.tap.recording.logged import Log
 
     Plain: TypeAlias = Callable[[Callable[[str], None]], Log]
 

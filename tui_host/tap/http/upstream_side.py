@@ -10,10 +10,6 @@ import anyio
 from typing_extensions import override
 
 from tui_host.capture.faults import words_of
-from tui_host.tap.answer import Answer
-from tui_host.tap.bodies import BodyError
-from tui_host.tap.breaking import break_off, end_writing
-from tui_host.tap.client_end import ClientEnd
 from tui_host.tap.heads import (
     Framing,
     HeadError,
@@ -25,10 +21,14 @@ from tui_host.tap.heads import (
     response_framing,
     to_client,
 )
-from tui_host.tap.relay import Relay
-from tui_host.tap.splicing import WORTH, Splice, Spliced, descriptor_of
-from tui_host.tap.upstream import Upstream
-from tui_host.tap.witness import Witness
+from tui_host.tap.http.answer import Answer
+from tui_host.tap.http.bodies import BodyError
+from tui_host.tap.http.breaking import break_off, end_writing
+from tui_host.tap.http.client_end import ClientEnd
+from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.splicing import WORTH, Splice, Spliced, descriptor_of
+from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.http.witness import Witness
 
 _TIMEOUT = re.compile(rb"HTTP/1\.[01] 408 ")
 UNCONNECTED_LIMIT = 256 << 10

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
 from tui_host.capture.held import Held
-from tui_host.tap.bodies import BodyError
-from tui_host.tap.endpoint import EndpointFilter
 from tui_host.tap.heads import RequestHead, ResponseHead
-from tui_host.tap.login_metadata import elsewhere
-from tui_host.tap.logins import Logins
-from tui_host.tap.origin import Origin
+from tui_host.tap.http.bodies import BodyError
+from tui_host.tap.http.endpoint import EndpointFilter
+from tui_host.tap.http.login_metadata import elsewhere
+from tui_host.tap.http.logins import Logins
+from tui_host.tap.http.origin import Origin
 
 if TYPE_CHECKING:
     from tui_host.capture.codings import Decoder

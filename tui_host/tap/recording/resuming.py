@@ -14,18 +14,18 @@ from tui_host.capture.session import session_id
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
-from tui_host.tap.passing import head, taken_from
-from tui_host.tap.recording import Beginning, last_kept
+from tui_host.tap.recording.passing import head, taken_from
+from tui_host.tap.recording.session import Beginning, last_kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from tui_host.capture.recorder import Recorder
-    from tui_host.tap.beside import Asked, Ends
-    from tui_host.tap.journal import Journal
-    from tui_host.tap.passing import Item
-    from tui_host.tap.told import Told
+    from tui_host.tap.recording.beside import Asked, Ends
+    from tui_host.tap.recording.journal import Journal
+    from tui_host.tap.recording.passing import Item
+    from tui_host.tap.recording.told import Told
 
 UNWRITTEN = 8 << 20
 """Bytes that are recorded before the database is waited for: here nobody else waits."""

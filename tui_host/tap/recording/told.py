@@ -7,13 +7,13 @@ import time
 from typing import TYPE_CHECKING
 
 from tui_host.tap.kinds import OUT
-from tui_host.tap.passing import TAKEN, taken_from
+from tui_host.tap.recording.passing import TAKEN, taken_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tui_host.tap.beside import Ends
-    from tui_host.tap.passing import Item
+    from tui_host.tap.recording.beside import Ends
+    from tui_host.tap.recording.passing import Item
 
 TICK = 0.005
 """Seconds in which what comes in a burst is read together: a reader who waits would have to be woken for each message that passes."""

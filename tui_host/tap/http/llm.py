@@ -11,7 +11,7 @@ from tui_host.capture.recording import Recording
 from tui_host.capture.tokens import WithoutKeys, WithoutTokens, is_login
 from tui_host.settings.presets import service_at
 from tui_host.tap.heads import RequestHead, ResponseHead
-from tui_host.tap.upstream import Upstream
+from tui_host.tap.http.upstream import Upstream
 
 PORT = 8321
 """Where it listens if nothing else is asked for."""

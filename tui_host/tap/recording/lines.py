@@ -12,8 +12,8 @@ from tui_host.tap.kinds import ERROR, EXITED, IN, OUT, lost
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tui_host.tap.passing import Item
-    from tui_host.tap.recording import TapRecording
+    from tui_host.tap.recording.passing import Item
+    from tui_host.tap.recording.session import TapRecording
 
 _UNFINISHED = {
     OUT: "unfinished: the input ended in the middle of the line",

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, quote, unquote_plus
 
 from tui_host.tap.heads import RequestHead
-from tui_host.tap.login_metadata import PREFIX, SERVERS, LoginMetadata, elsewhere, remember
-from tui_host.tap.upstream import Upstream
+from tui_host.tap.http.login_metadata import PREFIX, SERVERS, LoginMetadata, elsewhere, remember
+from tui_host.tap.http.upstream import Upstream
 
 RESOURCE = b"/.well-known/oauth-protected-resource"
 FORM_LIMIT = 32 << 10

@@ -8,10 +8,6 @@ from typing import Literal
 
 from typing_extensions import override
 
-from tui_host.tap import rounds
-from tui_host.tap.asking import learn
-from tui_host.tap.bodies import Body, BodyError, body_of, framed, last_chunk
-from tui_host.tap.breaking import break_off, end_writing
 from tui_host.tap.heads import (
     Framing,
     HeadError,
@@ -22,12 +18,16 @@ from tui_host.tap.heads import (
     request_framing,
     response_bytes,
 )
-from tui_host.tap.logins import Logins, Route
-from tui_host.tap.refusal import redirection, refusal
-from tui_host.tap.relay import Relay
-from tui_host.tap.splicing import descriptor_of
-from tui_host.tap.upstream_side import UpstreamSide
-from tui_host.tap.witness import Witness
+from tui_host.tap.http import rounds
+from tui_host.tap.http.asking import learn
+from tui_host.tap.http.bodies import Body, BodyError, body_of, framed, last_chunk
+from tui_host.tap.http.breaking import break_off, end_writing
+from tui_host.tap.http.logins import Logins, Route
+from tui_host.tap.http.refusal import redirection, refusal
+from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.splicing import descriptor_of
+from tui_host.tap.http.upstream_side import UpstreamSide
+from tui_host.tap.http.witness import Witness
 
 PIPELINED_LIMIT = 64 << 10
 """Bytes that a client may send ahead of an answer before no more is read from it."""

@@ -10,17 +10,17 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_host.tap.passing import BYE, HOPEFUL
+from tui_host.tap.recording.passing import BYE, HOPEFUL
+from tui_host.tap.recording.told import Told, notice
 from tui_host.tap.threads import Thread
-from tui_host.tap.told import Told, notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_host.tap.beside import Asked, Ends
-    from tui_host.tap.logged import Log
-    from tui_host.tap.recording import TapRecording
-    from tui_host.tap.resuming import Folding
+    from tui_host.tap.recording.beside import Asked, Ends
+    from tui_host.tap.recording.logged import Log
+    from tui_host.tap.recording.resuming import Folding
+    from tui_host.tap.recording.session import TapRecording
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10
@@ -101,7 +101,7 @@ def _record(
 ) -> None:
     from pathlib import Path
 
-    from tui_host.tap.prospects import are_good
+    from tui_host.tap.recording.prospects import are_good
 
     place = None if asked.data_dir is None else Path(asked.data_dir)
     # Who wants a log has it whole when the tap ends; and who was told that recording has broken off, that it goes on.
@@ -109,8 +109,8 @@ def _record(
         told.notice(HOPEFUL)
     from tui_host.capture.no_core import leave_no_core
     from tui_host.settings.credentials_places import in_variables, in_words
-    from tui_host.tap.recording import TapRecording
-    from tui_host.tap.resuming import beginning, fold, restore
+    from tui_host.tap.recording.resuming import beginning, fold, restore
+    from tui_host.tap.recording.session import TapRecording
 
     leave_no_core()
     recording = TapRecording(
@@ -137,7 +137,7 @@ def _log(asked: Asked, say: Callable[[str], None]) -> Log | None:
         return None
     if asked.log_file is None:
         return asked.plain(say)
-    from tui_host.tap.log import JsonLines
+    from tui_host.tap.recording.log import JsonLines
 
     return JsonLines(asked.log_file, asked.log)
 

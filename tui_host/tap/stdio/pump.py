@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_host.tap.passing import Telling
+    from tui_host.tap.recording.passing import Telling
 
 NO_MEMORY = b"tui-host tap: no memory is left to pass on what comes; this stream ends here\n"
 

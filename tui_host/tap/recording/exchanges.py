@@ -16,7 +16,7 @@ from tui_host.tap.heads import RequestHead, ResponseHead, read_request, read_res
 from tui_host.tap.kinds import ANNOUNCED, ASKED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, UNREAD, lost
 
 if TYPE_CHECKING:
-    from tui_host.tap.passing import Item
+    from tui_host.tap.recording.passing import Item
 
 REQUESTS_LIMIT = 2 * BODY_LIMIT
 """Bytes of requests' bodies that are held at a time, of all that are being sent; what is more is not kept."""

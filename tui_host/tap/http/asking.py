@@ -5,12 +5,12 @@ from __future__ import annotations
 import anyio
 from typing_extensions import override
 
-from tui_host.tap.client_end import ClientEnd
 from tui_host.tap.heads import HeadError, RequestHead
-from tui_host.tap.logins import Logins
-from tui_host.tap.refusal import NAME
-from tui_host.tap.relay import Relay
-from tui_host.tap.upstream_side import UpstreamSide
+from tui_host.tap.http.client_end import ClientEnd
+from tui_host.tap.http.logins import Logins
+from tui_host.tap.http.refusal import NAME
+from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.upstream_side import UpstreamSide
 
 PATIENCE_SECONDS = 5.0
 """How long a client waits for what the tap has to ask for; after that its request goes on as it is, and for a while all others do too."""

@@ -19,13 +19,13 @@ import signal
 import threading
 
 from tui_host.capture.no_core import leave_no_core
-from tui_host.tap.beside import Asked, Beside
-from tui_host.tap.command import IGNORED_BY_PYTHON, become, cannot_start, environment
 from tui_host.tap.descriptors import write
 from tui_host.tap.kinds import ERROR, EXITED, IN, OUT
-from tui_host.tap.log_file import NoLogError
-from tui_host.tap.pump import Pump
-from tui_host.tap.signals import STOPS, Signals, die_of
+from tui_host.tap.recording.beside import Asked, Beside
+from tui_host.tap.recording.log_file import NoLogError
+from tui_host.tap.stdio.command import IGNORED_BY_PYTHON, become, cannot_start, environment
+from tui_host.tap.stdio.pump import Pump
+from tui_host.tap.stdio.signals import STOPS, Signals, die_of
 from tui_host.tap.threads import Thread
 from tui_host.tap.words import NO_TAP
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-    from tui_host.tap.beside import Ends, Plain
-    from tui_host.tap.lines import Lines
-    from tui_host.tap.recording import TapRecording
+    from tui_host.tap.recording.beside import Ends, Plain
+    from tui_host.tap.recording.lines import Lines
+    from tui_host.tap.recording.session import TapRecording
     from tui_host.tap.words import Stdio
 
 PATIENCE = 2.0
@@ -83,10 +83,10 @@ def relay(tap: Stdio, closed: Collection[int], plain: Plain) -> NoReturn:
         os._exit(WRONG)
 
     def work(ends: Ends) -> None:
-        from tui_host.tap.recording_process import record
+        from tui_host.tap.recording.process import record
 
         def folding(recording: TapRecording) -> Lines:
-            from tui_host.tap.lines import Lines
+            from tui_host.tap.recording.lines import Lines
 
             return Lines(recording, tap.name)
 

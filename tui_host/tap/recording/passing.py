@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from tui_host.tap.journal import Journal
+    from tui_host.tap.recording.journal import Journal
 
     Item: TypeAlias = tuple[bytes, int, int, bytes]
 

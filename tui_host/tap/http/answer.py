@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from tui_host.tap.bodies import BodyError, OpenBody, body_of, framed, last_chunk
 from tui_host.tap.heads import Framing, ResponseHead
-from tui_host.tap.rewriting import BodyFilter
-from tui_host.tap.witness import Witness
+from tui_host.tap.http.bodies import BodyError, OpenBody, body_of, framed, last_chunk
+from tui_host.tap.http.rewriting import BodyFilter
+from tui_host.tap.http.witness import Witness
 
 
 class Answer:

@@ -14,13 +14,13 @@ import anyio
 import anyio.lowlevel
 
 from tui_host.errors import TuiHostError
-from tui_host.tap.client_side import ClientSide
-from tui_host.tap.gate import Gate
-from tui_host.tap.logins import Logins
-from tui_host.tap.relay import Relay
-from tui_host.tap.rewriting import Rewriting
-from tui_host.tap.upstream import Upstream
-from tui_host.tap.witness import Tells
+from tui_host.tap.http.client_side import ClientSide
+from tui_host.tap.http.gate import Gate
+from tui_host.tap.http.logins import Logins
+from tui_host.tap.http.relay import Relay
+from tui_host.tap.http.rewriting import Rewriting
+from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.http.witness import Tells
 
 LOOPBACK = "127.0.0.1"
 _BACKLOG = 1024

@@ -20,7 +20,7 @@ from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.urls import is_loopback, shown, split
 from tui_host.tap.heads import RequestHead, request_bytes
-from tui_host.tap.reach import Reach, is_here
+from tui_host.tap.http.reach import Reach, is_here
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10

@@ -23,8 +23,8 @@ from tui_host.capture.store.faults import LOCKED, LockedError
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
-from tui_host.tap.logged import Log, Logged
-from tui_host.tap.once import told_once
+from tui_host.tap.recording.logged import Log, Logged
+from tui_host.tap.recording.once import told_once
 from tui_host.tap.threads import Thread
 
 LOOK_SECONDS = 0.5

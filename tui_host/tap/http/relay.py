@@ -14,12 +14,12 @@ from typing import Protocol
 
 from anyio.abc import TaskGroup
 
-from tui_host.tap.gate import Gate
 from tui_host.tap.heads import RequestHead, to_upstream
-from tui_host.tap.logins import Logins, Route
-from tui_host.tap.rewriting import Rewriting
-from tui_host.tap.upstream import Upstream
-from tui_host.tap.witness import Tells, Witness
+from tui_host.tap.http.gate import Gate
+from tui_host.tap.http.logins import Logins, Route
+from tui_host.tap.http.rewriting import Rewriting
+from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.http.witness import Tells, Witness
 
 READ_BYTES = 1 << 20
 """Bytes that are read at once, at most: the more, the less a large body costs."""
