@@ -165,9 +165,9 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
     assert alone[0] == 0
     story = told(data, 2)
     joined = [(each.server, each.tool, len(each.sent), len(each.rivals), len(each.told)) for each in story.joined()]
-    twin = (1, 0) if host.says_whose else (0, 2)
-    found = {"echo": twin, "get-sum": (1, 0)}
-    assert joined == [("everything", name, *found[name], 1) for name, _ in ASKED]
+    sure, doubtful = ("everything", 1, 0), ("everything" if host.tool else "", 0, 2)
+    found = {"echo": sure if host.says_whose else doubtful, "get-sum": sure}
+    assert joined == [(found[name][0], name, *found[name][1:], 1) for name, _ in ASKED]
     assert list(story.hosts) == [host.title]
     assert story.exchanges[0].text == host.question
 
