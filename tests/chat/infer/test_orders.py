@@ -1,0 +1,146 @@
+"""What the order tells in which alike calls are sent and told: only what a host has shown that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
+from tests.chat.infer.scene import SUM, Scene, call
+from tests.chat.infer.world import MS, Asked, ServerTap, World, found_in
+
+
+def steps(scene: Scene, server: str, tap: ServerTap, *orders: str, at_once: bool = True) -> list[list[Asked]]:
+    """A conversation whose answers ask for several calls; gives these.
+
+    Each answer is written as the places of its calls in the order in which they are sent: `210`. `==` are two that are alike.
+    """
+    entries: list[User | Answer | Results] = [User(f"with {server}")]
+    asked: list[list[Asked]] = []
+    for step, order in enumerate(orders):
+        are_alike = "=" in order
+        sending = range(len(order)) if are_alike else map(int, order)
+        arguments = [SUM if are_alike else {"step": step, "number": number} for number in range(len(order))]
+        calls = [Call(f"{server}{step}.{number}", f"{server}__add", each) for number, each in enumerate(arguments)]
+        asked.append(scene.again(entries, *calls))
+        waiting: list[int] = []
+        for number in sending:
+            scene.world.now += MS
+            waiting.append(tap.call("add", arguments[number])[0])
+            if not at_once:
+                scene.world.now += 50 * MS
+                tap.result(waiting.pop(), "done")
+        for identity in waiting:
+            scene.world.now += MS
+            tap.result(identity, "done")
+        entries += [Answer("", calls), Results([(each, "done") for each in calls])]
+    scene.again(entries)
+    return asked
+
+
+IN_ORDER = ("012",) * 4
+"""What a host that does not care for the order sends once in more than a thousand times."""
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_joined"),
+    [
+        ((), False),
+        (IN_ORDER[1:], False),
+        (IN_ORDER, True),
+        ((*IN_ORDER, "102"), False),
+        (("210",) * 4, False),
+    ],
+)
+def test_of_alike_calls_the_order_tells_which_is_which_only_where_a_host_has_shown_that_it_keeps_it(
+    shown: Sequence[str], *, is_joined: bool
+) -> None:
+    scene = Scene()
+    *_, twins = steps(scene, "math", scene.server("math", "add"), *shown, "==")
+    assert [call in scene.sent() for call in twins] == [is_joined] * 2
+
+
+@pytest.mark.parametrize(("at_once", "is_joined"), [(True, False), (False, True)])
+def test_who_sends_one_call_after_the_other_has_not_shown_in_which_order_it_sends_them_at_once(
+    *, at_once: bool, is_joined: bool
+) -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    steps(scene, "math", math, *IN_ORDER, at_once=False)
+    ((first, second),) = steps(scene, "math", math, "==", at_once=at_once)
+    assert [first in scene.sent(), second in scene.sent()] == [is_joined] * 2
+
+
+def test_what_one_host_has_shown_tells_nothing_of_another_whose_connection_is_its_own() -> None:
+    scene = Scene()
+    steps(scene, "math", scene.server("math", "add"), *IN_ORDER)
+    (twins,) = steps(scene, "jobs", scene.server("jobs", "add"), "==")
+    assert not scene.sent().keys() & {*twins}
+
+
+@pytest.mark.parametrize("is_timed", [True, False])
+def test_alike_calls_of_one_answer_are_as_doubtful_where_no_time_is_told_as_where_it_is(*, is_timed: bool) -> None:
+    scene = Scene()
+    steps(scene, "math", scene.server("math", "add"), "==")
+    assert not [each for each in found_in(scene.world.story(is_timed=is_timed)) if each[0] == "sent"]
+
+
+def test_an_order_that_is_shown_tells_nothing_where_results_are_told_in_another() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    steps(scene, "math", math, *IN_ORDER)
+    calls = [call("math__add", "c1"), call("math__add", "c2")]
+    twins = scene.asks("twice", *calls)
+    scene.runs(math, "add", "3")
+    scene.runs(math, "add", "3")
+    scene.goes_on("twice", calls, [(calls[1], "3"), (calls[0], "3")])
+    assert not scene.sent().keys() & {*twins}
+    scene.goes_on("twice", calls, [(calls[0], "3"), (calls[1], "3")])
+    assert not scene.sent().keys() & {*twins}, "the first request that tells them counts"
+
+
+@pytest.mark.parametrize(
+    ("brought", "told", "is_joined"),
+    [
+        (("3", "4", None), ("4", "Request timed out", "3"), True),  # neither as they were sent nor as they came
+        (("3", "4", None), ("3", "4", "Request timed out"), False),  # as they were sent
+    ],
+)
+def test_alike_calls_whose_results_have_no_ids_are_told_apart_where_no_order_but_theirs_fits(
+    brought: Sequence[str | None], told: Sequence[str], *, is_joined: bool
+) -> None:
+    world, ollama = World(), FORMS["ollama"]
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    asks = Answer("", [Call("", "math__add", SUM)] * 3)
+    exchange = model.ask(ollama, [User("sum")])
+    list(model.answer(ollama, exchange, asks))
+    frames: list[tuple[str, object]] = []
+    for text in brought:
+        world.now += 50 * MS
+        identity, seq = math.call("add", SUM)
+        frames.append((math.id, seq))
+        world.now += 50 * MS
+        if text is None:
+            math.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}})
+        else:
+            math.result(identity, text)
+    world.now += 50 * MS
+    second = model.ask(ollama, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
+    calls = [(model.id, exchange, number) for number in range(3)]
+    wanted: set[tuple[str, Asked, tuple[str, object]]] = {("told", call, (model.id, second)) for call in calls}
+    wanted |= {("sent", call, frames[place]) for call, place in zip(calls, (1, 2, 0), strict=True)}
+    assert found_in(world.story()) == (wanted if is_joined else set())
+
+
+def test_results_without_ids_of_calls_that_no_tap_saw_are_joined_to_none_by_their_order_alone() -> None:
+    world, ollama = World(), FORMS["ollama"]
+    model = world.model()
+    asks = Answer("", [Call("", "web__search", {"q": word}) for word in ("one", "two")])
+    list(model.answer(ollama, model.ask(ollama, [User("search")]), asks))
+    world.now += 50 * MS
+    model.ask(
+        ollama, [User("search"), asks, Results([(call, text) for call, text in zip(asks.calls, "ab", strict=True)])]
+    )
+    assert found_in(world.story()) == set()

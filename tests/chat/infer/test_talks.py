@@ -1,0 +1,117 @@
+"""Conversations as a person would count them: in which turn and step a request stands, and a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.chat.infer.forms import FORMS, Answer, Results, User
+from tests.chat.infer.scene import OPENAI, SUM, Scene, call
+from tests.chat.infer.world import MS, World
+from tui_host.errors import JSON
+
+
+@pytest.mark.parametrize(
+    ("agent", "client", "words", "turn"),
+    [
+        ("", "", "sum", None),
+        ("", "", "use add for this", 1),
+        ("Cline/3", "cline", "sum", 1),
+        ("Cline/3", "cursor", "use add for this", None),
+    ],
+)
+def test_a_frame_stands_in_the_turn_of_the_host_whose_it_is_or_that_offers_its_tool_else_in_none(
+    agent: str, client: str, words: str, turn: int | None
+) -> None:
+    world = World()
+    model = world.model()
+    next(model.answer(OPENAI, model.ask(OPENAI, [User(words)], agent), Answer("", [call("math__add")])))
+    world.now += MS
+    tap = world.server("math")
+    tap.start(["add"], client)
+    tap.call("add", SUM)
+    story = world.story()
+    assert story.feed(world.records[-1][1]).draft.place.turn == turn
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seconds", "later", "turn"),
+    [
+        ({"a": 9}, 1, False, 1),
+        ({"a": 9}, 300, False, None),
+        ({"a": 9}, 1, True, None),
+        (SUM, 1, True, None),  # the one that was asked for has its answer
+    ],
+)
+def test_a_frame_that_nobody_asked_for_stands_in_no_turn_that_is_over(
+    arguments: Mapping[str, JSON], seconds: int, *, later: bool, turn: int | None
+) -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    scene.asks("use add for this", call("math__add"))
+    scene.runs(math, "add", "3")
+    for text in ("hello", "and use add?") if later else ():
+        scene.asks(text)
+    scene.world.now += seconds * 1000 * MS
+    math.call("add", arguments)
+    placed = scene.world.story()
+    records = [placed.feed(record) for _, record in scene.world.records]
+    assert records[-1].draft.place.turn == turn
+
+
+def test_turns_and_steps_are_counted_as_a_person_would() -> None:
+    scene = Scene()
+    scene.server("math", "add")
+    one = call("math__add")
+    scene.asks("the first question", one)
+    scene.goes_on("the first question", [one], [(one, "3")])
+    scene.asks("another conversation")
+    story = scene.world.story()
+    assert [(said.turn, said.step, said.text) for said in story.exchanges] == [
+        (1, 1, "the first question"),
+        (1, 2, ""),
+        (2, 1, "another conversation"),
+    ]
+
+
+def test_two_that_say_the_same_at_once_each_through_a_tap_of_its_own_have_turns_of_their_own() -> None:
+    world, one = World(), call("math__add", "")
+    models = [world.model(), world.model()]
+    entries: list[User | Answer | Results] = [User("sum")]
+    for answer in (Answer("", [one]), Answer("It is 3.", [])):
+        exchanges = [model.ask(FORMS["ollama"], entries) for model in models]
+        for model, exchange in zip(models, exchanges, strict=True):
+            world.now += MS
+            list(model.answer(FORMS["ollama"], exchange, answer))
+        entries += [answer, Results([(one, "3")])] if answer.calls else []
+        world.now += MS
+    said = {(each.asking.key[0], each.turn, each.step) for each in world.story().exchanges}
+    assert said == {(model.id, turn, step) for turn, model in enumerate(models, 1) for step in (1, 2)}
+
+
+def test_a_question_to_a_host_that_drops_calls_from_its_history_is_the_new_one_alone() -> None:
+    scene = Scene()
+    scene.server("math", "add")
+    one = call("math__add")
+    hello: list[User | Answer | Results] = [User("hello"), Answer("Hello.", [])]
+    scene.again(hello[:1], text="Hello.")
+    scene.again([*hello, User("a sum")], one)
+    scene.again([*hello, User("a sum"), Answer("", [one]), Results([(one, "3")])], text="It is 3.")
+    scene.again([*hello, User("a sum"), Answer("It is 3.", []), User("another")])
+    assert [said.text for said in scene.world.story().exchanges] == ["hello", "a sum", "", "another"]
+
+
+def test_what_failed_is_tried_again_by_its_host_soon_and_by_a_person_after_other_turns() -> None:
+    scene = Scene()
+
+    def fails(text: str, *, later: int = 100 * MS) -> None:
+        scene.world.now += later
+        scene.model.refuse(scene.model.ask(OPENAI, [User(text)]))
+
+    fails("one?")
+    fails("two?")
+    fails("one?", later=2_000 * MS)  # two conversations at a time
+    fails("two?", later=60_000 * MS)  # in the last turn
+    fails("one?", later=60_000 * MS)
+    assert [said.turn for said in scene.world.story().exchanges] == [1, 2, 1, 2, 3]
