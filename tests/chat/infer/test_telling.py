@@ -124,3 +124,64 @@ def test_a_frame_that_nothing_tells_whose_it_is_names_the_calls_that_it_may_carr
         world.now += 50 * MS
         math.result(math.call("add", arguments)[0], "3")
     assert set(doubts_of(told(world)[0]).values()) == {words}
+
+
+def test_what_two_conversations_say_in_turns_says_to_which_it_belongs() -> None:
+    world, chat = World(), Conversation()
+    model, story = world.model(), Story()
+    telling = Telling(story, chat)
+    talks: dict[str, list[User | Answer]] = {name: [User(f"first of {name}")] for name in ("a", "b")}
+
+    def hear() -> None:
+        world.now += 100 * MS
+        for _, record in world.records:
+            story.feed(record)
+        world.records.clear()
+        telling.tell()
+
+    def ask(name: str) -> str:
+        exchange = model.ask(OPENAI, talks[name])
+        hear()
+        return exchange
+
+    def answer(name: str, exchange: str) -> None:
+        said = Answer(f"answer to {talks[name][-1].text}")
+        list(model.answer(OPENAI, exchange, said))
+        talks[name] += [said, User(f"second of {name}")]
+        hear()
+
+    first, other = ask("a"), ask("b")
+    answer("a", first)
+    answer("b", other)
+    second, other = ask("a"), ask("b")
+    answer("b", other)
+    answer("a", second)
+    assert [item.what if isinstance(item, NoteItem) else getattr(item, "text", "") for item in chat.items] == [
+        "first of a",
+        "first of b",
+        'to "first of a":',
+        "answer to first of a",
+        'to "first of b":',
+        "answer to first of b",
+        'after "first of a":',
+        "second of a",
+        'after "first of b":',
+        "second of b",
+        "answer to second of b",
+        'to "second of a":',
+        "answer to second of a",
+    ]
+
+
+def test_one_conversation_needs_no_word_on_what_belongs_to_what() -> None:
+    world = World()
+    model = world.model()
+    entries: list[User | Answer] = []
+    for number in range(3):
+        entries.append(User(f"question {number}"))
+        exchange = model.ask(OPENAI, entries)
+        entries.append(Answer(f"answer {number}"))
+        world.now += 100 * MS
+        list(model.answer(OPENAI, exchange, Answer(f"answer {number}")))
+        world.now += 100 * MS
+    assert not [item for item in told(world)[1] if isinstance(item, NoteItem)]

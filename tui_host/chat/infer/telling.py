@@ -26,6 +26,8 @@ _BY_HOST = "decided in its own host"
 _INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
 """Frames, or calls, that are named where nothing tells which of them it was."""
+_QUESTION = 60
+"""Characters of a question by which it is known again."""
 
 
 class Chat(Protocol):
@@ -56,6 +58,8 @@ class Telling:
         self._story = story
         self._chat = chat
         self._numbers: dict[tuple[str, ...], int] = {}
+        self._questions: dict[int, str] = {}
+        self._last: Said | None = None
         self._revision = -1
 
     def tell(self) -> None:
@@ -67,15 +71,36 @@ class Telling:
         for each in self._story.joined():
             joined.setdefault((each.asked.capture, each.asked.exchange), []).append(each)
         for said in self._story.exchanges:
+            if said.text:
+                self._questions[said.turn] = said.text
             for key, item in _items(said, joined.get(said.asking.key, [])):
-                self._put((*said.asking.key, *key), item)
+                self._put(said, (*said.asking.key, *key), item)
 
-    def _put(self, key: tuple[str, ...], item: Item) -> None:
+    def _put(self, said: Said, key: tuple[str, ...], item: Item) -> None:
         number = self._numbers.get(key)
         if number is None:
+            self._go_over_to(said, is_asking=isinstance(item, UserItem))
             self._numbers[key] = self._chat.add(item)
         elif self._chat[number] != item:
             self._chat.put(number, item)
+
+    def _go_over_to(self, said: Said, *, is_asking: bool) -> None:
+        """Say to what the next item belongs, where another conversation of the host came between: it may have many at once."""
+        last, self._last = self._last, said
+        if last is None or last.turn == said.turn or (is_asking and said.parent is None):
+            return
+        before = said.turn
+        if is_asking and said.parent is not None:
+            before = self._story.talks.said[said.parent].turn
+            if last.turn == before:
+                return
+        words = f"{'after' if is_asking else 'to'} {self._named(before)}:"
+        self._chat.add(NoteItem(turn=said.turn, kind="note", what=words))
+
+    def _named(self, turn: int) -> str:
+        """A turn by how it began."""
+        question = line(self._questions.get(turn, ""), _QUESTION)
+        return f'"{question}"' if question else f"turn {turn}"
 
 
 def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], Item]]:
