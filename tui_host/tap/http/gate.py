@@ -50,14 +50,6 @@ class Gate:
         """The origins of what is fetched from here."""
         return frozenset(b"http://" + host for host in self.own_hosts)
 
-    def takes(self, head: RequestHead) -> bool:
-        """Whether a request is taken."""
-        try:
-            self.check(head)
-        except HeadError:
-            return False
-        return True
-
     def check(self, head: RequestHead, *, is_shown: bool = False) -> None:
         """Take a request, or say why not.
 

@@ -102,17 +102,16 @@ class Logins:
             return 0
         return int(size) if int(size) <= FORM_LIMIT else 0
 
-    def form(self, head: RequestHead, body: bytes) -> tuple[RequestHead, bytes]:
-        """A request with a form as it goes on; `body` may have something behind the form."""
-        size = self.form_size(head)
-        if b"client_assertion=" in body[:size] and _names(body[:size], self._own.encode()):
+    def form(self, head: RequestHead, form: bytes) -> tuple[RequestHead, bytes]:
+        """A request with a form as it goes on."""
+        if b"client_assertion=" in form and _names(form, self._own.encode()):
             remember(self._signed, head.target, None)
-        meant = self.meant(body[:size])
-        if meant == body[:size]:
-            return head, body
+        meant = self.meant(form)
+        if meant == form:
+            return head, form
         length = b"%d" % len(meant)
         fields = tuple((name, length if name.lower() == b"content-length" else value) for name, value in head.fields)
-        return replace(head, fields=fields), meant + body[size:]
+        return replace(head, fields=fields), meant
 
     def was_refused(self, head: RequestHead, status: int) -> bool:
         """Whether an answer refuses who has signed that the tap is the authorization server; if so it stands for none any more."""

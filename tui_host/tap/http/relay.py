@@ -14,9 +14,10 @@ from typing import Protocol
 
 from anyio.abc import TaskGroup
 
-from tui_host.tap.heads import RequestHead, to_upstream
+from tui_host.tap.heads import HeadError, RequestHead, ResponseHead, to_upstream
 from tui_host.tap.http.gate import Gate
 from tui_host.tap.http.logins import Logins, Route
+from tui_host.tap.http.refusal import refusal
 from tui_host.tap.http.rewriting import Rewriting
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.http.witness import Tells, Witness
@@ -77,11 +78,19 @@ class Relay:
             own_origins=self.gate.own_origins,
         )
 
-    def witness(self, head: RequestHead, origin: str | None = None) -> Witness:
-        """For a request that goes to the upstream, or, refused, to an origin that it names itself."""
-        return Witness(
-            self.tells, next(self.numbers), head, origin or self.upstream.origin, answer_limit=self.answer_limit
-        )
+    def witness(self, head: RequestHead, origin: str) -> Witness:
+        """For a request that goes to this origin."""
+        return Witness(self.tells, next(self.numbers), head, origin, answer_limit=self.answer_limit)
+
+    def answered(self, head: RequestHead, said: ResponseHead, body: bytes) -> None:
+        """What the relay answers itself is recorded, as asked of whatever host it names."""
+        self.witness(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
+
+    def refused(self, head: RequestHead, error: HeadError) -> None:
+        """A request goes nowhere, which a person is told as well."""
+        self.answered(head, *refusal(error.status, error.words, head.method))
+        path = head.target.partition(b"?")[0].decode("latin-1")  # a query may have the client's credential in it
+        self.tell(f"refused {head.method.decode()} {path}: {error.words}")
 
     def end(self) -> None:
         """Break off what is left."""

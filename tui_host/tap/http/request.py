@@ -1,0 +1,58 @@
+"""A request on its way through a relay: what came of its body, as the upstream gets it. It is recorded before it is given on."""
+
+from __future__ import annotations
+
+import time
+
+from tui_host.tap.heads import Framing, RequestHead
+from tui_host.tap.http.bodies import body_of, framed, last_chunk
+from tui_host.tap.http.witness import Witness
+
+
+class Request:
+    """From its head on until it is answered.
+
+    Args:
+        head: As the client sent it.
+        framing: How its body is framed, on either side.
+        witness: Has it recorded.
+
+    Attributes:
+        rest: What stood behind its end.
+        is_answered: The response is complete.
+        lasts: Whether the client's connection may be used again after it.
+    """
+
+    def __init__(self, head: RequestHead, framing: Framing, witness: Witness) -> None:
+        self.head = head
+        self.witness = witness
+        self.rest = b""
+        self.is_answered = False
+        self.lasts = head.lasts
+        self._is_chunked = framing == "chunked"
+        self._body = body_of(framing)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether it has come to its end."""
+        return self._body.done
+
+    def feed(self, data: bytes) -> bytes:
+        """What the upstream gets for what came.
+
+        Raises:
+            BodyError: It is not framed as it should be.
+        """
+        body, witness = self._body, self.witness
+        payload, self.rest = body.feed(data)
+        out = payload
+        if self._is_chunked:
+            out = framed(payload) if payload else b""
+            if body.done:
+                out += last_chunk(body)
+        at_ns = time.monotonic_ns()
+        if payload:
+            witness.sent(payload, at_ns)
+        if body.done:
+            witness.sent_all(at_ns)
+        return out
