@@ -329,6 +329,7 @@ def test_files_are_looked_for_where_each_platform_has_them(
         ("x --api-key abc --port 80", "x --api-key ••• --port 80"),
         ("x --token=abc API_KEY=abc", "x --token=••• API_KEY=•••"),
         ("x --token ${TOKEN} --key=$KEY", "x --token ${TOKEN} --key=$KEY"),
+        ("x --passphrase abc --pat abc -e DB_PASS=abc", "x --passphrase ••• --pat ••• -e DB_PASS=•••"),
         ("x https://u:p@h/?a=1&token=t", "x https://•••@h/?a=1&token=•••"),
         ("x DB=postgres://u:p@h/d", "x DB=postgres://•••@h/d"),
         ("x sk-proj-0123456789abcdef ghp_0123456789abcdef", "x ••• •••"),

@@ -44,6 +44,8 @@ _KEY = re.compile(
     rb"(" + _SPACE + rb":" + _SPACE + rb")" + _TEXT,
     re.DOTALL,
 )
+"""Fewer names than `is_credential_key` knows, since what passes is to be seen: in tools' schemas and arguments, in settings of a model and
+in its words, `key`, `token` and the like are anything."""
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s]*[@=][^"\s]*)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
 _OF_LOGINS = frozenset(

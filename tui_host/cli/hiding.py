@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from tui_host.settings.credentials import sounds_like_credential
 from tui_host.settings.credentials_places import in_url
 
 HIDDEN = "•••"
 
 # An argument may be a program of many lines: none of these looks at a part of it more than a few times.
-_TELLING = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer", re.IGNORECASE)
 _OPTION = re.compile(r"-{1,2}[\w.-]+")
 _ASSIGNED = re.compile(r"(?<![\w.-])([\w.-]++)\s*+[=:]\s*(?=.)", re.DOTALL)
 _SCHEME = re.compile(r"((?:bearer|basic)\s+)(.+)", re.IGNORECASE | re.DOTALL)
-_USERINFO = re.compile(r"(\w[\w+.-]{0,30}://)[^/?#@\s]+@")
-_PARAMETER = re.compile(r"([?&;#])([^=&;#?\s]+)=([^&#\s]+)")
 _REFERENCE = re.compile(r"(?:(?:bearer|basic)\s+)?\$\{?[\w:.-]+\}?", re.IGNORECASE)
 _KNOWN = re.compile(r"(?:sk|pk|rk|gh[opsu]|github_pat|glpat|xox[a-z]|AKIA|AIza|hf|npm|pypi|eyJ)[_-]?[\w.-]{12,}")
 """What vendors' keys look like."""
@@ -32,7 +30,7 @@ def hide(words: Iterable[str]) -> Iterator[str]:
             yield word if _REFERENCE.fullmatch(word) else HIDDEN
         else:
             yield _without(word)
-        is_value = _OPTION.fullmatch(word) is not None and _TELLING.search(word) is not None
+        is_value = _OPTION.fullmatch(word) is not None and sounds_like_credential(word)
 
 
 def _without(word: str) -> str:
@@ -40,7 +38,7 @@ def _without(word: str) -> str:
         if not _REFERENCE.fullmatch(word[span.start : span.end]):
             word = f"{word[: span.start]}{HIDDEN}{word[span.end :]}"
     if "://" not in word:
-        told = next((each for each in _ASSIGNED.finditer(word) if _TELLING.search(each[1])), None)
+        told = next((each for each in _ASSIGNED.finditer(word) if sounds_like_credential(each[1])), None)
         if told is not None:
             word = word[: told.end()] + _value(word[told.end() :])
         word = _SCHEME.sub(lambda match: match[1] + _value(match[2]), word)

@@ -1,4 +1,8 @@
-"""Where credentials stand by the names of headers and query keys, whoever thought of the name."""
+"""Which names are those of credentials, whoever thought of the name: of headers, of query keys and settings, of variables.
+
+The rules differ by what a mistake costs. What is taken out of a record is not there any more, so that a name has to be one by its words; of
+a variable the value is looked into as well; and of what is only hidden on a screen nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,10 @@ _CREDENTIAL = re.compile(
     r"\w*(?:key|token|secret|passw(?:or)?d|passphrase|cookie2?|credentials?|authorization|jwt|csrf|xsrf)"
     r"|(?:\w*[^o]|)auth|oauth2?|pwd|pass|bearer|assertion|signature|sig|sas|pat|ak|sk"
 )
+_VARIABLE = re.compile(
+    r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING", re.IGNORECASE
+)
+_SOUND = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer", re.IGNORECASE)
 _SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
 _NO_CREDENTIAL = re.compile(
     r"access-control-.*|x-stainless-.*|.*ratelimit.*"  # what may be asked, what asks, and how often
@@ -42,6 +50,16 @@ def is_credential_header(name: str) -> bool:
 def is_credential_key(name: str) -> bool:
     """Whether what stands behind a query key or a setting of this name is a credential."""
     return _is_credential(name)
+
+
+def is_credential_variable(name: str) -> bool:
+    """Whether what a variable of this name has is a credential, if it looks like one: there words stand together, or in the plural."""
+    return _VARIABLE.search(name) is not None or is_credential_key(name)
+
+
+def sounds_like_credential(name: str) -> bool:
+    """Whether what stands behind this name is better not shown, though it may be none."""
+    return _SOUND.search(name) is not None or is_credential_key(name)
 
 
 @lru_cache(1024)

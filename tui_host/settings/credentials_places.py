@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from tui_host.settings.credentials import LONG_KEYS, SCHEMES, is_credential_key
+from tui_host.settings.credentials import LONG_KEYS, SCHEMES, is_credential_key, is_credential_variable
 
 TELLING_FROM = 20
 """Characters from which a word without a digit is no common one: what hosts send where no key is wanted is a short word that texts have too."""
@@ -24,9 +24,6 @@ _ELSEWHERE = re.compile(
 """Of what is so named the value tells where a credential is, or what it is called."""
 _NO_VALUE = re.compile(r"\.{0,2}/.*|~.*|[A-Za-z]:\\.*|\$.*", re.DOTALL)
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
-_VARIABLE = re.compile(
-    r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING", re.IGNORECASE
-)
 
 
 class Span(NamedTuple):
@@ -71,7 +68,7 @@ def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Names and values of the credentials in an environment: all of a variable that is so named, and what its text has of them."""
     for name, value in environment.items():
-        if _VARIABLE.search(name) or is_credential_key(name):
+        if is_credential_variable(name):
             yield from _given(name, value, is_sure=True)
         for _, part in _in_text(value):
             yield name, part
