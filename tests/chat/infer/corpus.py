@@ -127,8 +127,9 @@ class Host:
             asked = yield from self._step(talk, answer)
             results = yield from self._run(asked, answer.calls)
         told = [(answer.calls[each.place], each.told or "") for each in results]
-        talk.entries = self._kept([*talk.entries, answer, Results(told)])
         talk.told = [(asked[each.place], each.told or "") for each in results]
+        talk.results.append((Results(told), talk.told))
+        talk.entries = self._kept([*talk.entries, answer, talk.results[-1][0]])
         return True
 
     def _answer(self, talk: Talk) -> Answer:
@@ -206,11 +207,14 @@ class Host:
         chance = self.chance
         if chance.random() < 0.03:
             self.model = self._model()  # the tap was started again
+        talk.steps += 1
         while True:
             model = self.model
             exchange = model.ask(self.form, talk.entries, "", talk.system)
             for call, text in talk.told:
                 self.world.told(call, model.id, exchange, text)
+            for call, text in talk.repeated():
+                self.world.repeated(call, talk.steps, model.id, exchange, text)
             yield self.wait(5, 400)
             failing = chance.random()
             if failing < 0.05:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.chat.infer.forms import SYSTEM, Answer, Entry, Results, User
@@ -35,6 +36,8 @@ class Talk:
         entries: What was said so far, as the host keeps it.
         task: What an agent below another is to do; empty in a conversation with a person.
         told: Results that the next request tells first.
+        results: All results that were told so far, each with the calls of which they are.
+        steps: Exchanges so far, where those that were made again after they failed are one.
     """
 
     name: int
@@ -43,11 +46,21 @@ class Talk:
     entries: list[Entry] = field(default_factory=list[Entry])
     task: str = ""
     told: list[tuple[Asked, str]] = field(default_factory=list[tuple[Asked, str]])
+    results: list[tuple[Results, list[tuple[Asked, str]]]] = field(
+        default_factory=list[tuple[Results, list[tuple[Asked, str]]]]
+    )
+    steps: int = 0
 
     @property
     def system(self) -> str:
         """Its system prompt."""
         return f"You are an agent below another: {self.number}." if self.task else SYSTEM
+
+    def repeated(self) -> Iterator[tuple[Asked, str]]:
+        """Results that the next request tells because they are still held."""
+        for results, told in self.results:
+            if any(entry is results for entry in self.entries):
+                yield from told
 
     def said(self) -> str:
         """All that was said, without ids."""

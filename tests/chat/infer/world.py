@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
@@ -244,6 +245,7 @@ class World:
         truth: What carried each call, and where it was told.
         words: What it was told.
         made: The calls.
+        repeats: The requests in which each call is told, first or in what was said before: the step that they are, which, and the words.
         later: Answers that nobody waits for: when, where, and what.
     """
 
@@ -252,6 +254,9 @@ class World:
     truth: set[Pair] = field(default_factory=set[Pair])
     words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
     made: dict[Asked, Made] = field(default_factory=dict[Asked, Made])
+    repeats: dict[Asked, list[tuple[int, str, str, str]]] = field(
+        default_factory=dict[Asked, list[tuple[int, str, str, str]]]
+    )
     later: list[tuple[int, ServerTap, int, str, str]] = field(
         default_factory=list[tuple[int, ServerTap, int, str, str]]
     )
@@ -283,6 +288,10 @@ class World:
         if made is not None:
             made.words, made.told_ns, made.again_ns = text, made.told_ns or self.now, self.now
 
+    def repeated(self, call: Asked, step: int, capture: str, exchange: str, text: str) -> None:
+        """This request tells the call's result, maybe as others did before it; all that are made for one step are alike."""
+        self.repeats.setdefault(call, []).append((step, capture, exchange, text))
+
     def run(self, *tasks: Generator[int]) -> None:
         """Let several go on at once, each until it says for how long it waits."""
         waiting = [(self.now, number, task) for number, task in enumerate(tasks)]
@@ -311,6 +320,17 @@ class World:
         self.made = {asked: made for asked, made in self.made.items() if asked[:2] not in unseen}
         for made in self.made.values():
             made.frames = [frame for frame in made.frames if frame not in unseen]
+        self._tell_later(unseen)
+
+    def _tell_later(self, unseen: AbstractSet[tuple[str, object]]) -> None:
+        """Of calls that were told first where no tap was: what tells them first is the next request that still holds it."""
+        told = {call for kind, call, _ in self.truth if kind == "told"}
+        for call in self.made.keys() - told:
+            seen = [each for each in self.repeats.get(call, ()) if each[1:3] not in unseen]
+            for step, capture, exchange, text in seen:
+                if step == seen[0][0]:
+                    self.truth.add(("told", call, (capture, exchange)))
+                    self.words[call, capture, exchange] = text
 
     def story(self, *, is_timed: bool = True) -> Story:
         """What is found out, also where what was recorded stands in its order and no more is known of when that was."""
