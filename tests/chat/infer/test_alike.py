@@ -273,6 +273,22 @@ def test_of_calls_that_seem_told_in_fewer_places_than_they_are_none_takes_anothe
     assert [[told.text for told in each.told] for each in joined] == [[text] * is_told for _, text in results]
 
 
+def test_an_empty_list_that_is_told_bare_may_be_what_has_no_blocks_and_not_the_text_that_says_so() -> None:
+    scene, hermes = Scene(), FORMS["hermes"]
+    calls = [Call("", "math__add", {"a": number}) for number in range(2)]
+    exchange = scene.model.ask(hermes, [User("sums")])
+    list(scene.model.answer(hermes, exchange, Answer("", calls)))
+    for call, content in zip(calls, ([{"type": "text", "text": "[]"}], []), strict=True):
+        identity, _ = scene.math.call("add", call.arguments)
+        scene.math.answer(identity, {"content": [*content]})
+    results = list(zip(calls, ("<output>[]</output>", "[]"), strict=True))
+    scene.model.ask(hermes, [User("sums"), Answer("", calls), Results(results)])
+    told = [[place.text for place in each.told] for each in scene.world.story().joined()]
+    assert [len(places) for places in told] == [1, 1]
+    assert "<output>" in told[0][0]
+    assert "<output>" not in told[1][0]
+
+
 def test_nobody_knows_whether_a_request_is_made_again_while_calls_wait_or_by_a_conversation_that_says_the_same() -> (
     None
 ):
@@ -311,3 +327,20 @@ def test_a_call_takes_no_frame_that_brought_what_another_without_one_was_told_of
     frame = scene.runs("3")
     last = scene.says(*told(text))
     assert (("sent", last, frame) in scene.found()) == is_joined
+
+
+def test_a_call_that_was_given_up_takes_no_error_that_another_without_a_frame_was_told() -> None:
+    scene = Scene()
+    scene.math = scene.world.server("math", off=400 * MS)  # nothing tells that its clock is
+    scene.math.start(["add"])
+    scene.says(User("sum"))
+    scene.world.now += 50 * MS
+    identity, failed = scene.math.call("add", ADD.arguments)
+    scene.math.answer(identity, {"content": [{"type": "text", "text": "no such number"}], "isError": True})
+    second = scene.says(*told("Error: no such number"))
+    scene.world.now += 50 * MS
+    identity, _ = scene.math.call("add", ADD.arguments)
+    scene.world.now += 500 * MS
+    scene.math.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}})
+    scene.says(*told("Error: no such number", "Request timed out"), answer=Answer("Done."))
+    assert ("sent", second, (scene.math.id, failed)) not in scene.found()

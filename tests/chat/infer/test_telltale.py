@@ -22,6 +22,9 @@ def answered(text: str, *, is_error: bool = False) -> Answer:
     ("told", "text", "wanted"),
     [
         ("3", "3", SAME),
+        ("[]", "[]", WHOLE),
+        ("<output>[]</output>", "[]", WHOLE),
+        ('{"name": "add", "content": "[]"}', "[]", WHOLE),
         ("3\n", "3", SAME),
         ('{"result": "3"}', "3", SAME),
         ('{"name": "add", "content": "{\\"content\\": [{\\"type\\": \\"text\\", \\"text\\": \\"3\\"}]}"}', "3", SAME),
@@ -57,7 +60,8 @@ def test_a_result_is_known_in_what_is_told(told: str, text: str, wanted: int | N
 
 def test_that_a_result_says_nothing_is_told_no_better_by_its_empty_list_than_by_words() -> None:
     nothing = Answer(seq=1, at_ns=0, texts=result_texts({"content": []}))
-    assert tells("[]", nothing) == tells("(No response)", nothing) == HINT
+    for told in ("[]", '{"name": "list", "content": "[]"}', "(No response)"):
+        assert tells(told, nothing) == HINT
 
 
 def test_of_an_error_it_cannot_be_said() -> None:

@@ -44,7 +44,7 @@ def without_taken(possible: Possible, candidates: Sequence[Candidate], frames: M
 
 
 def belated(candidates: Sequence[Candidate], joined: Mapping[str, Sequence[Sent]]) -> Iterator[str]:
-    """The calls that are told nothing whose frame brought what another that asks for the same, and has none, was told: clocks may be off.
+    """The calls whose frame brought nothing that they are told, but what another was that asks for the same, and has none: clocks may be off.
 
     Args:
         candidates: All calls.
@@ -55,10 +55,12 @@ def belated(candidates: Sequence[Candidate], joined: Mapping[str, Sequence[Sent]
         if each.told is not None and each.asked.key not in joined:
             told[each.asked.name, each.arguments].append(each)
     for call in candidates:
-        if call.told is None and call.asked.key in joined:
-            frame = joined[call.asked.key][-1]
-            if any(_may_have_brought(frame, each) for each in told[call.asked.name, call.arguments]):
-                yield call.asked.key
+        rivals = told.get((call.asked.name, call.arguments), ()) if call.asked.key in joined else ()
+        frame = joined[call.asked.key][-1] if rivals else None
+        if frame is None or call.asked.wire_id in frame.ids or call.tells_itself(frame):
+            continue
+        if any(_may_have_brought(frame, each) for each in rivals):
+            yield call.asked.key
 
 
 def _may_have_brought(frame: Sent, call: Candidate) -> bool:

@@ -41,7 +41,7 @@ _NOTHING = re.compile(
 )
 """Words of hosts for a result that says nothing."""
 _NO_BLOCKS = "[]"
-"""So a result without blocks may be told, and so may one whose text says that there are none: it tells no more than words for it."""
+"""So a result without blocks may be told, and so may one whose text says that there are none: it tells no more than words for either."""
 _MOST_REFUSED = 600
 
 
@@ -87,15 +87,15 @@ def _graded(told: str, answer: Answer) -> int | None:
 def _grade(told: str, answer: Answer) -> int | None:
     told = told.strip()
     wanted = [text.strip() for text in answer.texts]
-    if not wanted[0] and told == _NO_BLOCKS:
-        return HINT
-    if answer.is_whole and told in wanted:
+    inner = _values_in(told)
+    if answer.is_whole and told in wanted and told != _NO_BLOCKS:
         return SAME
+    if answer.is_whole and any(text in inner for text in wanted if text not in {"", _NO_BLOCKS}):
+        return SAME
+    if answer.is_whole and _NO_BLOCKS in wanted and (told == _NO_BLOCKS or _NO_BLOCKS in inner):
+        return WHOLE if wanted[0] else HINT
     if not wanted[0] and len(told) <= _MOST_REFUSED:  # it says nothing, and hosts have words of their own for that
         return HINT if _NOTHING.search(told) else OTHER if refuses(told) or gives_up(told) else None
-    inner = _values_in(told)
-    if answer.is_whole and any(text in inner for text in wanted if text):
-        return SAME
     refused = refuses(told)
     within = max(
         (_within(text, each, refused=refused) for text in wanted if text for each in (told, *inner)), default=OTHER
