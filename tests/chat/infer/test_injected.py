@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 
 import pytest
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
 from tui_host.chat.infer.hearing import Hearing
-from tui_host.chat.infer.injected import injected_in
+from tui_host.chat.infer.injected import Injections
 from tui_host.errors import JSON
 from tui_host.llm.dialects import dialect_at
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
 
 
-def _said(protocol: str, messages: list[JSON]) -> list[tuple[str, str]]:
-    """The texts that were put into a request of these messages, and what for."""
+def _body(messages: Sequence[JSON]) -> bytes:
+    return json.dumps({"model": "m", "messages": messages}).encode()
+
+
+def _found(injections: Injections, protocol: str, body: bytes, hearing: Hearing) -> list[tuple[int, int, str]]:
     dialect = dialect_at("/v1/chat/completions")
     assert dialect is not None
-    body = json.dumps({"model": "m", "messages": messages}).encode()
-    request = Hearing().read(dialect, body)
-    found = list(injected_in(protocol, body, request.system, request.messages))
+    request = hearing.read(dialect, body)
+    return list(injections.found_in(protocol, body, request.system, request.messages))
+
+
+def _said(protocol: str, messages: list[JSON]) -> list[tuple[str, str]]:
+    """The texts that were put into a request of these messages, and what for."""
+    body = _body(messages)
+    found = _found(Injections(), protocol, body, Hearing())
     for (_, end, _), (start, _, _) in itertools.pairwise(found):
         assert end <= start, "no byte is in two"
     return [(str(json.loads(f'"{body[start:end].decode()}"')), words) for start, end, words in found]
@@ -75,3 +84,26 @@ def test_what_a_prompt_says_beside_the_protocol_is_the_hosts_own() -> None:
             "details of the environment",
         ),
     ]
+
+
+def test_what_stood_in_a_request_before_is_the_same_wherever_it_stands_and_however_it_is_written() -> None:
+    injections, hearing = Injections(), Hearing()
+    asked: JSON = {"role": "user", "content": "<task>\n\u00e9 </task> /<answer>/"}
+    told: list[JSON] = [
+        {"type": "text", "text": "[use_mcp_tool for 'math'] Result:"},
+        {"type": "text", "text": "3 <task>"},
+    ]
+    answers: list[JSON] = [{"role": "assistant", "content": "<use_mcp_tool>"}, {"role": "user", "content": told}]
+    bodies = [
+        _body(
+            [{"role": "system", "content": f"{prompt}\n\nYou have tools.\n\n====\n\nOBJECTIVE\n\nHelp."}, asked, *rest]
+        )
+        for prompt, rest in (("", []), ("", answers), ("It is noon.", answers), ("It is noon.", [*answers, *answers]))
+    ]
+    # the same texts once more, at the same places: in other bytes
+    bodies += [bodies[-1].replace(b"/<answer>/", form) for form in (b"\\/<answer>/", b"/<answer>\\/")]
+    for body in bodies:
+        for protocol in ("cline", "hermes"):
+            again = _found(injections, protocol, body, hearing)
+            assert again == _found(Injections(), protocol, body, Hearing())
+            assert len(again) > 3

@@ -5,8 +5,10 @@ The forms are those that hosts were seen to send, ours among them. Source: tool-
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from tui_host.chat.infer.history import Heard, Piece
@@ -38,26 +40,51 @@ _OF_OTHER_THINGS = re.compile(
 """Chapters of hosts' prompts that teach none: what the host does beside, and what its user wants."""
 
 
-def injected_in(
-    name: str, body: bytes, system: Sequence[Piece], messages: Sequence[Heard]
-) -> Iterator[tuple[int, int, str]]:
-    """What a tool protocol put into a request: its first byte, one past its last, what it is for. No byte is named twice.
+class Injections:
+    """Looks for what a tool protocol put into requests; what stood in one before is known again by its bytes, and not looked at twice."""
 
-    Args:
-        name: The tool protocol.
-        body: The request's body.
-        system: The pieces of the system prompt.
-        messages: The messages.
-    """
-    if name == "native":
-        return
-    for piece in system:
-        lists = [each for each in _framed(piece.text) if each[2] == "lists the tools"]
-        taught = [(*span, f"teaches the tool protocol {name}") for span in _taught(piece.text, lists)]
-        yield from _in_bytes(body, piece, sorted((*lists, *taught)))
-    for message in messages:
-        if message.role == "user":
-            yield from _around(body, message)
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], Sequence[tuple[int, int, str]]] = {}
+
+    def found_in(
+        self, name: str, body: bytes, system: Sequence[Piece], messages: Sequence[Heard]
+    ) -> Iterator[tuple[int, int, str]]:
+        """What a tool protocol put into a request: its first byte, one past its last, what it is for. No byte is named twice.
+
+        Args:
+            name: The tool protocol.
+            body: The request's body.
+            system: The pieces of the system prompt.
+            messages: The messages.
+        """
+        if name == "native":
+            return
+        for piece in system:
+            yield from self._found_once(body, (piece,), name, partial(_of_prompt, name, body, piece))
+        for message in messages:
+            if message.role == "user" and (texts := message.of("text")):
+                yield from self._found_once(body, texts, "", partial(_around, body, message))
+
+    def _found_once(
+        self, body: bytes, pieces: Sequence[Piece], name: str, look: Callable[[], Iterable[tuple[int, int, str]]]
+    ) -> Iterator[tuple[int, int, str]]:
+        """What is found in pieces of a body, looked for where these bytes were not looked at as a part of this protocol before."""
+        begin = pieces[0].start
+        said = hashlib.blake2b(digest_size=16)
+        for piece in pieces:
+            said.update(body[piece.start : piece.end])
+        key = (name, *((piece.start - begin, piece.end - begin) for piece in pieces), said.digest())
+        if key not in self._known:
+            self._known[key] = [(start - begin, end - begin, words) for start, end, words in look()]
+        for start, end, words in self._known[key]:
+            yield start + begin, end + begin, words
+
+
+def _of_prompt(name: str, body: bytes, piece: Piece) -> Iterator[tuple[int, int, str]]:
+    """What of a piece of the system prompt lists the tools, and what teaches a tool protocol."""
+    lists = [each for each in _framed(piece.text) if each[2] == "lists the tools"]
+    taught = [(*span, f"teaches the tool protocol {name}") for span in _taught(piece.text, lists)]
+    yield from _in_bytes(body, piece, sorted((*lists, *taught)))
 
 
 def _around(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:

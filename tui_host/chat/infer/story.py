@@ -16,7 +16,7 @@ from tui_host.chat.infer.clocks import DOUBTFUL_NS
 from tui_host.chat.infer.exchanges import Asking, asking_of
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.hearing import Hearing
-from tui_host.chat.infer.injected import injected_in
+from tui_host.chat.infer.injected import Injections
 from tui_host.chat.infer.matching import match
 from tui_host.chat.infer.names import names_server, tools_named
 from tui_host.chat.infer.recognise import asks_no_model, host_named, is_host
@@ -94,6 +94,7 @@ class Story:
         self._nowhere = Place(session=session or None)
         self._places: dict[FrameKey, Place] = {}
         self._carried: dict[tuple[Key, int], FrameKey] = {}
+        self._injections = Injections()
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
         self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})
@@ -127,7 +128,9 @@ class Story:
             self._asking.add(record.capture)
             self.talks.add(asking)
             place = self._place(key)
-            for start, end, words in injected_in(asking.protocol, asking.body, asking.system_pieces, asking.messages):
+            for start, end, words in self._injections.found_in(
+                asking.protocol, asking.body, asking.system_pieces, asking.messages
+            ):
                 span = Span(exchange=key[1], side="request", start=start, end=end)
                 link = Link(relation="injected", call="", span=span, words=words)
                 self._injected.append(Found(capture=key[0], place=place, link=link))
