@@ -11,7 +11,7 @@ import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request, rest_of
 from tui_host.errors import JSON
-from tui_host.tap.heads import HeadError, RequestHead, request_bytes, response_bytes
+from tui_host.tap.heads import HeadError, RequestHead, made, request_bytes, response_bytes
 from tui_host.tap.http.asking import TOO_SLOW
 from tui_host.tap.http.logins import FORM_LIMIT, Logins
 from tui_host.tap.http.refusal import redirection
@@ -114,7 +114,10 @@ def test_only_who_signs_for_the_tap_and_is_refused_is_left_to_himself() -> None:
             method=b"POST",
             target=b"/token",
             minor=1,
-            fields=((b"Content-Type", b"application/x-www-form-urlencoded"), (b"Content-Length", b"%d" % len(form))),
+            fields=(
+                made(b"Content-Type", b"application/x-www-form-urlencoded"),
+                made(b"Content-Length", b"%d" % len(form)),
+            ),
         )
         assert logins.form(head, form)[1] == form
         was_refused = logins.was_refused(head, status)
@@ -283,14 +286,16 @@ def test_nothing_that_would_be_more_than_an_url_is_asked_for_or_sent_on(begin: s
 
 
 def test_a_head_with_more_than_its_lines_is_never_written() -> None:
-    fields = ((b"Host", b"a"),)
+    fields = (made(b"Host", b"a"),)
     assert request_bytes(RequestHead(method=b"GET", target=b"/", minor=1, fields=fields)).count(b"\r\n") == 3
     for bad in (b"/ HTTP/1.1\r\nX: y", b"/a b", b"/\n", b"/\r", b"/\0"):
         with pytest.raises(HeadError):
             request_bytes(RequestHead(method=b"GET", target=bad, minor=1, fields=fields))
         if bad != b"/a b":
             with pytest.raises(HeadError):
-                request_bytes(RequestHead(method=b"GET", target=b"/", minor=1, fields=((b"Host", bad),)))
+                made(b"Host", bad)
+            with pytest.raises(HeadError):
+                fields[0].having(bad)
             with pytest.raises(HeadError):
                 response_bytes(redirection(b"https://login.example" + bad))
 
@@ -368,6 +373,6 @@ def test_what_is_asked_for_may_have_any_bytes() -> None:
     assert route is not None
     assert route.shown == b"https://mcp.example" + head.target
     form = b"client_assertion=\xff.\xe9.x&a=\x80"
-    fields = ((b"Content-Type", b"application/x-www-form-urlencoded"), (b"Content-Length", b"%d" % len(form)))
+    fields = (made(b"Content-Type", b"application/x-www-form-urlencoded"), made(b"Content-Length", b"%d" % len(form)))
     posted = RequestHead(method=b"POST", target=b"/token", minor=1, fields=fields)
     assert logins.form(posted, form) == (posted, form)

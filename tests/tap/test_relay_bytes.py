@@ -164,37 +164,77 @@ async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, 
     async with peer(script) as up, relaying(up.origin) as relay:
         with anyio.fail_after(5):
             answered = await relay.ask(method + b" / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host)
-    top, _, got = answered.partition(b"\r\n\r\n")
-    assert top.split(b" ")[1].partition(b"\r\n")[0] == said.split()[1]
-    assert got == (said.partition(b"\r\n\r\n")[2] if method == b"PURGE" else body)
-    if not got or b"2, 2" in said:
-        assert top.split(b"\r\n")[1:] == said.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]
+    assert answered == said
     assert relay.body() == body
     assert relay.records()[-1].draft.kind == "end"
 
 
-async def test_an_old_client_gets_an_answer_in_chunks_as_it_can_read_it() -> None:
+@pytest.mark.parametrize("lasts", [True, False])
+async def test_a_client_of_http_1_0_is_seen_as_one_and_its_connection_lasts_as_long_as_it_asked(*, lasts: bool) -> None:
+    said = answer(b"ok", more=b"Connection: keep-alive\r\n" if lasts else b"").replace(b"HTTP/1.1", b"HTTP/1.0")
+
     async def script(stream: Kept) -> None:
-        await stream.head()
-        await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
-
-    async with peer(script) as up, relaying(up.origin) as relay:
-        answered = await relay.ask(b"GET / HTTP/1.0\r\nHost: %s\r\n\r\n" % relay.host)
-    assert answered.endswith(b"\r\n\r\nok")
-    assert b"chunked" not in answered
-
-
-async def test_a_client_of_http_1_0_is_promised_nothing_so_that_it_need_not_wait() -> None:
-    async def script(stream: Kept) -> None:
-        asked = await stream.head()
-        assert b"\r\nConnection: close\r\n" in asked
-        await stream.send(b"HTTP/1.1 103 Early Hints\r\n\r\n" + answer(b"ok"))
+        for _ in range(2 if lasts else 1):
+            await stream.head()
+            await stream.send(said)
         await stream.receive()
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        asking = b"GET / HTTP/1.0\r\nHost: %s\r\n" % relay.host
         with anyio.fail_after(5):
-            answered = await relay.ask(b"GET / HTTP/1.0\r\nHost: %s\r\nConnection: Keep-Alive\r\n\r\n" % relay.host)
-    assert answered == answer(b"ok")
+            if lasts:
+                await client.send(asking + b"Connection: Keep-Alive\r\n\r\n")
+                assert await client.receive() == said
+            await client.send(asking + b"\r\n")
+            assert await rest_of(client) == said
+    asked = b"GET / HTTP/1.0\r\nHost: %s\r\n" % up.origin.partition("://")[2].encode()
+    assert bytes(up.received[0]) == (asked + b"Connection: Keep-Alive\r\n\r\n" if lasts else b"") + asked + b"\r\n"
+
+
+ODD_LINES = (
+    b"x-tight:a\r\nX-Wide: \t a\t \r\nX-None:\r\nx-none: \r\nX-Bare: a \nX-Folded: a\r\n b\r\n\t c\r\n"
+    b"X-Folded:\r\n d\nX-High: \xe4\xb8\xad\xff\r\nx-folded: e\n\tf\nX-Tight:a\r\n"
+)
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+@pytest.mark.parametrize("is_mcp", [True, False])
+async def test_each_line_of_a_head_passes_as_it_came(end: bytes, *, is_mcp: bool) -> None:
+    top = b"HTTP/1.1  200\t OK  \r\n" + ODD_LINES.replace(b"x-tight:", b"x tight :")
+    said = top + b"Connection:keep-alive ,Close\r\nKeep-Alive:timeout=1\r\nContent-Length:2 " + end * 2 + b"ok"
+
+    async def script(stream: Kept) -> None:
+        while not stream.has(end * 2):
+            await stream.receive()
+        await stream.send(said)
+
+    async with peer(script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
+        asking = b"GET /v1 HTTP/1.1" + end + b"HOST:\t%s \r\n" + ODD_LINES + b"Connection:keep-alive,close" + end * 2
+        with anyio.fail_after(5):
+            assert await relay.ask(asking % relay.host) == said
+    assert bytes(up.received[0]) == asking % up.origin.partition("://")[2].encode()
+    (asked, answered) = (relay.records(kind)[0].draft.head for kind in ("request", "response"))
+    for seen in (asked, answered):
+        assert seen is not None
+        found = [value for name, value in seen.headers if name.lower() == "x-folded"]
+        assert found == ["a b c", "d", "e f"]
+
+
+async def test_what_leads_back_is_changed_within_its_line() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        place = (up.origin.encode(), up.origin.encode())
+        await stream.send(
+            b"HTTP/1.1 302\r\nlocation:%s/a \r\nContent-Location:\r\n %s/b\nContent-Length:0\r\n\r\n" % place
+        )
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        asking = b"GET / HTTP/1.1\r\nhost:%s\r\norigin: \thttp://%s \r\nConnection: close\r\n\r\n"
+        answered = await relay.ask(asking % (relay.host, relay.host))
+    place = (relay.origin.encode(), relay.origin.encode())
+    assert answered == b"HTTP/1.1 302\r\nlocation:%s/a \r\nContent-Location:\r\n %s/b\nContent-Length:0\r\n\r\n" % place
+    host = up.origin.partition("://")[2].encode()
+    assert bytes(up.received[0]) == asking % (host, host)
 
 
 async def test_what_comes_before_an_answer_and_how_long_a_connection_lasts_reach_the_client() -> None:
@@ -234,23 +274,26 @@ async def test_a_target_and_headers_of_any_kind_and_length_pass_as_they_are(targ
     assert odd in up.received[0]
 
 
-async def test_a_request_in_chunks_keeps_its_trailers_and_what_was_sent_behind_it_is_the_next() -> None:
+@pytest.mark.parametrize("size", [1, 1000])
+async def test_a_request_in_chunks_passes_in_these_and_what_was_sent_behind_it_is_the_next(size: int) -> None:
     async def script(stream: Kept) -> None:
-        for wanted in (b"X-Sum: 1\r\n\r\n", b"GET /next"):
+        for wanted in (b"X-Sum:1 \r\n\r\n", b"Connection: close\r\n\r\n"):
             while not stream.has(wanted):
                 await stream.receive()
             await stream.send(answer(b"ok"))
 
-    async with peer(script) as up, relaying(up.origin) as relay:
-        top = b"POST / HTTP/1.1\r\nHost: %s\r\nTrailer: X-Sum\r\nTransfer-Encoding: Chunked\r\n\r\n" % relay.host
-        after = b"GET /next HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host
-        body = b'3;a="b;c"; d\r\none\r\n00A \r\n0123456789\r\n000;x\r\nX-Sum: 1\r\n\r\n'
+    asking = (
+        b"POST / HTTP/1.1\r\nHost: %s\r\nTrailer: X-Sum\r\nTransfer-Encoding: Chunked\r\n\r\n"
+        b'3;a="b;c"; d\r\none\r\n00A \r\n0123456789\r\n000;x\r\nX-Sum:1 \r\n\r\n'
+        b"GET /next HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
+    )
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
         with anyio.fail_after(5):
-            answered = await relay.ask(top + body + after)
-    assert answered.count(b"HTTP/1.1 200 OK") == 2
-    first, _ = exchanges_in(bytes(up.received[0]), answered)
-    assert first.request.body == b"one0123456789"
-    assert b"\r\n0\r\nX-Sum: 1\r\n\r\nGET /next" in up.received[0]
+            await in_pieces(client, asking % (relay.host, relay.host), size)
+            assert await rest_of(client) == answer(b"ok") * 2
+    host = up.origin.partition("://")[2].encode()
+    assert bytes(up.received[0]) == asking % (host, host)
+    assert relay.records("request")[0].draft.data == b"one0123456789"
 
 
 @pytest.mark.parametrize("kind", [b"application/json", b"application/x-www-form-urlencoded"])
@@ -274,7 +317,7 @@ async def test_a_client_that_asks_before_it_sends_hears_the_upstreams_word(kind:
 async def test_a_websocket_passes_as_it_is() -> None:
     async def script(stream: Kept) -> None:
         asked = await stream.head()
-        assert b"Connection: Upgrade\r\n" in asked
+        assert b"Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n" in asked
         await stream.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81")
         while not stream.has(b"\x00\r\n\r\n\xff"):
             await stream.receive()

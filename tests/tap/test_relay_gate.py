@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import anyio
 import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request
-from tui_host.tap.heads import HeadError, RequestHead
+from tui_host.tap.heads import HeadError, RequestHead, made
 from tui_host.tap.http.gate import Gate
 
 POST = b"POST /v1/x HTTP/1.1\r\n"
@@ -52,7 +53,11 @@ REFUSED = {
     "a signed length": (400, POST + HERE + JSON + b"Content-Length: +2\r\n\r\n{}"),
     "another coding": (400, POST + HERE + JSON + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
     "chunks of HTTP/1.0": (400, b"POST / HTTP/1.0\r\n" + HERE + JSON + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-    "a folded header": (400, POST + HERE + b"X-A: 1\r\n b\r\n" + JSON + TWO),
+    "a folded host": (400, POST + b"Host:\r\n 127.0.0.1:PORT\r\n" + JSON + TWO),
+    "a folded line that frames": (400, POST + HERE + b"X-A: 1\r\n \tTransfer-Encoding : chunked\r\n" + JSON + TWO),
+    "a folded line that ends a head": (400, POST + HERE + b"X-A: 1\r\n \r\n" + JSON + TWO),
+    "a folded line that ends a head, within": (400, POST + HERE + b"X-A: 1\n\t\n b\r\n" + JSON + TWO),
+    "a folded line without a header": (400, POST + b" X-A: 1\r\n" + HERE + JSON + TWO),
     "a space before the colon": (400, POST + HERE + b"Content-Length : 2\r\n\r\n{}"),
     "a bare carriage return": (400, POST + HERE + b"X-A: 1\rX-B: 2\r\n" + EMPTY),
     "blanks that nobody gets through": (400, POST + HERE + b"X-A:" + b" \t" * 100_000 + b"\rb\r\n" + EMPTY),
@@ -115,21 +120,22 @@ async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", TAKEN)
 async def test_what_programs_send_is_passed_on(name: str) -> None:
+    async def script(stream: Kept) -> None:
+        while not stream.has(TAKEN[name].splitlines(keepends=True)[-1]):
+            await stream.receive()
+        await stream.send(answer(b"ok"))
+
     async with (
-        peer(answering) as up,
+        peer(script) as up,
         relaying(up.origin, allowed=("app://cherry",), names=("Host.Docker.internal",)) as relay,
         await relay.client() as client,
     ):
         await client.send(TAKEN[name].replace(b"PORT", b"%d" % relay.port))
         with anyio.fail_after(5):
             assert (await client.receive()).endswith(b"ok")
-    passed = bytes(up.received[0])
-    assert (b" * HTTP/1.1\r\n" if b"OPTIONS" in TAKEN[name] else b" /v1/x HTTP/1.1\r\n") in passed
-    assert passed.lower().count(b"host: %s\r\n" % up.origin.partition("://")[2].encode()) == 1
-    if name == "one length, often":
-        assert passed.endswith(b"\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\n{}")
-    if name == "its own origin":
-        assert b"Origin: %s\r\n" % up.origin.encode() in passed
+    sent = TAKEN[name].replace(b"HTTP://localhost:PORT", b"").replace(b"http://127.0.0.1:PORT", up.origin.encode())
+    host = b"Host: %s" % up.origin.partition("://")[2].encode()
+    assert bytes(up.received[0]) == re.sub(rb"Host: [^\r\n]*", host, sent)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +149,7 @@ async def test_what_programs_send_is_passed_on(name: str) -> None:
 def test_a_refused_host_is_told_what_would_let_it_in(host: bytes, words: str) -> None:
     gate = Gate(port=8321, names=frozenset((b"host.docker.internal",)))
     with pytest.raises(HeadError, match=words):
-        gate.check(RequestHead(minor=1, method=b"GET", target=b"/", fields=((b"Host", host),)))
+        gate.check(RequestHead(minor=1, method=b"GET", target=b"/", fields=(made(b"Host", host),)))
 
 
 async def test_what_belongs_to_one_hop_alone_goes_no_farther_and_nothing_is_added() -> None:

@@ -125,10 +125,10 @@ class Arriving:
         came = self._came
         while came.startswith((b"\r\n", b"\n")):  # some clients end a body with a line that is none of it
             del came[: came.index(b"\n") + 1]
-        found = end_of_head(came)
-        if found is None:
+        end = end_of_head(came)
+        if end is None:
             return None
-        head = read_request(bytes(came[: found[0]]))
+        head = read_request(bytes(came[:end]))
         framing = request_framing(head)
         route = self._relay.route(head)
         try:
@@ -136,7 +136,7 @@ class Arriving:
             rounds.check(self.rounds)
         except HeadError as error:
             raise self._refused(head, error) from None
-        del came[: found[1]]
+        del came[:end]
         logins = self._relay.logins
         if logins is None:
             return _LetIn(head=head, framing=framing, route=route, form_size=0)

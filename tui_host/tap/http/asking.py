@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 from typing_extensions import override
 
-from tui_host.tap.heads import HeadError, RequestHead
+from tui_host.tap.heads import HeadError, RequestHead, made
 from tui_host.tap.http.client_end import ClientEnd
 from tui_host.tap.http.logins import Logins
 from tui_host.tap.http.refusal import NAME
@@ -51,14 +51,14 @@ async def _learn_server(relay: Relay, logins: Logins, places: tuple[bytes, ...])
 
 async def _ask(relay: Relay, logins: Logins, target: bytes) -> bool:
     """Whether there was an answer, and not that it cannot be given now."""
-    fields = ((b"Host", b""), (b"User-Agent", NAME.encode()), (b"Accept", b"application/json"))
+    fields = (made(b"Host", b""), made(b"User-Agent", NAME.encode()), made(b"Accept", b"application/json"))
     head = RequestHead(method=b"GET", target=target, minor=1, fields=fields)
     route = logins.route(head)
     if route is None or route.shown:
         return False
     asking = _Asking()
-    passed = relay.passed(head, route)
     try:
+        passed = relay.passed(head, route)
         block = route.upstream.written(passed)
     except HeadError:
         return False  # nothing of the kind is sent

@@ -110,7 +110,7 @@ class Logins:
         if meant == form:
             return head, form
         length = b"%d" % len(meant)
-        fields = tuple((name, length if name.lower() == b"content-length" else value) for name, value in head.fields)
+        fields = tuple(each.having(length) if each.name.lower() == b"content-length" else each for each in head.fields)
         return replace(head, fields=fields), meant
 
     def was_refused(self, head: RequestHead, status: int) -> bool:

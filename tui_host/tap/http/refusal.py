@@ -6,21 +6,25 @@ import json
 from http import HTTPStatus
 
 from tui_host.errors import JSON
-from tui_host.tap.heads import ResponseHead
+from tui_host.tap.heads import ResponseHead, made
 
 NAME = "tui-host tap"
 
 
 def redirection(url: bytes) -> ResponseHead:
-    """An answer that sends a browser on, and that the connection ends with."""
+    """An answer that sends a browser on, and that the connection ends with.
+
+    Raises:
+        HeadError: That is no URL.
+    """
     fields = (
-        (b"Server", NAME.encode()),
-        (b"Location", url),
-        (b"Cache-Control", b"no-store"),
-        (b"Content-Length", b"0"),
-        (b"Connection", b"close"),
+        made(b"Server", NAME.encode()),
+        made(b"Location", url),
+        made(b"Cache-Control", b"no-store"),
+        made(b"Content-Length", b"0"),
+        made(b"Connection", b"close"),
     )
-    return ResponseHead(minor=1, status=302, reason=HTTPStatus(302).phrase.encode(), fields=fields)
+    return ResponseHead(minor=1, status=302, line=_line(302), fields=fields)
 
 
 def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes]:
@@ -36,13 +40,17 @@ def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes
     head = ResponseHead(
         minor=1,
         status=status,
-        reason=HTTPStatus(status).phrase.encode(),
+        line=_line(status),
         fields=(
-            (b"Server", NAME.encode()),
-            (b"X-Tui-Host-Tap", b"refused" if status != 502 else b"no valid answer from the upstream"),
-            (b"Content-Type", b"application/json"),
-            (b"Content-Length", b"%d" % len(body)),
-            (b"Connection", b"close"),
+            made(b"Server", NAME.encode()),
+            made(b"X-Tui-Host-Tap", b"refused" if status != 502 else b"no valid answer from the upstream"),
+            made(b"Content-Type", b"application/json"),
+            made(b"Content-Length", b"%d" % len(body)),
+            made(b"Connection", b"close"),
         ),
     )
     return head, b"" if method == b"HEAD" else body
+
+
+def _line(status: int) -> bytes:
+    return b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())

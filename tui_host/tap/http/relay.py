@@ -14,8 +14,9 @@ from typing import Protocol
 
 from anyio.abc import TaskGroup
 
-from tui_host.tap.heads import HeadError, RequestHead, ResponseHead, to_upstream
+from tui_host.tap.heads import HeadError, RequestHead, ResponseHead
 from tui_host.tap.http.gate import Gate
+from tui_host.tap.http.hops import to_upstream
 from tui_host.tap.http.logins import Logins, Route
 from tui_host.tap.http.refusal import refusal
 from tui_host.tap.http.rewriting import Rewriting

@@ -1,11 +1,11 @@
-"""A request on its way through a relay: what came of its body, as the upstream gets it. It is recorded before it is given on."""
+"""A request on its way through a relay: what came of its body goes on as it came. It is recorded before it is given on."""
 
 from __future__ import annotations
 
 import time
 
 from tui_host.tap.heads import Framing, RequestHead
-from tui_host.tap.http.bodies import body_of, framed, last_chunk
+from tui_host.tap.http.bodies import body_of
 from tui_host.tap.http.witness import Witness
 
 
@@ -29,7 +29,6 @@ class Request:
         self.rest = b""
         self.is_answered = False
         self.lasts = head.lasts
-        self._is_chunked = framing == "chunked"
         self._body = body_of(framing)
 
     @property
@@ -38,21 +37,16 @@ class Request:
         return self._body.done
 
     def feed(self, data: bytes) -> bytes:
-        """What the upstream gets for what came.
+        """What of it the upstream gets: all, in the chunks that it came in.
 
         Raises:
             BodyError: It is not framed as it should be.
         """
         body, witness = self._body, self.witness
         payload, self.rest = body.feed(data)
-        out = payload
-        if self._is_chunked:
-            out = framed(payload) if payload else b""
-            if body.done:
-                out += last_chunk(body)
         at_ns = time.monotonic_ns()
         if payload:
             witness.sent(payload, at_ns)
         if body.done:
             witness.sent_all(at_ns)
-        return out
+        return data[: len(data) - len(self.rest)]

@@ -102,7 +102,7 @@ class Rewriting:
         undoing = _decoder(encoding)
         if undoing is None:
             return head, None
-        fields = tuple(each for each in head.fields if each[0].lower() != b"content-encoding")
+        fields = tuple(each for each in head.fields if each.name.lower() != b"content-encoding")
         return replace(head, fields=fields), _Undone(undoing, found)
 
     def _filter(
@@ -129,10 +129,10 @@ class Rewriting:
     def _with_places(self, head: ResponseHead, place: bytes | None) -> ResponseHead:
         if place is not None:
             head = _without(head, {b"set-cookie", b"set-cookie2"})
-        fields = tuple((name, self._field(name.lower(), value, place)) for name, value in head.fields)
+        fields = tuple(each.having(self._value(each.name.lower(), each.value, place)) for each in head.fields)
         return head if fields == head.fields else replace(head, fields=fields)
 
-    def _field(self, name: bytes, value: bytes, place: bytes | None) -> bytes:
+    def _value(self, name: bytes, value: bytes, place: bytes | None) -> bytes:
         if name in {b"location", b"content-location"}:
             return self._origin.changed(value if place is None else _joined(place, value))
         logins = self._logins
@@ -184,7 +184,7 @@ class _Undone:
 
 def _without(head: _H, names: set[bytes]) -> _H:
     """A head without the fields that are named so, in lower case."""
-    return replace(head, fields=tuple(each for each in head.fields if each[0].lower() not in names))
+    return replace(head, fields=tuple(each for each in head.fields if each.name.lower() not in names))
 
 
 def _joined(place: bytes, value: bytes) -> bytes:

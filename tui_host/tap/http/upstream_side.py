@@ -19,12 +19,12 @@ from tui_host.tap.heads import (
     read_response,
     response_bytes,
     response_framing,
-    to_client,
 )
 from tui_host.tap.http.answer import Answer
 from tui_host.tap.http.bodies import BodyError
 from tui_host.tap.http.breaking import break_off, end_writing
 from tui_host.tap.http.client_end import ClientEnd
+from tui_host.tap.http.hops import to_client
 from tui_host.tap.http.relay import Relay
 from tui_host.tap.http.splicing import WORTH, Splice, Spliced, descriptor_of
 from tui_host.tap.http.upstream import Upstream
@@ -207,20 +207,19 @@ class UpstreamSide(asyncio.BufferedProtocol):
         waiting = self._waiting
         try:
             while waiting and self._answer is None and not self._tunnel and not self._abandoned:
-                found = end_of_head(waiting)
+                end = end_of_head(waiting)
                 if self._request is None:
-                    self._pass_unasked(is_head=found is not None)
+                    self._pass_unasked(is_head=end is not None)
                     return
-                if found is None:
+                if end is None:
                     return
-                block, rest = bytes(waiting[: found[0]]), bytes(waiting[found[1] :])
+                block, rest = bytes(waiting[:end]), bytes(waiting[end:])
                 waiting.clear()
                 head = read_response(block)
                 if head.is_final:
                     self._begin(self._request, head, rest)
                     return
-                if self._request.minor == 1:
-                    self._client.write(response_bytes(to_client(head, framing="none", was="none", lasts=True)))
+                self._client.write(response_bytes(to_client(head)))
                 waiting += rest
         except HeadError as error:
             self._fail(error.words)
@@ -246,11 +245,9 @@ class UpstreamSide(asyncio.BufferedProtocol):
             return
         was = response_framing(head, request.method)
         passed, body_filter = self._relay.rewriting.answer(request, head, self._announced)
-        framing: Framing = "chunked" if body_filter is not None and isinstance(was, int) else was
-        if framing == "chunked" and request.minor == 0:
-            framing = "close"
+        framing = was if body_filter is None else _framing_of_changed(was, is_old=0 in {request.minor, head.minor})
         self._lasts = head.lasts and framing != "close"
-        said = response_bytes(to_client(passed, framing=framing, was=was, lasts=self._lasts))
+        said = response_bytes(to_client(passed, changed_to=None if body_filter is None else framing))
         if self._witness is None:
             raise HeadError(502, "an answer to nothing")
         answer = Answer(head, was=was, framing=framing, body_filter=body_filter, witness=self._witness)
@@ -344,7 +341,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             at_ns = time.monotonic_ns()
             self._witness.answered(head, at_ns)
             self._witness.chunk(rest, at_ns)
-        self._client.write(response_bytes(to_client(head, framing="none", was="none", lasts=True)) + rest)
+        self._client.write(response_bytes(to_client(head)) + rest)
         self._client.tunnel()
 
     def _fail(self, words: str) -> None:
@@ -362,3 +359,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         self._client.cut(words, was_reset=True)
+
+
+def _framing_of_changed(was: Framing, *, is_old: bool) -> Framing:
+    """How a body is framed that is not as long as it was, before one that reads chunks, or an old one that may not."""
+    if not isinstance(was, int):
+        return was
+    return "close" if is_old else "chunked"

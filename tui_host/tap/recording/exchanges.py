@@ -22,7 +22,6 @@ REQUESTS_LIMIT = 2 * BODY_LIMIT
 """Bytes of requests' bodies that are held at a time, of all that are being sent; what is more is not kept."""
 ENDED_EARLY = "the tap was ended"
 _ENDS = frozenset((COMPLETE, FAILED, CLOSED))
-_BLANK_LINE = b"\r\n"
 _CONNECTIONS, _CONNECTION = b"n", b"m"
 """In what is told of a state: how many connections there have been, and what is known of them; which one an exchange belongs to."""
 _OF_STATE = frozenset((_CONNECTIONS, _CONNECTION))
@@ -165,9 +164,7 @@ class Exchanges:
     def _take(self, kind: bytes, number: int, data: bytes) -> None:
         if kind == REQUEST:
             origin, _, block = data.partition(b"\n")
-            self._open[number] = _Exchange(
-                self._observers, read_request(block.removesuffix(_BLANK_LINE)), origin.decode(), self._place
-            )
+            self._open[number] = _Exchange(self._observers, read_request(block), origin.decode(), self._place)
         exchange = self._open.get(number)
         if exchange is None:
             return
@@ -192,7 +189,7 @@ def _after_request(exchange: _Exchange, kind: bytes, data: bytes) -> None:
     elif kind == _CHUNK_LOST:
         observed.missed(int(data))
     elif kind == RESPONSE:
-        exchange.answered(read_response(data.removesuffix(_BLANK_LINE)))
+        exchange.answered(read_response(data))
     elif kind == ANNOUNCED:
         exchange.announced(data)
     elif kind == COMPLETE:
@@ -260,7 +257,7 @@ class _Exchange:
             self._observed = self._observer.begin(
                 head.method.decode("ascii", "replace"),
                 self._url,
-                header_pairs(head.fields),
+                header_pairs(head.pairs),
                 body,
                 self._place,
                 missed=self._missed,
@@ -270,7 +267,7 @@ class _Exchange:
     def answered(self, head: ResponseHead) -> None:
         """The response's head."""
         if self._observed is not None and self._observer is not None:
-            self._observed.response(head.status, header_pairs(head.fields))
+            self._observed.response(head.status, header_pairs(head.pairs))
             self._observers.answered(self._observer, self._head, head)
 
     def announced(self, url: bytes) -> None:
