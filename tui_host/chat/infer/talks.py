@@ -9,7 +9,8 @@ from itertools import islice
 
 from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.history import Heard, Piece
-from tui_host.chat.infer.prompted import envelopes, said_by_person
+from tui_host.chat.infer.prompted import said_by_person
+from tui_host.chat.infer.results import results_in
 from tui_host.chat.infer.values import Asked, Told
 
 Key = tuple[str, str]
@@ -254,67 +255,7 @@ class Talks:
         said = self.said[key]
         calls = said.asking.calls()
         for child in said.children if calls and key not in self._tangled else ():
-            yield from _told_in(self.said[child], calls)
-
-
-def _told_in(said: Said, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]:
-    asking = said.asking
-    by_id = {call.wire_id: call for call in calls if call.wire_id}
-    message = next((each for each in asking.messages[said.after + 1 :] if each.role == "user"), None)
-    if message is None:
-        return
-    results = message.of("result")
-    pieces = [(by_id[piece.wire_id], piece, True) for piece in results if piece.wire_id in by_id]
-    if not pieces:
-        own = _by_own_id(said, calls)
-        pieces = [(own[piece.wire_id], piece, True) for piece in results if piece.wire_id in own]
-    if not any(piece.wire_id for piece in results) and len(results) == len(calls):  # SDKs may drop ids
-        pieces = [(call, piece, False) for call, piece in _by_name(calls, results)]
-    if not results:
-        found = [
-            Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
-            for each in envelopes(asking.body, message)
-        ]
-        if len(found) == len(calls):
-            pieces = [(call, piece, False) for call, piece in _by_name(calls, found)]
-    for call, piece, is_by_id in pieces:
-        capture, exchange = asking.key
-        yield (
-            call,
-            Told(
-                capture=capture,
-                exchange=exchange,
-                start=piece.start,
-                end=piece.end,
-                text=piece.text,
-                at_ns=asking.at_ns,
-                by_id=is_by_id,
-                by_name=piece.name == call.name,
-            ),
-        )
-
-
-def _by_own_id(said: Said, calls: Sequence[Asked]) -> dict[str, Asked]:
-    """The calls by the ids that the host gave them where the model gave none, as it repeats the answer."""
-    repeated = said.asking.messages[said.after].of("call") if said.after >= 0 else ()
-    if [piece.name for piece in repeated] != [call.name for call in calls]:
-        return {}
-    return {piece.wire_id: call for piece, call in zip(repeated, calls, strict=True) if piece.wire_id}
-
-
-def _by_name(calls: Sequence[Asked], pieces: Sequence[Piece]) -> Sequence[tuple[Asked, Piece]]:
-    """Each result with the first call that is left and may have its name: the tool, or the server; none if one fits nowhere."""
-    left = list(calls)
-    found: list[tuple[Asked, Piece]] = []
-    for piece in pieces:
-        fitting = [call for call in left if piece.name == call.name] or [
-            call for call in left if piece.name in call.name
-        ]
-        if not fitting:
-            return ()
-        left.remove(fitting[0])
-        found.append((fitting[0], piece))
-    return found
+            yield from results_in(self.said[child].asking, self.said[child].after, calls)
 
 
 def _prefixes(dialect: str, messages: Sequence[Heard]) -> list[bytes]:

@@ -1,0 +1,58 @@
+"""Calls that were sent again, as no answer came: which frames carried the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from tui_host.chat.infer.groups import Possible
+from tui_host.chat.infer.values import Carried, FrameKey, Sent
+
+
+def carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
+    """The frames; one that was not answered with the one of its kind that was sent in its place, if one call may have both."""
+    alike: dict[tuple[str, str, str], list[Sent]] = defaultdict(list)
+    for frame in frames:
+        alike[frame.server, frame.tool, frame.arguments].append(frame)
+    for same in alike.values():
+        yield from _sent_again(possible, same)
+
+
+def _sent_again(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
+    """The same of frames of one kind: the next on a connection that began later, where no call of another may have been meant."""
+    waiting: list[Carried] = []
+    whole: dict[FrameKey, Carried] = {}
+    for frame in frames:
+        now = Carried((frame,))
+        again = [before for before in waiting if _may_follow(possible, frame, before)]
+        if len(again) == 1:  # else it is doubtful which of them it is
+            before = again[0]
+            waiting.remove(before)
+            if _is_meant(possible, frame, before, frames):
+                possible[frame.key] = [each for each in possible[before.key] if each in possible[frame.key]]
+                del whole[before.key]
+                now = Carried((*before.frames, frame))
+        whole[now.key] = now
+        if frame.answer is None:
+            waiting.append(now)
+    yield from whole.values()
+
+
+def _is_meant(possible: Possible, frame: Sent, before: Carried, frames: Sequence[Sent]) -> bool:
+    """Whether a frame can be sent for all calls that the one before it was, or is the only one that may follow it."""
+    if all(each in possible[frame.key] for each in possible[before.key]):
+        return True
+    return all(each is frame or not _may_follow(possible, each, before) for each in frames)
+
+
+def _may_follow(possible: Possible, frame: Sent, before: Carried) -> bool:
+    return _begins_after(frame, before) and any(each in possible[frame.key] for each in possible[before.key])
+
+
+def _begins_after(frame: Sent, before: Carried) -> bool:
+    """Whether a frame's connection took the place of another, as far as its own tap's clock, or two clocks, can tell."""
+    is_one_clock = frame.capture == before.last.capture
+    return (
+        before.line != frame.line
+        and frame.since_ns + (0 if is_one_clock else frame.within_ns + before.last.within_ns) > before.last.at_ns
+    )

@@ -1,0 +1,157 @@
+"""Which calls each frame may carry, by what it says, by when it was sent, and by what came back; and how far taps' clocks are off."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TypeAlias
+
+from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.clocks import Shift, shift_of
+from tui_host.chat.infer.groups import Possible
+from tui_host.chat.infer.names import names_server
+from tui_host.chat.infer.telltale import OTHER, SAME
+from tui_host.chat.infer.values import Sent, lean
+
+_FEW = 32
+"""Calls of one kind among which all are looked at to find out how far clocks are off."""
+_EVER_NS = 1 << 62
+"""How exact times are before it is known how far clocks are off."""
+_PATIENCE_NS = 3600 * 1_000_000_000
+"""So long after it was asked for may a call be sent whose conversation does not go on."""
+_Kind: TypeAlias = tuple[str, str, str]
+"""Server, tool, and arguments in the form that those have which may be sent for each other."""
+
+
+class Field:
+    """Calls and frames by kind.
+
+    Args:
+        candidates: The calls.
+        frames: The frames.
+
+    Attributes:
+        frames: The frames in the order of time.
+        refused: The calls that each frame might carry but for what is told of them, as far as was looked.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> None:
+        self.frames = sorted(frames, key=lambda frame: frame.at_ns)
+        defaults = {(frame.server, frame.tool): frame.defaults for frame in frames}
+        self._frames: dict[_Kind, list[Sent]] = defaultdict(list)
+        for frame in self.frames:
+            tool = (frame.server, frame.tool)
+            self._frames[*tool, _lean(frame.arguments, defaults[tool])].append(frame)
+        self.refused: Possible = {}
+        self._calls: dict[_Kind, list[Candidate]] = defaultdict(list)
+        for each in candidates:
+            for tool in each.tools if each.arguments is not None else ():
+                kind = (*tool, _lean(each.arguments or "", defaults.get(tool, ())))
+                if kind in self._frames:
+                    self._calls[kind].append(each)
+
+    @classmethod
+    def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Field:
+        """The same with the times of all frames on the model's clock."""
+        shifts = cls(candidates, frames).shifts()
+        return cls(candidates, [_on_clock(frame, shifts[frame.capture]) for frame in frames])
+
+    def shifts(self) -> dict[str, Shift]:
+        """How far each tap's clock is off, by what can be nothing else; a tap of which too little tells is as the others are."""
+        telling = {
+            frame.key: list(self._telling(replace(frame, within_ns=_EVER_NS), kind))
+            for kind, frames in self._frames.items()
+            for frame in frames
+        }
+        wanted = Counter(each.asked.key for found in telling.values() for each in found)
+        bounds: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
+        for frame in (frame for frames in self._frames.values() for frame in frames):
+            found = telling[frame.key]
+            if len(found) == 1 and found[0].told is not None and wanted[found[0].asked.key] == 1:
+                call, last = found[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
+                high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
+                is_sure = call.is_told_much and call.tells(frame) == SAME
+                bounds[frame.capture] += [(call.asked.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
+        usual = shift_of([bound for found in bounds.values() for bound in found])
+        captures = {frame.capture for frames in self._frames.values() for frame in frames}
+        return {capture: shift_of(bounds[capture], usual) for capture in captures}
+
+    def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
+        """The calls that a frame seems to carry by what it says alone; of many of its kind, those that are told just that."""
+        calls = [each for each in self._calls.get(kind, ()) if each.may_be_on(frame)]
+        if len(calls) > _FEW:
+            texts = {text.strip() for text in frame.answer.texts} if frame.answer is not None else set[str]()
+            yield from (each for each in calls if each.told is not None and each.told.text.strip() in texts)
+            return
+        grades = [(each, each.tells(frame)) for each in calls]
+        best = [each for each, grade in grades if grade]
+        if not any(each.is_told_much for each in best):
+            best = [each for each, grade in grades if grade or each.told is None]  # what is told nothing may be it
+        yield from best or (each for each, grade in grades if grade is None)
+
+    def possible(self) -> Possible:
+        """The calls that each frame may carry."""
+        found: Possible = {}
+        for kind, frames in self._frames.items():
+            calls = self._calls.get(kind, [])
+            for frame, alive in _in_time(calls, frames):
+                own = [each for each in alive if each.may_be_on(frame)]
+                able = [each for each in own if each.tells(frame) != OTHER]
+                self.refused[frame.key] = [each for each in own if each not in able]
+                found[frame.key] = _naming(_told(able, frame), frame)
+        return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _lean(arguments: str, defaults: tuple[tuple[str, str], ...]) -> str:
+    return lean(arguments, dict(defaults))
+
+
+def _in_time(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[tuple[Sent, list[Candidate]]]:
+    """Each frame with the calls that were asked for before it, and whose conversations had not gone on yet."""
+    widest = max((frame.within_ns for frame in frames), default=0)
+    coming = sorted(calls, key=lambda each: each.asked.at_ns, reverse=True)
+    alive: dict[str, Candidate] = {}
+    ends: list[tuple[int, str]] = []
+    for frame in frames:
+        while coming and coming[-1].asked.at_ns - widest <= frame.at_ns:
+            call = coming.pop()
+            alive[call.asked.key] = call
+            heapq.heappush(ends, (_until(call) + widest, call.asked.key))
+        while ends and ends[0][0] < frame.at_ns:
+            alive.pop(heapq.heappop(ends)[1], None)
+        least, most = frame.at_ns - frame.within_ns, frame.at_ns + frame.within_ns
+        yield frame, [each for each in alive.values() if each.asked.at_ns <= most and least <= _until(each)]
+
+
+def _until(call: Candidate) -> int:
+    return call.asked.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
+
+
+def _told(calls: list[Candidate], frame: Sent) -> list[Candidate]:
+    """Without those that are told nothing, where others are told just what a frame brought: of these each had a frame that did."""
+    told = [each for each in calls if each.told is not None]
+    if 0 < len(told) < len(calls) and any(each.tells_itself(frame) and each.is_sure_of(frame) for each in told):
+        return told
+    return calls
+
+
+def _naming(calls: list[Candidate], frame: Sent) -> list[Candidate]:
+    """Without those that name another server than one of the same answer does: that server has no tap."""
+    if len(calls) < 2:
+        return calls
+    naming = {each.answer for each in calls if names_server(each.asked.name, frame.server, frame.tool)}
+    return [
+        each for each in calls if each.answer not in naming or names_server(each.asked.name, frame.server, frame.tool)
+    ]
+
+
+def _on_clock(frame: Sent, shift: Shift) -> Sent:
+    """A frame and its answer on the model's clock."""
+    answer = frame.answer and replace(frame.answer, at_ns=frame.answer.at_ns + shift.ns)
+    dropped = frame.dropped and (frame.dropped[0] + shift.ns, frame.dropped[1])
+    at_ns, since_ns = frame.at_ns + shift.ns, frame.since_ns + shift.ns
+    return replace(frame, at_ns=at_ns, since_ns=since_ns, within_ns=shift.within_ns, dropped=dropped, answer=answer)

@@ -1,0 +1,75 @@
+"""Where a request tells a model the results of the calls of the answer from which it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tui_host.chat.infer.exchanges import Asking
+from tui_host.chat.infer.history import Piece
+from tui_host.chat.infer.prompted import envelopes
+from tui_host.chat.infer.values import Asked, Told
+
+
+def results_in(asking: Asking, after: int, calls: Sequence[Asked]) -> Iterator[tuple[Asked, Told]]:
+    """Each call of an answer with its result's place in a request that goes on from it, where it is told.
+
+    Args:
+        asking: The request.
+        after: The place of the answer among its messages, -1 if it is not there.
+        calls: The answer's calls.
+    """
+    by_id = {call.wire_id: call for call in calls if call.wire_id}
+    message = next((each for each in asking.messages[after + 1 :] if each.role == "user"), None)
+    if message is None:
+        return
+    results = message.of("result")
+    pieces = [(by_id[piece.wire_id], piece, True) for piece in results if piece.wire_id in by_id]
+    if not pieces:
+        own = _by_own_id(asking.messages[after].of("call") if after >= 0 else (), calls)
+        pieces = [(own[piece.wire_id], piece, True) for piece in results if piece.wire_id in own]
+    if not any(piece.wire_id for piece in results) and len(results) == len(calls):  # SDKs may drop ids
+        pieces = [(call, piece, False) for call, piece in _by_name(calls, results)]
+    if not results:
+        found = [
+            Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
+            for each in envelopes(asking.body, message)
+        ]
+        if len(found) == len(calls):
+            pieces = [(call, piece, False) for call, piece in _by_name(calls, found)]
+    for call, piece, is_by_id in pieces:
+        capture, exchange = asking.key
+        yield (
+            call,
+            Told(
+                capture=capture,
+                exchange=exchange,
+                start=piece.start,
+                end=piece.end,
+                text=piece.text,
+                at_ns=asking.at_ns,
+                by_id=is_by_id,
+                by_name=piece.name == call.name,
+            ),
+        )
+
+
+def _by_own_id(repeated: Sequence[Piece], calls: Sequence[Asked]) -> dict[str, Asked]:
+    """The calls by the ids that the host gave them where the model gave none, as it repeats the answer."""
+    if [piece.name for piece in repeated] != [call.name for call in calls]:
+        return {}
+    return {piece.wire_id: call for piece, call in zip(repeated, calls, strict=True) if piece.wire_id}
+
+
+def _by_name(calls: Sequence[Asked], pieces: Sequence[Piece]) -> Sequence[tuple[Asked, Piece]]:
+    """Each result with the first call that is left and may have its name: the tool, or the server; none if one fits nowhere."""
+    left = list(calls)
+    found: list[tuple[Asked, Piece]] = []
+    for piece in pieces:
+        fitting = [call for call in left if piece.name == call.name] or [
+            call for call in left if piece.name in call.name
+        ]
+        if not fitting:
+            return ()
+        left.remove(fitting[0])
+        found.append((fitting[0], piece))
+    return found
