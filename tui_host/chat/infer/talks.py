@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -76,6 +76,11 @@ class Talks:
         self._by_wire_id: dict[tuple[str, str], list[Key]] = {}
         self._tangled: dict[Key, set[Key]] = {}
         self._times: dict[str, tuple[int, int]] = {}
+
+    @property
+    def captures(self) -> KeysView[str]:
+        """Where models are asked."""
+        return self._times.keys()
 
     def add(self, asking: Asking) -> Said:
         """The next exchange, as soon as its request is there; those before it in its conversation must have come."""

@@ -17,7 +17,8 @@ from tui_host.chat.conversation import (
     UserItem,
 )
 from tui_host.chat.infer.exchanges import Asking
-from tui_host.chat.infer.story import Joined, Story
+from tui_host.chat.infer.joining import Joined
+from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.talks import Said
 from tui_host.chat.infer.values import Asked
 from tui_host.llm.describe import end_words

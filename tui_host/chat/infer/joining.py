@@ -1,0 +1,129 @@
+"""The calls that models asked for with what belongs to each on all wires: its frames, and where its result is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.clients import Clients
+from tui_host.chat.infer.frames import Frames
+from tui_host.chat.infer.matching import match
+from tui_host.chat.infer.names import names_server
+from tui_host.chat.infer.naming import Naming
+from tui_host.chat.infer.recognise import asks_no_model, host_named, is_host
+from tui_host.chat.infer.talks import Key, Talks
+from tui_host.chat.infer.values import Asked, Line, Sent, Told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A call with all that is known of it.
+
+    Attributes:
+        asked: The call.
+        server: The server called, as its tap has it; empty if that is not known.
+        tool: The tool's own name, else the name as the model wrote it.
+        sent: The frames that carried it.
+        told: Where the model is told its result.
+        rivals: The frames that may have carried it, where nothing tells which one did, or whose they are.
+    """
+
+    asked: Asked
+    server: str
+    tool: str
+    sent: tuple[Sent, ...] = ()
+    told: tuple[Told, ...] = ()
+    rivals: tuple[Sent, ...] = ()
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether a frame carries it by what it says alone, and names no call."""
+        return not all(map(self.is_named_in, self.sent))
+
+    def is_named_in(self, sent: Sent) -> bool:
+        """Whether a frame has the model's id of the call."""
+        return self.asked.wire_id in sent.ids
+
+
+class Joining:
+    """Joins what conversations and servers have said by now.
+
+    Args:
+        talks: The conversations.
+        frames: The servers' side.
+        naming: What the names in answers stand for.
+    """
+
+    def __init__(self, talks: Talks, frames: Frames, naming: Naming) -> None:
+        self._talks = talks
+        self._frames = frames
+        self._naming = naming
+
+    def joined(self) -> Iterator[Joined]:
+        """All calls that were asked for, in order, with the frames and places that are theirs without a doubt."""
+        asked: list[Asked] = []
+        told: dict[str, list[Told]] = {}
+        candidates: list[Candidate] = []
+        names = {line: host_named(name) for line, name in self._frames.clients.items()}
+        connections = self._connections(names)
+        for key, said in self._talks.said.items():
+            calls = said.asking.calls()
+            asked += calls
+            for call, place in self._talks.told(key):
+                told.setdefault(call.key, []).append(place)
+            if not self._talks.is_left(key):
+                candidates += self._candidates(key, calls, told, connections[said.asking.host])
+        clients = Clients(names, self._frames.peers)
+        matched = match(candidates, list(self._frames.sent.values()), clients)
+        rivals: dict[str, list[Sent]] = {}
+        for frame, calls in matched.doubtful.items():
+            for call in calls:
+                rivals.setdefault(call, []).append(self._frames.sent[frame])
+        tools = {each.asked.key: each.tools for each in candidates}
+        for call in asked:
+            sent = matched.frames.get(call.key, ())
+            place = matched.told.get(call.key, call.key)
+            named = [each for each in tools.get(call.key, ()) if names_server(call.name, *each)]
+            server, tool = (sent[0].server, sent[0].tool) if sent else named[0] if len(named) == 1 else ("", call.name)
+            places = tuple(told.get(place or "", ()))
+            rival = tuple(rivals.get(call.key, ()))
+            yield Joined(asked=call, server=server, tool=tool, sent=sent, told=places, rivals=rival)
+
+    def _connections(self, names: Mapping[Line, str]) -> Mapping[str, frozenset[Line]]:
+        """The connections on which each host that asks may have its calls sent: who says the same name to both sides has its own alone."""
+        clients = {line: names.get(line, "") for line in self._frames.peers}
+        asking = {said.asking.host for said in self._talks.said.values()}
+        own = {host for host in asking.intersection(clients.values()) if is_host(host)}
+
+        def may_be(host: str, client: str) -> bool:
+            if asks_no_model(client) or (is_host(host) and is_host(client)):
+                return host == client
+            return len(asking) == 1 or not {host, client} & own  # whatever is not named may be of the only one
+
+        return {host: frozenset(line for line, client in clients.items() if may_be(host, client)) for host in asking}
+
+    def _candidates(
+        self,
+        key: Key,
+        calls: Sequence[Asked],
+        told: Mapping[str, Sequence[Told]],
+        connections: frozenset[tuple[str, str]],
+    ) -> Iterator[Candidate]:
+        said, until = self._talks.said[key], self._talks.until(key)
+        asking = said.asking
+        first_told = {call.key: next(iter(told.get(call.key, ())), None) for call in calls}
+        unnamed = [each.text for each in first_told.values() if each is not None and not each.by_id]
+        for call, (name, arguments) in zip(calls, asking.meant(), strict=True):
+            first = first_told[call.key]
+            yield Candidate(
+                asked=call,
+                arguments=arguments,
+                tools=self._naming.tools_named(name, asking),
+                talk=said.talk,
+                agent=(key[0], asking.host, asking.agent),
+                connections=connections,
+                until_ns=until,
+                told=first,
+                beside=tuple(text for text in unnamed if first is not None and text != first.text),
+            )
