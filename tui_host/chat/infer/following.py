@@ -1,37 +1,28 @@
-"""Follows the story that taps tell while they go on writing it. What is new is handed over in pieces, for a screen to take as it has time.
-
-Every tap is a process of its own that writes to the database. Records of several captures are put in the order of time, for which
-what has just come waits a moment for what the others have yet to write.
-"""
+"""Follows the story that taps tell while they go on writing it. What is new is handed over in pieces, for a screen to take as it has time."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from tui_host.capture.record import Draft, Record
-from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Item
+from tui_host.chat.infer.merging import Merging
 from tui_host.chat.infer.speaking import models_of, protocols_of
 from tui_host.chat.infer.stories import Known, story_with
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.telling import Telling, doubts_of
 
-WAIT_NS = 250_000_000
-"""So long a record waits for what another process has yet to write of the time before it."""
 TAPS_SECONDS = 1.0
 """How often it is looked for taps that have begun, or ended."""
 JOIN_SECONDS = 0.2
 """How often at most calls are joined anew while much comes."""
 PATIENCE = 20
 """And not before so many times what that took the last time."""
-PER_PAGE = 250
-"""Records that are read, and handed over, at a time."""
 PER_LINKS = 50
 """Links, and items of the chat, that are handed over at a time: each changes a row that is there."""
 AHEAD = 40
@@ -88,19 +79,6 @@ class Piece:
     told: Told
 
 
-@dataclass(slots=True)
-class _Tapped:
-    """One tap's capture, as far as it was read."""
-
-    capture: str
-    info: SessionInfo
-    seen: int = 0
-    is_fed: bool = False
-    reading: Iterator[Record] | None = None
-    has_more: bool = True
-    waiting: deque[tuple[int, Record]] = field(default_factory=deque[tuple[int, Record]])
-
-
 class _Chat:
     """Takes the items of a chat, and keeps which of them are new."""
 
@@ -146,15 +124,13 @@ class Following:
         self._story = Story(session)
         self._chat = _Chat()
         self._telling = Telling(self._story, self._chat)
-        self._taps: dict[str, _Tapped] = {}
+        self._merging = Merging(store, self._story.clock)
         self._known: Known = {}
         self._given: set[Found] = set()
         self._links = 0
         self._joined = self._version = -1
         self._looked_for_taps = self._join_at = 0.0
         self._is_changed = False  # something was written since it was looked for taps
-        self._is_wrong = False  # what was handed over is to be told anew, from the beginning
-        self._sent_ns = 0  # when the last frame passed that was handed over
 
     @property
     def version(self) -> object:
@@ -164,7 +140,7 @@ class Following:
             StoreError: The file cannot be read.
         """
         is_due = (self._told.live or self._is_changed) and time.monotonic() - self._looked_for_taps >= TAPS_SECONDS
-        return self._store.data_version(), is_due, any(tap.waiting for tap in list(self._taps.values()))
+        return self._store.data_version(), is_due, self._merging.is_waiting
 
     def on_clock(self, record: Record) -> Record:
         """A record of the story with its time on the shared clock."""
@@ -181,25 +157,23 @@ class Following:
         if version != self._version:
             self._version = version
             self._is_changed = True
-            for tap in self._taps.values():
-                tap.has_more = True
-        if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS or self._begins():
+            self._merging.look_again()
+        if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS or self._merging.begins():
             self._looked_for_taps = time.monotonic()
             self._look_for_taps()
         while time.monotonic() < until and len(self.pieces) < AHEAD:
-            ready = list(self._ready())
+            ready = list(self._merging.ready())
             if not ready:
                 break
             self._hand_over(records=[self._story.feed(record) for record in ready])
-        is_read = not any(tap.has_more for tap in self._taps.values())
+        is_read = self._merging.is_read
         if self._joined != self._story.revision and time.monotonic() >= self._join_at:
             began = time.monotonic()
             self._tell()
             if is_read:
                 self._join()
             self._join_at = began + max(JOIN_SECONDS, PATIENCE * (time.monotonic() - began))
-        is_waiting = any(tap.waiting for tap in self._taps.values())
-        is_whole = is_read and not is_waiting and self._joined == self._story.revision
+        is_whole = is_read and not self._merging.is_waiting and self._joined == self._story.revision
         if is_whole != self._told.is_whole:
             self._told = replace(self._told, is_whole=is_whole)
             self._hand_over()
@@ -211,84 +185,31 @@ class Following:
         """Those that belong to the story by now, and whether they run."""
         self._is_changed = False
         told = story_with(self._store, self._session, self._known)
-        taps: dict[str, _Tapped] = {}
-        for info in told.taps:
-            for capture in captures_of(self._store, info.id) if info.imported else (info.id,):
-                taps[capture] = self._taps.get(capture) or _Tapped(capture, info)
-                taps[capture].info = info
-        left = [tap for tap in self._taps.values() if tap.capture not in taps]  # another host's, as it has said since
-        self._is_wrong |= any(tap.is_fed for tap in left)
-        self._taps = taps
+        taps = {
+            capture: info
+            for info in told.taps
+            for capture in (captures_of(self._store, info.id) if info.imported else (info.id,))
+        }
+        self._merging.take(taps)
         now = replace(
             self._told,
             live=told.live,
-            running=frozenset(tap.capture for tap in taps.values() if tap.info.live),
+            running=frozenset(capture for capture, info in taps.items() if info.live),
             title=told.title if told.taps else "",
-            is_stale=self._told.is_stale or self._is_wrong,
+            is_stale=self._told.is_stale or self._merging.is_wrong,
         )
         if now != self._told:
             self._told = now
             self._hand_over()
-
-    def _begins(self) -> bool:
-        """Whether the first records of a tap have come that was silent: they may say that it is another host's."""
-        silent = [tap for tap in self._taps.values() if not tap.seen]
-        for tap in silent:
-            self._fill(tap)
-        return any(tap.waiting for tap in silent)
-
-    def _ready(self) -> Iterator[Record]:
-        """The next records in the order of time, a page at most."""
-        now_ns = time.time_ns()
-        for tap in self._taps.values():
-            self._fill(tap)
-        for _ in range(PER_PAGE):
-            first = min(
-                (tap for tap in self._taps.values() if tap.waiting), key=lambda tap: tap.waiting[0][0], default=None
-            )
-            if first is None:
-                return
-            at_ns = first.waiting[0][0]
-            is_alone = all(tap.waiting or not tap.info.live for tap in self._taps.values())
-            if not is_alone and at_ns > now_ns - WAIT_NS:
-                return
-            first.is_fed = True
-            record = first.waiting.popleft()[1]
-            self._is_wrong |= self._is_late(record, at_ns)
-            yield record
-            if not first.waiting:
-                self._fill(first)
-
-    def _is_late(self, record: Record, at_ns: int) -> bool:
-        """Whether a record that says what a model was asked, or asked for, comes behind a frame that may be of that turn.
-
-        It does where a tap was started under a story, and found only then, or where a process got to the disk late.
-        """
-        if record.draft.kind == "frame":
-            self._sent_ns = max(self._sent_ns, at_ns)
-        return record.draft.wire == "llm" and record.draft.kind != "chunk" and at_ns < self._sent_ns
-
-    def _fill(self, tap: _Tapped) -> None:
-        while tap.has_more and not tap.waiting:
-            if tap.reading is None:
-                tap.reading = self._store.records(capture=tap.capture, after=tap.seen)
-            records = list(islice(tap.reading, PER_PAGE))
-            if not records:
-                tap.reading, tap.has_more = None, False
-                return
-            tap.seen = records[-1].seq
-            tap.waiting.extend(
-                (self._story.clock.at_ns(record), record)
-                for record in records
-                if record.draft.kind != "link"  # as a story has them that was brought here: they are found anew
-            )
 
     def _join(self) -> None:
         """What was found to belong together; not before all is read: more may make it doubtful."""
         self._joined = self._story.revision
         found = list(self._story.links())
         known = {_place(each) for each in self._given}
-        is_stale = self._is_wrong or (not self._given <= set(found) and not known <= {_place(each) for each in found})
+        is_stale = self._merging.is_wrong or (
+            not self._given <= set(found) and not known <= {_place(each) for each in found}
+        )
         self._told = replace(self._told, is_stale=is_stale, doubtful=doubts_of(self._story))
         new = [each for each in found if each not in self._given]
         self._given.update(new)
