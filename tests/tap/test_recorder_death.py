@@ -31,10 +31,11 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.tap.http.mcp import Connections
 from tui_host.tap.kinds import ASKED, CHUNK, COMPLETE, IN, OUT, REQUEST, RESPONSE, SENT
+from tui_host.tap.recording.beginning import Beginning
 from tui_host.tap.recording.exchanges import Exchanges, Later
 from tui_host.tap.recording.lines import Lines
 from tui_host.tap.recording.resuming import Folding
-from tui_host.tap.recording.session import Beginning, TapRecording
+from tui_host.tap.recording.session import TapRecording
 
 BROKEN_OFF = (
     "recording has broken off: what records was ended by SIGKILL; everything is passed on, and recording begins again"

@@ -144,7 +144,7 @@ class Beside:
         self._is_ending = False
         self._is_hurried = threading.Event()
         self._is_known = threading.Event()
-        self._listening = Thread(self._listen)
+        Thread(self._listen)
 
     def fork(self) -> int:
         """As `os.fork`: the child goes on in the relay's place, and the parent, whose end waits for nothing more, is to end.

@@ -14,8 +14,8 @@ from tui_host.capture.session import session_id
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
+from tui_host.tap.recording.beginning import Beginning, last_kept
 from tui_host.tap.recording.passing import head, taken_from
-from tui_host.tap.recording.session import Beginning, last_kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -7,22 +7,22 @@ Source: DESIGN, How a byte becomes a row; threats.md, PXY-09.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.capture.session import SessionState, session_id
+from tui_host.capture.session import SessionState
 from tui_host.capture.store.faults import LOCKED, LockedError
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.paths import DATABASE, data_dir
+from tui_host.tap.recording.beginning import Beginning, anew, last_kept
+from tui_host.tap.recording.gaps import Gaps
 from tui_host.tap.recording.logged import Log, Logged
 from tui_host.tap.recording.once import told_once
 from tui_host.tap.threads import Thread
@@ -43,40 +43,6 @@ MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20, most_bytes=128 << 2
 """No view follows here, and what a tap takes should not grow."""
 
 _NOT_OPEN = "the database is not open yet"
-
-
-def _nothing(_: int = 0) -> None:
-    """There is nothing to be done."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
-    """Where a recording begins: anew, or where a process that died has left it.
-
-    Attributes:
-        id: Its session's, and its capture's.
-        began_ns: When the tap began, on the wall clock.
-        after: The last number of a record that is not made again.
-        logged: The last one in the log; None where nothing stands there.
-        note_logged: Takes that.
-        is_another: Another process has died.
-        missing: What is missing for that, in words; empty for nothing.
-        has_gone_on: Called once it was told that recording goes on.
-    """
-
-    id: str
-    began_ns: int
-    after: int = 0
-    logged: int | None = None
-    note_logged: Callable[[int], None] = _nothing
-    is_another: bool = False
-    missing: str = ""
-    has_gone_on: Callable[[], None] = _nothing
-
-
-def _anew() -> Beginning:
-    now_ns = time.time_ns()
-    return Beginning(id=session_id(now_ns, os.urandom(8)), began_ns=now_ns)
 
 
 class TapRecording:
@@ -106,14 +72,13 @@ class TapRecording:
         begins: Beginning | None = None,
         log_patience: float = GRACE_SECONDS,
     ) -> None:
-        begins = begins or _anew()
+        begins = begins or anew()
         self.recorder = Recorder(None, Redactor(secrets), capture=begins.id, kind="tap", memory=MEMORY)
         self.recorder.go_on_after(begins.after)
         self.recorder.without = _NOT_OPEN
         self.place = Place(session=begins.id)
         self._title = title
         self._created_ns = begins.began_ns
-        self._tell = tell
         self.tell_once = told_once(tell)
         self._logged = (
             None
@@ -129,12 +94,10 @@ class TapRecording:
         )
         self._log_patience = log_patience
         self._begins = begins
-        self._is_to_go_on = begins.is_another  # until that was told
         self._store: Store | None = None
         self._open_at = 0.0
-        self._is_refused = self._is_anew = self._is_waiting_told = self._is_end_told = False
-        self._faults: set[str] = set()  # told since all was well
-        self._dropped = self._left_out = 0
+        self._is_refused = False
+        self._gaps = Gaps(self.recorder, begins, tell)
         self._notices: list[str] = []
         self._is_given_up = False
         self._ends_at: float | None = None
@@ -217,7 +180,7 @@ class TapRecording:
         self._save(store)  # first: on a disk that is almost full nothing is kept that belongs to no session
         self.recorder.keep_in(store)
         self._store = store
-        if self._is_anew or self._begins.is_another:  # what was carried over into it belongs to nobody
+        if self._gaps.is_anew or self._begins.is_another:  # what was carried over into it belongs to nobody
             with suppress(StoreError):  # it cannot be written, which is told
                 store.sessions.claim(self._session)
 
@@ -242,7 +205,7 @@ class TapRecording:
         self._store = None
         store.close(GRACE_SECONDS)
         self.recorder.leave(loss)
-        self._is_anew = True
+        self._gaps.is_anew = True
 
     def _is_at_end(self, ends_at: float) -> bool:
         """Whether nothing waits any more, or nothing more can be done for it."""
@@ -254,11 +217,8 @@ class TapRecording:
         is_locked = not self._is_refused if self._store is None else recorder.fault == LOCKED
         if not is_locked:
             return self._store is None or bool(recorder.fault)
-        if timeout <= 0 and not self._is_end_told:
-            self._is_end_told = self._is_waiting_told = True
-            self._tell(
-                f"{LOCKED}: records that wait for it, {LOCKED_SECONDS / 60:.0f} minutes at most: {recorder.left:,}"
-            )
+        if timeout <= 0:
+            self._gaps.tell_what_waits(f"{LOCKED}: records that wait for it, {LOCKED_SECONDS / 60:.0f} minutes at most")
         return self._is_given_up or timeout <= -LOCKED_SECONDS
 
     def _end(self) -> None:
@@ -273,9 +233,7 @@ class TapRecording:
         """Close the database, out of which the log may have read, and tell what is lost."""
         if self._store is not None:
             self._is_kept = self._store.close(GRACE_SECONDS) and self._is_kept
-        lost = self.recorder.left
-        if lost and (self._is_waiting_told or not self._faults):
-            self._tell(f"what waited in memory is lost, records: {lost:,}")
+        self._gaps.end()
 
     @property
     def _session(self) -> str:
@@ -299,43 +257,6 @@ class TapRecording:
         """Tell what the database has to say, when it takes nothing, and when it takes again what has waited."""
         for notice in self._notices[:]:
             self.tell_once(notice)
-        store, recorder = self._store, self.recorder
-        fault = recorder.fault
-        if store is not None and store.loss:
-            return  # it is left first
-        if fault and fault not in self._faults:
-            self._faults.add(fault)
-            words = fault if store is None else f"{store.path}: {fault}"
-            if self._ends_at is None:
-                self._is_waiting_told = True
-                words += "; what passes waits in memory meanwhile"
-            self._tell(f"nothing is recorded: {words}")
-        elif not fault and (self._faults or self._is_to_go_on) and not recorder.waiting:
-            self._tell(f"recording goes on; {self._missing()}")
-            self._faults.clear()
-            self._is_anew = False
-            if self._is_to_go_on:
-                self._is_to_go_on = False
-                self._begins.has_gone_on()
-
-    def _missing(self) -> str:
-        """What is missing of what came while nothing was recorded."""
-        dropped, left_out = self.recorder.dropped, self.recorder.left_out
-        words = [
-            self._begins.missing if self._is_to_go_on else "",
-            f"of {dropped - self._dropped:,} records the bytes were dropped" if dropped > self._dropped else "",
-            f"{left_out - self._left_out:,} are missing" if left_out > self._left_out else "",
-        ]
-        self._dropped, self._left_out = dropped, left_out
-        if any(words):
-            return ", ".join(filter(None, words))
-        return "of what passed since, nothing is missing" if self._is_anew else "nothing is missing"
-
-
-def last_kept(store: Store, capture: str, after: int) -> int:
-    """The last number that a record of a capture has in a database; that one where it has none after it.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    return max((record.seq for record in store.records(capture=capture, after=after)), default=after)
+        store, fault = self._store, self.recorder.fault
+        if store is None or not store.loss:  # else it is left first
+            self._gaps.follow(fault, None if store is None else store.path, is_ending=self._ends_at is not None)
