@@ -38,19 +38,14 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
     from tui_host.tap.http.serving import Service, serve
     from tui_host.tap.http.upstream import upstream_of
     from tui_host.tap.kinds import STARTED
-    from tui_host.tap.recording.beside import Asked, Beside
-    from tui_host.tap.recording.log_file import NoLogError
+    from tui_host.tap.recording.beside import Beside
     from tui_host.tap.recording.once import told_once
 
     upstream = upstream_of(arguments.upstream or "", environment, arguments.ca_file)
     is_mcp = arguments.action == "http"
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
     tell = told_once(diagnostics.tell)
-    folder = arguments.data_dir
-    try:
-        asked = Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log, plain=plain)
-    except NoLogError as error:
-        raise SettingsError(str(error), f"--log {arguments.log}") from error
+    asked = _asked(arguments, name, plain)
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
     beside = Beside(lambda ends: _record(ends, asked, is_mcp=is_mcp), diagnostics.tell, asked.log_file)
     gc.enable()
@@ -80,6 +75,22 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
             beside.end()
 
     return anyio.run(relay)
+
+
+def _asked(arguments: Arguments, name: str, plain: Plain) -> Asked:
+    """What the process beside the relay is asked to record.
+
+    Raises:
+        SettingsError: The log cannot be written to.
+    """
+    from tui_host.tap.recording.beside import Asked
+    from tui_host.tap.recording.log_file import NoLogError
+
+    folder = arguments.data_dir
+    try:
+        return Asked(name, data_dir=None if folder is None else str(folder), log=arguments.log, plain=plain)
+    except NoLogError as error:
+        raise SettingsError(str(error), f"--log {arguments.log}") from error
 
 
 def _port(arguments: Arguments, *, is_mcp: bool) -> int:
