@@ -222,6 +222,11 @@ def request(host: bytes, *, target: bytes = b"/v1/chat/completions", body: bytes
     return head + more + b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body)
 
 
+def origin_of(asked: bytes) -> bytes:
+    """The origin that a request's head asks, which is the upstream's own."""
+    return b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+
+
 def answer(body: bytes = b"{}", *, status: bytes = b"200 OK", more: bytes = b"") -> bytes:
     """A response with a length."""
     head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n"

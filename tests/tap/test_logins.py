@@ -9,7 +9,7 @@ from functools import cache
 import anyio
 import pytest
 
-from tests.tap.relaying import Kept, answer, peer, relaying, request, rest_of
+from tests.tap.relaying import Kept, answer, origin_of, peer, relaying, request, rest_of
 from tui_host.errors import JSON
 from tui_host.tap.heads import HeadError, RequestHead, made, request_bytes, response_bytes
 from tui_host.tap.http.asking import TOO_SLOW
@@ -215,7 +215,7 @@ async def test_a_form_waits_for_its_end_and_a_large_one_passes_as_it_is() -> Non
 async def test_a_place_that_an_earlier_tap_gave_is_found_again_and_another_is_refused() -> None:
     async def servers(stream: Kept) -> None:
         asked = await stream.head()
-        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        origin = origin_of(asked)
         if b"authorization-server" in asked:
             await stream.send(answer(b'{"issuer": "%s", "token_endpoint": "%s/give"}' % (origin, origin)))
         else:
@@ -225,7 +225,7 @@ async def test_a_place_that_an_earlier_tap_gave_is_found_again_and_another_is_re
 
         async def script(stream: Kept) -> None:
             asked = await stream.head()
-            origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+            origin = origin_of(asked)
             names = b'{"resource": "%s/mcp", "authorization_servers": ["%s"]}' % (origin, login.origin.encode())
             await stream.send(answer(names if b"protected-resource/mcp " in asked else b"{}"))
 
@@ -317,7 +317,7 @@ async def test_a_client_that_says_no_more_while_the_tap_asks_first_gets_its_answ
 async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_and_shares_no_cookies_with_it() -> None:
     async def servers(stream: Kept) -> None:
         asked = await stream.head()
-        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        origin = origin_of(asked)
         if b"authorization-server" in asked:
             await stream.send(answer(b'{"issuer": "%s", "token_endpoint": "%s/t/give"}' % (origin, origin)))
             return

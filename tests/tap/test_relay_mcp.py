@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from tests.interop.rawhttp import exchanges_in
-from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of
+from tests.tap.relaying import Kept, Relaying, answer, origin_of, peer, relaying, request, rest_of
 from tui_host.capture.sse import SseDecoder
 from tui_host.tap.http.endpoint import URL_LIMIT, EndpointFilter
 from tui_host.tap.http.origin import Origin
@@ -35,7 +35,7 @@ async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_wa
     async def script(stream: Kept) -> None:
         nonlocal said
         asked = await stream.head()
-        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        origin = origin_of(asked)
         said = b": hello\r\n\r\nevent: endpoint\r\ndata: %s\r\n\r\n" % named.replace(b"ORIGIN", origin)
         said += b"event: x\ndata: %s/later\n\ndata: " % origin + RESULT % 1 + b"\n\n"
         await stream.send(STREAM + b"\r\n")
@@ -129,7 +129,7 @@ async def test_what_has_to_be_read_is_read_if_it_is_compressed_though_nobody_ask
     async def script(stream: Kept) -> None:
         asked = await stream.head()
         assert b"accept-encoding" not in asked.lower()
-        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        origin = origin_of(asked)
         is_stream = b" /sse " in asked
         body = packed(b"event: endpoint\ndata: %s/m\n\n" % origin if is_stream else b'{"resource": "%s/mcp"}' % origin)
         kind = b"text/event-stream" if is_stream else b"application/json"
@@ -157,7 +157,7 @@ async def test_what_has_to_be_read_is_read_if_it_is_compressed_though_nobody_ask
 async def test_metadata_is_known_by_where_the_server_said_it_is_and_an_issuer_by_who_was_asked() -> None:
     async def script(stream: Kept) -> None:
         asked = await stream.head()
-        origin = b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
+        origin = origin_of(asked)
         if asked.startswith(b"POST"):
             more = b'WWW-Authenticate: Bearer resource_metadata="%s/about?x=1"\r\n' % origin
             await stream.send(answer(b"", status=b"401 Unauthorized", more=more))
@@ -180,7 +180,7 @@ async def test_a_servers_metadata_names_what_the_client_was_given_so_that_it_sig
 
     async def script(stream: Kept) -> None:
         asked = await stream.head()
-        origin = "http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0].decode()
+        origin = origin_of(asked).decode()
         if b"/.well-known/" in asked:
             assert b"Accept-Encoding" not in asked
             await stream.send(answer(document(origin)))
