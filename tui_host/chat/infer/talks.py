@@ -76,6 +76,7 @@ class Talks:
         self._by_wire_id: dict[tuple[str, str], list[Key]] = {}
         self._tangled: dict[Key, set[Key]] = {}
         self._times: dict[str, tuple[int, int]] = {}
+        self._results: dict[Key, Sequence[tuple[Asked, Told]]] = {}
 
     @property
     def captures(self) -> KeysView[str]:
@@ -102,6 +103,7 @@ class Talks:
             talk = asking.key if parent is None else self.said[parent].talk
             said = Said(asking, marks[-1], self.turns, 1, talk, text, parent, after)
         self.said[asking.key] = said
+        self._results.pop(asking.key, None)
         capture = asking.key[0]
         self._times[capture] = self._times.get(capture, (asking.at_ns, 0))[0], asking.at_ns
         self._by_messages.setdefault(marks[-1], []).append(asking.key)
@@ -260,7 +262,17 @@ class Talks:
         said = self.said[key]
         calls = said.asking.calls()
         for child in said.children if calls and key not in self._tangled else ():
-            yield from results_in(self.said[child].asking, self.said[child].after, calls)
+            yield from self._results_in(child, said.asking)
+
+    def _results_in(self, child: Key, before: Asking) -> Sequence[tuple[Asked, Told]]:
+        """What a request tells of the calls of the answer from which it goes on: looked for once, as soon as that is whole."""
+        found = self._results.get(child)
+        if found is None:
+            said = self.said[child]
+            found = list(results_in(said.asking, said.after, before.calls()))
+            if before.is_over:
+                self._results[child] = found
+        return found
 
 
 def _prefixes(dialect: str, messages: Sequence[Heard]) -> list[bytes]:
