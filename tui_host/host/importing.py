@@ -6,24 +6,25 @@ import mmap
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from tui_host.capture.imports import File, Progress, Reading, jsonl, read
 from tui_host.capture.imports.seen import LATEST_NS
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Draft, Place, Record
-from tui_host.capture.session import SessionInfo, foreign_session, session_id
-from tui_host.capture.store.intake import Intake, free_suffix
-from tui_host.chat.conversation import Conversation, Item, item_to_text
+from tui_host.capture.session import foreign_session, session_id
+from tui_host.capture.store.intake import free_suffix
+from tui_host.chat.conversation import Conversation
 from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import SettingsError, TuiHostError
+from tui_host.host.arriving import Arriving, Desk
 from tui_host.host.interleaving import interleaved
 from tui_host.host.retelling import Retelling
 from tui_host.llm.dialects import DIALECTS
@@ -87,7 +88,7 @@ def import_files(
         reading = read(files, wires, Progress(watch))
         store.redactor = redactor
         own = reading.own
-        desk = _Desk(store, redactor, reading, begun)
+        desk = Desk(store, redactor, reading, begun)
         imported = _import_own(desk, own) if own else _import_foreign(desk, files)
         return replace(imported, notices=(*reading.notes.told, *imported.notices))
 
@@ -120,17 +121,7 @@ def opened(path: Path, stack: ExitStack) -> File:
     return File(name=path.name or str(path), data=data, time_ns=time_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Desk:
-    """What each import has."""
-
-    store: Store
-    redactor: Redactor
-    reading: Reading
-    begun: Callable[[str], None] | None
-
-
-def _import_own(desk: _Desk, file: File) -> Imported:
+def _import_own(desk: Desk, file: File) -> Imported:
     """A session of tui-host's own, as it was."""
     (info,) = jsonl.sessions_of(file)
     progress = desk.reading.notes.progress
@@ -139,7 +130,7 @@ def _import_own(desk: _Desk, file: File) -> Imported:
         raise TuiHostError("there is no record in it", file.name, "export a session that has some")
     suffix = free_suffix(desk.store, info.id, captures)
     session = replace(info, id=f"{info.id}{suffix}")
-    with _Keeping(desk, session) as keeping:
+    with Arriving(desk, session) as keeping:
         for capture in captures:  # their order is what export goes by
             keeping.begin(f"{capture}{suffix}")
         retelling = Retelling()
@@ -158,14 +149,14 @@ def _import_own(desk: _Desk, file: File) -> Imported:
     return Imported(id=session.id, notices=tuple(keeping.notices))
 
 
-def _import_foreign(desk: _Desk, files: Sequence[File]) -> Imported:
+def _import_foreign(desk: Desk, files: Sequence[File]) -> Imported:
     """What other programs wrote: as one host's talk, with what belongs together found as with taps."""
     reading = desk.reading
     identity = session_id(time.time_ns(), os.urandom(8))
     title = " and ".join(file.name for file in files)
     session = foreign_session(identity, title)
     story = Story(identity)
-    with _Keeping(desk, session) as keeping:
+    with Arriving(desk, session) as keeping:
         keeping.begin(identity)
         size = 0
         for record in _records(identity, _in_order(reading)):
@@ -221,7 +212,7 @@ def _apart(record: Record) -> Record:
     return replace(record, draft=replace(record.draft, place=Place(session=record.capture)))
 
 
-def _join(keeping: _Keeping, story: Story) -> None:
+def _join(keeping: Arriving, story: Story) -> None:
     """Keep what was found: the links, what was said as a chat, and who said it."""
     for found in story.links():
         draft = Draft(wire="host", kind="link", place=found.place, data=found.link.to_bytes())
@@ -240,104 +231,3 @@ def _join(keeping: _Keeping, story: Story) -> None:
 
 def _left_out(reading: Reading) -> str:
     return reading.notes.words or "it is empty"
-
-
-class _Keeping:
-    """A session while it is brought in. Of one that cannot be brought in whole nothing stays, unless somebody looks at it."""
-
-    def __init__(self, desk: _Desk, session: SessionInfo) -> None:
-        self.store = desk.store
-        self.session = session
-        self.notices: list[str] = []
-        self._redactor = desk.redactor
-        self._progress = desk.reading.notes.progress
-        self._begun = desk.begun
-        self._intakes: dict[str, Intake] = {}
-        self._at: Intake | None = None
-        self._is_timed = True
-        self._last: Record | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._undo()
-            return
-        try:
-            for intake in self._intakes.values():
-                intake.close()
-            self._save()
-            self._look()
-        except BaseException:
-            self._undo()
-            raise
-
-    def begin(self, capture: str) -> None:
-        """Begin a capture; captures keep this order."""
-        self._intakes[capture] = Intake(self.store, capture, self._redactor, time.time_ns())
-
-    def add(self, record: Record) -> None:
-        """Keep a record."""
-        intake = self._intakes[record.capture]
-        if self._at is not None and self._at is not intake:
-            self._at.flush()
-        self._at = intake
-        intake.add(record)
-        if self._last is None:
-            self._let_look(record, intake)
-        self._last = record
-        self._progress.records += 1
-
-    def _let_look(self, first: Record, intake: Intake) -> None:
-        """With its first record: whoever waits for it can look."""
-        if not self.session.created_ns:
-            self.session = replace(self.session, created_ns=first.time_ns, updated_ns=first.time_ns)
-            self._is_timed = False
-        if self._begun is not None:
-            self._put(replace(self.session, live=True))
-            intake.flush()
-            self._begun(self.session.id)
-
-    def tell(self, items: Iterable[Item]) -> None:
-        """Keep what the chat shows."""
-        for number, item in enumerate(items):
-            self.store.sessions.save_item(self.session.id, number, item_to_text(item))
-
-    @property
-    def last(self) -> int:
-        """The number of the last record; 0 without one."""
-        return 0 if self._last is None else self._last.seq
-
-    @property
-    def last_record(self) -> Record:
-        """The last record."""
-        assert self._last is not None  # noqa: S101 - asked for only where there is one
-        return self._last
-
-    def _save(self) -> None:
-        if not self._is_timed:
-            self.session = replace(self.session, updated_ns=self.last_record.time_ns)
-        self._put(self.session)
-
-    def _look(self) -> None:
-        """What of it is kept."""
-        refused = sum(intake.refused_records for intake in self._intakes.values())
-        if refused >= self._progress.records or self.store.sessions.get(self.session.id) is None:
-            raise TuiHostError("nothing of it could be kept", self.session.title, "look at what stands in it")
-        if refused:
-            self.notices.append(f"Records that the database cannot hold are left out ({refused:,}).")
-
-    def _put(self, session: SessionInfo) -> None:
-        self.store.sessions.put_back(session)
-        self.store.run(lambda _: None, None)
-
-    def _undo(self) -> None:
-        with suppress(TuiHostError):  # what ended it is told; where nothing can be written now, nothing of it is listed
-            for intake in self._intakes.values():
-                intake.close()
-            if self._begun is not None and self._last is not None:
-                self._save()
-                return
-            self.store.sessions.put_back(self.session)
-            self.store.sessions.remove(self.session.id)
