@@ -104,9 +104,8 @@ class DemoModel:
 
     async def _record_stderr(self, process: Process) -> None:
         assert process.stderr is not None  # noqa: S101 - a pipe was asked for
-        with suppress(
-            anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError
-        ):  # it has ended, or is being ended
+        # until it has ended, or is being ended
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             while True:
                 data = await process.stderr.receive(LINE_LIMIT)
                 self._recorder.append(Draft(wire="stderr", kind="line", peer="demo", direction="in", data=data))

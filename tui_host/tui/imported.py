@@ -98,8 +98,10 @@ class ArrivingSource(ImportSource):
     def _kept_records(self) -> Iterator[Record]:
         """What is new of it."""
         store = self._host.store
-        for capture in () if store is None else captures_of(store, self._session.id):
-            yield from () if store is None else store.records(capture=capture, after=self._last.get(capture, 0))
+        if store is None:
+            return
+        for capture in captures_of(store, self._session.id):
+            yield from store.records(capture=capture, after=self._last.get(capture, 0))
 
     @override
     def _feed(self, records: Sequence[Record]) -> None:

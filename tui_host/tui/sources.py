@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.sessions import SessionInfo
+    from tui_host.capture.session import SessionInfo
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.source import SessionSource

@@ -98,9 +98,8 @@ class TapSource(SessionSource):
                 reading, self._reading = self._reading, None
                 reading.result()
             version = following.version
-        except (
-            StoreError
-        ):  # what cannot be read now may be readable later; that the store has a fault is told elsewhere
+        except StoreError:
+            # What cannot be read now may be readable later; that the store has a fault is told elsewhere.
             self._told = replace(self._told, is_whole=True)
             return False
         if version == self._version and self._told.is_whole:

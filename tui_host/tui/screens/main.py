@@ -187,9 +187,8 @@ class MainScreen(Covered, SpeakingScreen):
             self._say_what_is_empty(transcript)
         is_behind = self._source is not None and self._source.is_behind
         is_due = time.monotonic() >= self._draw_at
-        if (
-            self._source is not None and not self._is_awaited and not (is_behind and is_due)
-        ):  # the one look or the other
+        is_drawn = is_behind and is_due  # while much is to come, one look reads and the next one draws
+        if self._source is not None and not self._is_awaited and not is_drawn:
             self._source.look()
             self._say_what_is_empty(transcript)
         if is_due or not is_behind:

@@ -60,14 +60,15 @@ class LadderWords:
     def fill(self, source: InspectorSource, numbers: Iterable[int], budget: float = BUDGET) -> Sequence[int]:
         """Describe rows for as long as the budget lasts; which of them have other words now."""
         found: list[int] = []
-        if self._making is not None and (begun := self._making[0].number) in (numbers := list(numbers)):
-            numbers.insert(0, begun)  # what is begun is not thrown away for what comes first now
+        numbers = list(numbers)
+        if self._making is not None and self._making[0].number in numbers:
+            numbers.insert(0, self._making[0].number)  # what is begun is not thrown away for what comes first now
         rows = source.ladder.rows
         until = self._clock() + budget
         left = 0
         for number in numbers:
             row = rows[number]
-            if row.lane != "llm" or row.kind not in {"request", "response"} or self._is_known(row):
+            if not _has_words(row) or self._is_known(row):
                 continue
             left += 1
             if not self._is_due(row):
@@ -89,7 +90,7 @@ class LadderWords:
 
     def is_to_come(self, row: Row) -> bool:
         """Whether what a row says is to be looked up yet; of one that still grows only the first time."""
-        if row.lane != "llm" or row.kind not in {"request", "response"}:
+        if not _has_words(row):
             return False
         return row.number not in self._words if row.state == "open" else not self._is_known(row)
 
@@ -133,3 +134,8 @@ class LadderWords:
 def _state_of(row: Row) -> tuple[int, str]:
     """What its words are found from: how far it came, and what links told of it since."""
     return row.last_seq, row.words
+
+
+def _has_words(row: Row) -> bool:
+    """Whether its words are to be found in its body: those of other rows are known with them."""
+    return row.lane == "llm" and row.kind in {"request", "response"}
