@@ -13,7 +13,7 @@ from tui_host.capture.redact import Redactor
 from tui_host.capture.session import foreign_session
 from tui_host.capture.store.intake import Intake
 from tui_host.capture.store.store import Store
-from tui_host.chat.conversation import UserItem, item_to_text
+from tui_host.chat.conversation import AnswerItem, UserItem, item_to_text
 from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.host.importing import import_files
@@ -91,6 +91,18 @@ async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_
         assert app.inspector_source is source
         assert not source.live
     store.close()
+
+
+async def test_a_file_that_has_been_read_by_the_time_it_is_shown_has_its_chat(tmp_path: Path) -> None:
+    brought(tmp_path, f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n")
+    async with running(tmp_path, config=MATH) as app:
+        await app.until(lambda: app.host.store is not None)
+        store = app.host.store
+        assert store is not None
+        (info,) = [each for each in store.sessions.list() if each.source == "import"]
+        app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))  # as it was when it was found
+        await app.until_shown("from a file: read only   one/m")
+        await app.until(lambda: AnswerItem in map(type, app.app.session.conversation.items))
 
 
 async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(tmp_path: Path) -> None:

@@ -43,6 +43,6 @@ def _kept(host: Host, session: Session) -> SessionInfo | None:
 
 
 def _is_arriving(host: Host, session: Session) -> bool:
-    """Whether it is still read from its file."""
+    """Whether it is still read from its file, or was a moment ago: then nobody has put in what it says."""
     info = _kept(host, session)
-    return session.id == ARRIVING if info is None else info.live
+    return session.id == ARRIVING if info is None else info.live or not len(session.conversation)
