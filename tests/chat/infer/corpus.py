@@ -89,7 +89,7 @@ class Host:
         """A conversation of several turns; gives the last answer. One that is given a number goes as others with it as far as it can."""
         self.counter += 1
         talk = Talk(self.counter, number or self.counter, self.chance, task=task)
-        text = ""
+        last = Answer("")
         yield self.wait(0, 300)
         for turn in range(turns):
             before = [*talk.entries]
@@ -101,14 +101,14 @@ class Host:
                     talk.chance = random.Random(f"{number} {talk.said()}")  # noqa: S311 - the same each time
                 if not (yield from self._works(talk)):
                     return "nothing"
-            text = f"It is {talk.chance.randrange(100000)}."
-            yield from self._step(talk, Answer(text))
-            talk.entries.append(Answer(text))
+            last = Answer(f"It is {talk.chance.randrange(100000)}.")
+            yield from self._step(talk, last)
+            talk.entries.append(last)
             talk.told = []
             yield self.wait(100, 3000)
             if self.chance.random() < 0.05:  # the person takes it back, and says something else
                 talk.entries = before
-        return text
+        return last.text
 
     def _works(self, talk: Talk) -> Generator[int, None, bool]:
         """An answer with calls, and these; false if the person left it at that."""
@@ -207,14 +207,13 @@ class Host:
         chance = self.chance
         if chance.random() < 0.03:
             self.model = self._model()  # the tap was started again
-        talk.steps += 1
         while True:
             model = self.model
             exchange = model.ask(self.form, talk.entries, "", talk.system)
             for call, text in talk.told:
                 self.world.told(call, model.id, exchange, text)
-            for call, text in talk.repeated():
-                self.world.repeated(call, talk.steps, model.id, exchange, text)
+            for call, text, behind in talk.held():
+                self.world.held(call, model.id, exchange, text, behind)
             yield self.wait(5, 400)
             failing = chance.random()
             if failing < 0.05:
@@ -225,8 +224,10 @@ class Host:
                 yield from model.answer(self.form, exchange, answer, cut=True)
             elif failing < 0.11 and not answer.calls:
                 yield from model.answer(self.form, exchange, answer)  # a person asks for another answer
+                talk.answered.append((answer, (model.id, exchange)))
             else:
                 yield from model.answer(self.form, exchange, answer)
+                talk.answered.append((answer, (model.id, exchange)))
                 return [
                     self._made(talk, (model.id, exchange, number), call) for number, call in enumerate(answer.calls)
                 ]

@@ -37,7 +37,7 @@ class Talk:
         task: What an agent below another is to do; empty in a conversation with a person.
         told: Results that the next request tells first.
         results: All results that were told so far, each with the calls of which they are.
-        steps: Exchanges so far, where those that were made again after they failed are one.
+        answered: All answers so far, each with its exchange.
     """
 
     name: int
@@ -49,18 +49,21 @@ class Talk:
     results: list[tuple[Results, list[tuple[Asked, str]]]] = field(
         default_factory=list[tuple[Results, list[tuple[Asked, str]]]]
     )
-    steps: int = 0
+    answered: list[tuple[Answer, tuple[str, str]]] = field(default_factory=list[tuple[Answer, tuple[str, str]]])
 
     @property
     def system(self) -> str:
         """Its system prompt."""
         return f"You are an agent below another: {self.number}." if self.task else SYSTEM
 
-    def repeated(self) -> Iterator[tuple[Asked, str]]:
-        """Results that the next request tells because they are still held."""
-        for results, told in self.results:
-            if any(entry is results for entry in self.entries):
-                yield from told
+    def held(self) -> Iterator[tuple[Asked, str, frozenset[tuple[str, str]]]]:
+        """The results that the next request holds, each with the exchanges of the answers behind it."""
+        behind = frozenset[tuple[str, str]]()
+        for entry in reversed(self.entries):
+            for results, told in self.results:
+                if results is entry:
+                    yield from ((call, text, behind) for call, text in told)
+            behind = behind.union(exchange for answer, exchange in self.answered if answer is entry)
 
     def said(self) -> str:
         """All that was said, without ids."""

@@ -21,6 +21,7 @@ BEGAN = 1_760_000_000_000_000_000
 Asked = tuple[str, str, int]
 """A call: capture, exchange, place in its answer."""
 Frame = tuple[str, int]
+Held = tuple[tuple[str, str], str, frozenset[tuple[str, str]]]
 Pair = tuple[Literal["sent", "told"], Asked, tuple[str, object]]
 
 
@@ -245,7 +246,8 @@ class World:
         truth: What carried each call, and where it was told.
         words: What it was told.
         made: The calls.
-        repeats: The requests in which each call is told, first or in what was said before: the step that they are, which, and the words.
+        holding: The requests that tell each call, the first and those that hold what was said before, with the words, and the
+            exchanges of the answers behind them.
         later: Answers that nobody waits for: when, where, and what.
     """
 
@@ -254,9 +256,7 @@ class World:
     truth: set[Pair] = field(default_factory=set[Pair])
     words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
     made: dict[Asked, Made] = field(default_factory=dict[Asked, Made])
-    repeats: dict[Asked, list[tuple[int, str, str, str]]] = field(
-        default_factory=dict[Asked, list[tuple[int, str, str, str]]]
-    )
+    holding: dict[Asked, list[Held]] = field(default_factory=dict[Asked, list[Held]])
     later: list[tuple[int, ServerTap, int, str, str]] = field(
         default_factory=list[tuple[int, ServerTap, int, str, str]]
     )
@@ -288,9 +288,9 @@ class World:
         if made is not None:
             made.words, made.told_ns, made.again_ns = text, made.told_ns or self.now, self.now
 
-    def repeated(self, call: Asked, step: int, capture: str, exchange: str, text: str) -> None:
-        """This request tells the call's result, maybe as others did before it; all that are made for one step are alike."""
-        self.repeats.setdefault(call, []).append((step, capture, exchange, text))
+    def held(self, call: Asked, capture: str, exchange: str, text: str, behind: frozenset[tuple[str, str]]) -> None:
+        """This request tells the call's result, maybe as others did before it."""
+        self.holding.setdefault(call, []).append(((capture, exchange), text, behind))
 
     def run(self, *tasks: Generator[int]) -> None:
         """Let several go on at once, each until it says for how long it waits."""
@@ -323,14 +323,12 @@ class World:
         self._tell_later(unseen)
 
     def _tell_later(self, unseen: AbstractSet[tuple[str, object]]) -> None:
-        """Of calls that were told first where no tap was: what tells them first is the next request that still holds it."""
-        told = {call for kind, call, _ in self.truth if kind == "told"}
-        for call in self.made.keys() - told:
-            seen = [each for each in self.repeats.get(call, ()) if each[1:3] not in unseen]
-            for step, capture, exchange, text in seen:
-                if step == seen[0][0]:
-                    self.truth.add(("told", call, (capture, exchange)))
-                    self.words[call, capture, exchange] = text
+        """Let requests tell what they hold behind which no answer was seen: as far as taps saw they go on from there."""
+        for call in self.made:
+            for where, text, behind in self.holding.get(call, ()):
+                if where not in unseen and behind <= unseen:
+                    self.truth.add(("told", call, where))
+                    self.words[call, *where] = text
 
     def story(self, *, is_timed: bool = True) -> Story:
         """What is found out, also where what was recorded stands in its order and no more is known of when that was."""
