@@ -9,6 +9,7 @@ import pytest
 from tests.chat.infer.forms import FORMS, Answer, Results, User
 from tests.chat.infer.scene import OPENAI, SUM, Scene, call
 from tests.chat.infer.world import MS, World
+from tui_host.chat.infer.story import Story
 from tui_host.errors import JSON
 
 
@@ -115,3 +116,24 @@ def test_what_failed_is_tried_again_by_its_host_soon_and_by_a_person_after_other
     fails("two?", later=60_000 * MS)  # in the last turn
     fails("one?", later=60_000 * MS)
     assert [said.turn for said in scene.world.story().exchanges] == [1, 2, 1, 2, 3]
+
+
+def test_what_was_joined_before_an_answer_was_whole_is_joined_again_when_it_is() -> None:
+    calls = [call("math__add", each) for each in ("c1", "c2")]
+    user, answer = User("twice"), Answer("", calls)
+    told = Results([(each, "3") for each in calls])
+    for chunks in range(len(OPENAI.response(answer))):
+        world, story = World(), Story()
+        model = world.model()
+        coming = model.answer(OPENAI, model.ask(OPENAI, [user]), answer)
+        for _ in range(chunks + 1):
+            world.now += next(coming)
+        model.ask(OPENAI, [user, answer, told])
+        for _, record in world.records:
+            story.feed(record)
+        assert len(story.joined()) <= 2
+        early = len(world.records)
+        list(coming)
+        for _, record in world.records[early:]:
+            story.feed(record)
+        assert [len(each.told) for each in story.joined()] == [len(each.told) for each in world.story().joined()]
