@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.telltale import END, HINT, OTHER, gives_up, refuses, tells
-from tui_host.chat.infer.values import Asked, Sent, Told
+from tui_host.chat.infer.values import Asked, Line, Sent, Told
 
 _TELLING = 20
 """Characters of a text from which on the same text elsewhere is no chance."""
@@ -24,7 +24,7 @@ class Candidate:
         tools: Server and own name of the tools that its name may stand for.
         talk: The first exchange of its conversation.
         agent: Who asked for it, as far as requests tell that apart.
-        connections: Those on which its host may have sent it, by capture and name; None for all.
+        connections: Those on which its host may have sent it; None for all.
         until_ns: When the conversation went on; None while it has not.
         told: Where the model was told of it first, None if nothing yet.
         beside: What it was told of other calls of the same answer, where nothing but the order says what belongs to which.
@@ -36,7 +36,7 @@ class Candidate:
     tools: frozenset[tuple[str, str]]
     talk: tuple[str, str]
     agent: Hashable = None
-    connections: frozenset[tuple[str, str]] | None = None
+    connections: frozenset[Line] | None = None
     until_ns: int | None = None
     told: Told | None = None
     beside: tuple[str, ...] = ()

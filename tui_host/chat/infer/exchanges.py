@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.ending import read_ending
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.history import Heard
-from tui_host.chat.infer.names import (
-    HUB,
-    is_same_tool,
-    meant,
-    names_another,
-    names_server,
-    prefixed,
-    tool_behind,
-    tools_named,
-)
-from tui_host.chat.infer.prompted import names_told, protocol_of, reader_of
+from tui_host.chat.infer.names import meant
+from tui_host.chat.infer.offers import Offers
+from tui_host.chat.infer.prompted import protocol_of, reader_of
 from tui_host.chat.infer.recognise import agent_of, host_asking, is_host, model_asked
-from tui_host.chat.infer.telltale import written
 from tui_host.chat.infer.values import Asked, canonical_text
 from tui_host.llm.describe import ResponseWords
 from tui_host.llm.dialects import dialect_at
@@ -39,9 +29,7 @@ AT_WORK_NS = 60_000_000_000
 """So long after an answer a call is taken for one of its turn that is none that it asks for, word for word."""
 _MODEL = re.compile(rb'"model(?:Version)?"\s*:\s*"([^"\\]{1,100})"')
 _ALIKE = 200
-"""Characters of an answer, or of a tool's description, by which it is known again: hosts cut, and take thinking out."""
-_WORDS = 8
-"""So many a description must have to tell anything."""
+"""Characters of an answer by which it is known again: hosts cut, and take thinking out."""
 
 
 class Asking:
@@ -55,6 +43,7 @@ class Asking:
         messages: The conversation that it sends; empty if it cannot be read.
         offered: The names of the tools that it offers by the vendor's API.
         protocol: The tool protocol that it speaks.
+        offers: All tools of which it tells.
         host: Who asks, as far as that can be told.
         agent: What its headers alone say of that.
         model: Who is asked.
@@ -78,7 +67,7 @@ class Asking:
         self.is_over = False
         request = hearing.read(dialect, body)
         self.offered, self.system_pieces, self.messages = request.offered, request.system, request.messages
-        self._system = system = "\n\n".join(piece.text for piece in self.system_pieces)
+        system = "\n\n".join(piece.text for piece in self.system_pieces)
         head = record.draft.head or Head()
         opening = self.messages[0].text if self.messages and self.messages[0].role == "user" else ""
         self.host = host_asking(head.headers, system, opening)
@@ -88,6 +77,7 @@ class Asking:
         self._is_guessed = head.method is None and not (self.model or system or request.offered)
         taught = "\n".join(each.text for each in self.messages if each.role == "model") if self._is_guessed else system
         self.protocol = protocol_of(taught, self.messages)
+        self.offers = Offers(self.offered, self.protocol, self.system_pieces, self.messages, body)
         self._dialect = dialect
         self._reader: Reader = reader_of(self.protocol, system)
         self._decoder: Decoder = dialect.decoder("")
@@ -100,8 +90,6 @@ class Asking:
         self._size = 0
         self._calls: Sequence[Asked] | None = None
         self._meant: Sequence[tuple[str, str | None]] | None = None
-        self._offers: dict[tuple[str, str], bool] = {}
-        self._aliases: dict[tuple[str, str, str], bool] = {}
 
     def feed(self, record: Record, at_ns: int) -> None:
         """The next record of the response."""
@@ -224,53 +212,6 @@ class Asking:
         found = [meant(asked) for asked in self.calls()]
         self._meant = found if self.is_over else None
         return found
-
-    def may_ask_for(self, server: str, tool: str, listed: Mapping[str, str] | None) -> bool:
-        """Whether the model is offered a tool: by the vendor's API, through a hub, or in words that tell of it."""
-        key = (server, tool)
-        if key not in self._offers:
-            self._offers[key] = self._is_offered(server, tool, listed)
-        return self._offers[key]
-
-    def _is_offered(self, server: str, tool: str, listed: Mapping[str, str] | None) -> bool:
-        if any(name.endswith(HUB) or self.means(name, server, tool, listed) for name in self.offered):
-            return True
-        told = chain(self.system_pieces, self.messages[0].of("text") if self.messages else ())
-        return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in told)
-
-    def means(self, name: str, server: str, tool: str, listed: Mapping[str, str] | None) -> bool:
-        """Whether a name may stand for a tool, and not for one of that name that another server has.
-
-        Args:
-            name: As the model has it.
-            server: As it is called where the tool is known.
-            tool: The tool's own name.
-            listed: What the server says of its tools, by name; None where what it is called is nobody's name for it, but an address.
-        """
-        if not tools_named(name, [(server, tool)]):
-            return False
-        return listed is None or not names_another(name, server, tool) or self._calls_so(name, server, tool, listed)
-
-    def _calls_so(self, name: str, server: str, tool: str, listed: Mapping[str, str]) -> bool:
-        """Whether the host has a name of its own for a server, as what it tells the model of its tools shows.
-
-        All tools that have this name before them are the server's, as the server describes them; and none is told of that has the
-        server's own name, or yet another before it.
-        """
-        key = (name, server, tool)
-        if key not in self._aliases:
-            words = listed.get(tool, "").strip()[:_ALIKE]
-            prefix, told = prefixed(name, tool), self.offered or names_told(self.protocol, self._system)
-            of_it = [tool_behind(prefix, each) for each in told]
-            self._aliases[key] = (
-                len(words) >= _WORDS
-                and name in told
-                and all(any(is_same_tool(each, own) for own in listed) for each in of_it if each)
-                and not any(names_server(each, server, own) for each in told for own in listed)
-                and not any(prefixed(each, tool) not in {"", prefix} for each in told)
-                and any(form.encode("utf-8", "surrogatepass") in self.body for form in written(words))
-            )
-        return self._aliases[key]
 
     def may_go_on_as(self, later: Asking) -> bool:
         """Whether the conversation of a later request may be this one: who asks, and in which API, stays so; what is told of calls goes to who asked for them."""

@@ -66,7 +66,7 @@ class Frames:
         listed: The tools that each server lists, by name, with what it says of each.
         peers: The server of each connection.
         captures: Where each server is spoken to.
-        clients: What the clients call themselves, by capture and connection: hosts may share a tap.
+        clients: What the client of each connection calls itself: hosts may share a tap.
         revision: Grows with what matters to joining.
     """
 
@@ -76,11 +76,11 @@ class Frames:
         self.listed: dict[str, dict[str, str]] = {}
         self.peers: dict[Line, str] = {}
         self.captures: dict[str, set[str]] = {}
-        self.clients: dict[tuple[str, str], str] = {}
+        self.clients: dict[Line, str] = {}
         self.revision = 0
         self._calls: dict[_Identity, FrameKey | None] = {}
         self._lists: set[_Identity] = set()
-        self._since: dict[tuple[str, str], int] = {}
+        self._since: dict[Line, int] = {}
         self._tasks: dict[_Identity, FrameKey] = {}
         self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
 
@@ -224,7 +224,7 @@ class Frames:
         return call
 
 
-def _line(record: Record) -> tuple[str, str]:
+def _line(record: Record) -> Line:
     """Names the connection in which a frame passed."""
     return record.capture, record.draft.connection or ""
 

@@ -108,7 +108,7 @@ class Joining:
         key: Key,
         calls: Sequence[Asked],
         told: Mapping[str, Sequence[Told]],
-        connections: frozenset[tuple[str, str]],
+        connections: frozenset[Line],
     ) -> Iterator[Candidate]:
         said, until = self._talks.said[key], self._talks.until(key)
         asking = said.asking

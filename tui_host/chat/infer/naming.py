@@ -25,11 +25,11 @@ class Naming:
 
     def means(self, asking: Asking, name: str, server: str, tool: str) -> bool:
         """Whether a name in an answer may stand for a server's tool."""
-        return asking.means(name, server, tool, self._listed(server))
+        return asking.offers.means(name, server, tool, self._listed(server))
 
     def may_ask_for(self, asking: Asking, server: str, tool: str) -> bool:
         """Whether a model is offered a server's tool."""
-        return asking.may_ask_for(server, tool, self._listed(server))
+        return asking.offers.may_ask_for(server, tool, self._listed(server))
 
     def tools_named(self, name: str, asking: Asking) -> frozenset[tuple[str, str]]:
         """Server and own name of the tools that a name in an answer may stand for, as far as tools are known."""

@@ -10,16 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import factorial
-from typing import TypeAlias
 
 from tui_host.chat.infer.candidates import Candidate
-from tui_host.chat.infer.values import Carried, Sent
+from tui_host.chat.infer.values import Carried, Line, Sent
 
 SURE = 1000
 """A host that sends in any order sends all that tells as the answer has it once in so many times: then it is no chance."""
 _AT_ONCE_NS = 250_000_000
 """Within this no person decides on the next call: what follows sooner follows by itself."""
-_Line: TypeAlias = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -52,8 +50,8 @@ class Orders:
     """
 
     def __init__(self, candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
-        self._of_line: dict[_Line, _Shown] = defaultdict(_Shown)
-        sent: dict[tuple[object, _Line], list[tuple[int, Carried]]] = defaultdict(list)
+        self._of_line: dict[Line, _Shown] = defaultdict(_Shown)
+        sent: dict[tuple[object, Line], list[tuple[int, Carried]]] = defaultdict(list)
         for each, carried in _known(candidates, joined):
             sent[each.answer, carried.first_line].append((each.asked.number, carried))
         for (_, line), batch in sent.items():
@@ -65,7 +63,7 @@ class Orders:
         known = list(_known(candidates, joined))
         self._line_of = {each.talk: carried.first_line for each, carried in known}
         self._hosts = _hosts([(each.talk, line) for each, carried in known for line in carried.lines])
-        self._shown: dict[_Line, _Shown] = defaultdict(_Shown)
+        self._shown: dict[Line, _Shown] = defaultdict(_Shown)
         for line, shown in self._of_line.items():
             self._shown[self._hosts[line]].add(shown)
 
@@ -110,12 +108,12 @@ def _is_beside(before: Carried, after: Carried) -> bool:
     return before.last.over is None or after.sent < before.over
 
 
-def _hosts(carrying: Iterable[tuple[object, _Line]]) -> dict[_Line, _Line]:
+def _hosts(carrying: Iterable[tuple[object, Line]]) -> dict[Line, Line]:
     """One connection that stands for all of its host, by each of them; for conversations and the connections that carried their calls."""
-    of_talk: dict[object, set[_Line]] = defaultdict(set)
+    of_talk: dict[object, set[Line]] = defaultdict(set)
     for talk, line in carrying:
         of_talk[talk].add(line)
-    whole: dict[_Line, set[_Line]] = {}
+    whole: dict[Line, set[Line]] = {}
     for lines in of_talk.values():
         together = lines.union(*(whole[line] for line in lines if line in whole))
         whole.update(dict.fromkeys(together, together))

@@ -115,7 +115,7 @@ class Sent:
     number: int = 0
 
     @property
-    def line(self) -> tuple[str, str]:
+    def line(self) -> Line:
         """The connection that it was sent on."""
         return self.capture, self.connection
 
@@ -158,17 +158,17 @@ class Carried:
         return self.last.over or (0, 0)
 
     @property
-    def first_line(self) -> tuple[str, str]:
+    def first_line(self) -> Line:
         """The connection that it was sent on at first."""
         return self.frames[0].line
 
     @property
-    def line(self) -> tuple[str, str]:
+    def line(self) -> Line:
         """The connection."""
         return self.last.line
 
     @property
-    def lines(self) -> set[tuple[str, str]]:
+    def lines(self) -> set[Line]:
         """All its connections."""
         return {each.line for each in self.frames}
 
