@@ -63,7 +63,7 @@ class Frames:
     Attributes:
         sent: The calls, in order.
         tools: Server and own name of each tool that was listed or called.
-        listed: The tools that each server lists, by name, with what it says of each.
+        listed: The tools that each server lists, by name, with what it says of each; another object whenever that changes.
         peers: The server of each connection.
         captures: Where each server is spoken to.
         clients: What the client of each connection calls itself: hosts may share a tap.
@@ -73,7 +73,7 @@ class Frames:
     def __init__(self) -> None:
         self.sent: dict[FrameKey, Sent] = {}
         self.tools: set[tuple[str, str]] = set()
-        self.listed: dict[str, dict[str, str]] = {}
+        self.listed: dict[str, Mapping[str, str]] = {}
         self.peers: dict[Line, str] = {}
         self.captures: dict[str, set[str]] = {}
         self.clients: dict[Line, str] = {}
@@ -191,16 +191,20 @@ class Frames:
         self._answered(call, answer)
 
     def _listed(self, server: str, tools: Sequence[JSON]) -> None:
+        described: dict[str, str] = {}
         for tool in map(mapping, tools):
             name = said(tool.get("name"))
             self.tools.add((server, name))
-            self.listed.setdefault(server, {})[name] = said(tool.get("description"))
+            described[name] = said(tool.get("description"))
             properties = mapping(mapping(tool.get("inputSchema")).get("properties"))
             self._defaults[server, name] = tuple(
                 (key, canonical(mapping(value)["default"]))
                 for key, value in properties.items()
                 if "default" in mapping(value)
             )
+        known = self.listed.get(server, {})
+        if not described.items() <= known.items():
+            self.listed[server] = {**known, **described}
         self.revision += 1
 
     def _answered(self, call: FrameKey, answer: Answer) -> None:

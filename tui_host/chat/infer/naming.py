@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.names import tools_named
 from tui_host.chat.infer.talks import Talks
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Naming:
@@ -45,4 +48,4 @@ class Naming:
         """What a server says of its tools; None where it has no name: a tap, which has, stands before one peer, and a file before any."""
         if not self._talks.captures.isdisjoint(self._frames.captures.get(server, ())):
             return None
-        return self._frames.listed.get(server, {})
+        return self._frames.listed.get(server, _NOTHING)

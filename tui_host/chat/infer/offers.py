@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from tui_host.chat.infer.history import Heard, Piece
 from tui_host.chat.infer.names import (
@@ -22,6 +23,8 @@ _ALIKE = 200
 """Characters of a tool's description by which it is known again: hosts cut."""
 _WORDS = 8
 """So many a description must have to tell anything."""
+_Listed: TypeAlias = Mapping[str, str]
+"""What a server says of each of its tools: the same object as long as it says the same."""
 
 
 class Offers:
@@ -43,22 +46,24 @@ class Offers:
         self._prompt = "\n\n".join(piece.text for piece in system)
         self._told = (*system, *(messages[0].of("text") if messages else ()))
         self._body = body
-        self._offered: dict[tuple[str, str], bool] = {}
-        self._aliases: dict[tuple[str, str, str], bool] = {}
+        # each with the list by which it was found out: a server may list more, or other tools, later
+        self._offered: dict[tuple[str, str], tuple[_Listed | None, bool]] = {}
+        self._aliases: dict[tuple[str, str, str], tuple[_Listed, bool]] = {}
 
-    def may_ask_for(self, server: str, tool: str, listed: Mapping[str, str] | None) -> bool:
+    def may_ask_for(self, server: str, tool: str, listed: _Listed | None) -> bool:
         """Whether the model is offered a tool: by the vendor's API, through a hub, or in words that tell of it."""
         key = (server, tool)
-        if key not in self._offered:
-            self._offered[key] = self._is_offered(server, tool, listed)
-        return self._offered[key]
+        known = self._offered.get(key)
+        if known is None or known[0] is not listed:
+            known = self._offered[key] = listed, self._is_offered(server, tool, listed)
+        return known[1]
 
-    def _is_offered(self, server: str, tool: str, listed: Mapping[str, str] | None) -> bool:
+    def _is_offered(self, server: str, tool: str, listed: _Listed | None) -> bool:
         if any(name.endswith(HUB) or self.means(name, server, tool, listed) for name in self._names):
             return True
         return bool(tool) and any(re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", piece.text) for piece in self._told)
 
-    def means(self, name: str, server: str, tool: str, listed: Mapping[str, str] | None) -> bool:
+    def means(self, name: str, server: str, tool: str, listed: _Listed | None) -> bool:
         """Whether a name may stand for a tool, and not for one of that name that another server has.
 
         Args:
@@ -71,23 +76,27 @@ class Offers:
             return False
         return listed is None or not names_another(name, server, tool) or self._calls_so(name, server, tool, listed)
 
-    def _calls_so(self, name: str, server: str, tool: str, listed: Mapping[str, str]) -> bool:
+    def _calls_so(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
         """Whether the host has a name of its own for a server, as what it tells the model of its tools shows.
 
         All tools that have this name before them are the server's, as the server describes them; and none is told of that has the
         server's own name, or yet another before it.
         """
         key = (name, server, tool)
-        if key not in self._aliases:
-            words = listed.get(tool, "").strip()[:_ALIKE]
-            prefix, told = prefixed(name, tool), self._names or names_told(self._protocol, self._prompt)
-            of_it = [tool_behind(prefix, each) for each in told]
-            self._aliases[key] = (
-                len(words) >= _WORDS
-                and name in told
-                and all(any(is_same_tool(each, own) for own in listed) for each in of_it if each)
-                and not any(names_server(each, server, own) for each in told for own in listed)
-                and not any(prefixed(each, tool) not in {"", prefix} for each in told)
-                and any(form.encode("utf-8", "surrogatepass") in self._body for form in written(words))
-            )
-        return self._aliases[key]
+        known = self._aliases.get(key)
+        if known is None or known[0] is not listed:
+            known = self._aliases[key] = listed, self._is_alias(name, server, tool, listed)
+        return known[1]
+
+    def _is_alias(self, name: str, server: str, tool: str, listed: _Listed) -> bool:
+        words = listed.get(tool, "").strip()[:_ALIKE]
+        prefix, told = prefixed(name, tool), self._names or names_told(self._protocol, self._prompt)
+        of_it = [tool_behind(prefix, each) for each in told]
+        return (
+            len(words) >= _WORDS
+            and name in told
+            and all(any(is_same_tool(each, own) for own in listed) for each in of_it if each)
+            and not any(names_server(each, server, own) for each in told for own in listed)
+            and not any(prefixed(each, tool) not in {"", prefix} for each in told)
+            and any(form.encode("utf-8", "surrogatepass") in self._body for form in written(words))
+        )
