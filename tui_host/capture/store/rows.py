@@ -1,24 +1,21 @@
-"""Records as rows of the database, and back."""
+"""Rows of the database as records, and what stands in a row in a form of its own."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
 from types import NoneType
 from typing import TypeAlias
 
-from tui_host.capture.chain import read_object
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.store.bodies import LARGE, Bodies, Packed, Packer
-from tui_host.capture.store.places import Places, SQLValue, Stamped, storable, storable_or_none
-from tui_host.capture.store.runs import LONGEST, Piece, Runs, unpack_run
+from tui_host.capture.store.bodies import Bodies, Packed
+from tui_host.capture.store.places import SQLValue
+from tui_host.capture.store.runs import Piece, unpack_run
 from tui_host.capture.store.schema import SEQ_BITS
-from tui_host.errors import JSON
 
-Row: TypeAlias = "tuple[SQLValue, ...]"
 StoredRow: TypeAlias = tuple[
     int,
     int,
@@ -81,130 +78,8 @@ SELECT = """
         LEFT JOIN connections ON connections.key = places.connection
 """  # CROSS: records first, in their order
 
-_PLAIN = "key, place, time, mono, kind, direction, data"
-_WHOLE = f"{_PLAIN}, encoding, malformed, head, redacted, base, size"
-_PLAIN_KINDS: frozenset[Kind] = frozenset(("response", "chunk", "end", "error", "frame", "line"))
-_STREAM_KINDS: frozenset[Kind] = frozenset(("chunk", "end", "error"))
-_UNTOLD = -1
+UNTOLD = -1
 """Stands in a row for a time that is not known; none that is known is negative."""
-_VALUES_AT_ONCE = 994
-"""SQLite's older limit is 999; few enough, too, that a statement is soon over."""
-_INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
-_DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
-
-
-class RecordTable:
-    """Inserts records, with all that they refer to, in the writer's open transaction.
-
-    Args:
-        connection: The writer's.
-        owner: The lock that this process holds.
-
-    Attributes:
-        places: Where the keys come from.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
-        self.places = Places(connection, owner)
-        self._connection = connection
-        self._packer = Packer(connection)
-        self._runs = Runs(connection, self._packer)
-        self._plain: list[SQLValue] = []
-        self._streamed: dict[int, int] = {}
-
-    def forget(self) -> None:
-        """The transaction was given up: what was made in it is not there."""
-        self.places.forget()
-        self._packer.forget()
-        self._plain.clear()
-        self._streamed.clear()
-
-    def add(self, records: Sequence[Stamped]) -> None:
-        """Insert records of one capture."""
-        plain = self._plain
-        at, exchange, connection, peer, wire = None, "", "", "", ""
-        place = start = 0
-        for record in records:
-            draft = record.draft
-            if not (  # mostly they have it from the same objects
-                draft.place is at
-                and draft.exchange is exchange
-                and draft.connection is connection
-                and draft.peer is peer
-                and draft.wire is wire
-            ):
-                place, start = self.places.of(record)
-                at, exchange, connection = draft.place, draft.exchange, draft.connection
-                peer, wire = draft.peer, draft.wire
-            kind, data = draft.kind, draft.data
-            is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
-            if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
-                mono_ns = _UNTOLD if record.mono_ns is None else record.mono_ns
-                plain += (start + record.seq, place, record.time_ns, mono_ns, kind, draft.direction, data)
-                if len(plain) >= _VALUES_AT_ONCE:
-                    self._insert_plain()
-            else:
-                self._insert_plain()
-                self._insert_whole(record, start + record.seq, place)
-            if wire == "llm" and kind in _STREAM_KINDS:
-                self._streamed_on(place, draft)
-        self._insert_plain()
-
-    def _insert_plain(self) -> None:
-        """Insert what waits."""
-        if self._plain:
-            # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
-            self._connection.execute(_insert_plain(len(self._plain) // 7), self._plain)
-            self._plain.clear()
-
-    def _streamed_on(self, place: int, draft: Draft) -> None:
-        """A piece of a model's answer has come, or its end: what is over, or long enough, becomes one row."""
-        count = self._streamed.get(place, 0) + 1
-        if draft.kind == "chunk" and count < LONGEST:
-            self._streamed[place] = count
-            return
-        self._streamed.pop(place, None)
-        self._insert_plain()
-        self._runs.pack(place, storable_or_none(draft.place.session))
-
-    def _insert_whole(self, record: Stamped, key: int, place: int) -> None:
-        draft = record.draft
-        head: SQLValue = None if draft.head is None else _head_to_json(draft.head)
-        if draft.kind == "request" and draft.wire == "llm":
-            before = (head or "").encode()
-            packed = self._packer.pack_request(key, storable_or_none(draft.place.session), before + draft.data)
-            if packed.size is not None:
-                head = len(before) or None
-            else:
-                packed = Packed(draft.data)
-        else:
-            packed = self._packer.pack(draft.data)
-        row: Row = (
-            key,
-            place,
-            record.time_ns,
-            _UNTOLD if record.mono_ns is None else record.mono_ns,
-            draft.kind,
-            draft.direction,
-            packed.data,
-            storable_or_none(draft.encoding),
-            storable_or_none(draft.malformed),
-            head,
-            _redacted_to_json(draft.redacted) if draft.redacted else None,
-            packed.base,
-            None if packed.size is None else len(draft.data),
-        )
-        self._connection.execute(_INSERT, row)
-        if draft.kind == "decision":
-            self._connection.execute(_DECISION, _decision_row(key, draft))
-        elif draft.kind == "link":
-            self._connection.execute(_LINK, _link_row(key, draft))
-
-
-@lru_cache(_VALUES_AT_ONCE // 7)
-def _insert_plain(rows: int) -> str:
-    return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone
 
 
 def record_key(capture_key: int, seq: int) -> int:
@@ -302,31 +177,12 @@ def _record(piece: Piece, head: Head | None, like: Draft, capture: str) -> Recor
         redacted=like.redacted,
     )
     seq = piece.key & ((1 << SEQ_BITS) - 1)
-    mono_ns = None if piece.mono_ns == _UNTOLD else piece.mono_ns
+    mono_ns = None if piece.mono_ns == UNTOLD else piece.mono_ns
     return Record(capture=capture, seq=seq, time_ns=piece.time_ns, mono_ns=mono_ns, draft=draft)
 
 
-def _decision_row(key: int, draft: Draft) -> Row:
-    said, place = read_object(draft.data), draft.place
-    texts = (_said(said, name) for name in ("server", "tool", "decision", "by"))
-    return key, storable_or_none(place.session), place.turn, storable_or_none(place.call), *texts
-
-
-def _link_row(key: int, draft: Draft) -> Row:
-    said = read_object(draft.data)
-    span = said.get("span")
-    exchange = _said(span, "exchange") if isinstance(span, Mapping) else None
-    session = storable_or_none(draft.place.session)
-    return key, session, _said(said, "call"), _said(said, "relation"), exchange, _said(said, "known")
-
-
-def _said(said: Mapping[str, JSON], name: str) -> str | None:
-    value = said.get(name)
-    return storable(value) if isinstance(value, str) else None
-
-
-def _head_to_json(head: Head) -> str:
-    # ASCII alone: a header that is no UTF-8 has lone surrogates, which SQLite would refuse
+def head_to_json(head: Head) -> str:
+    """A head as a row has it: in ASCII alone, since a header that is no UTF-8 has lone surrogates, which SQLite would refuse."""
     return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
 
 
@@ -345,7 +201,8 @@ def _head_from_json(text: str) -> Head:
             raise ValueError("this is no head")
 
 
-def _redacted_to_json(redacted: tuple[Redaction, ...]) -> str:
+def redacted_to_json(redacted: tuple[Redaction, ...]) -> str:
+    """What was taken out of a record, as a row has it."""
     return json.dumps([(each.where, each.name, each.length) for each in redacted], separators=(",", ":"))
 
 
