@@ -6,17 +6,16 @@ is made of it. Exchanges that are neither with a model nor with an MCP server ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.http_frames import HttpFrames, is_rpc
-from tui_host.capture.imports.elements import BrokenError, Data, after_space, elements, members, value_end
+from tui_host.capture.imports.elements import BrokenError, after_space, members
+from tui_host.capture.imports.har_entries import creator, in_order
 from tui_host.capture.imports.har_messages import (
     body_came,
     body_sent,
@@ -27,8 +26,6 @@ from tui_host.capture.imports.har_messages import (
     text_of,
 )
 from tui_host.capture.imports.seen import (
-    LATER,
-    LATEST_NS,
     MOST,
     File,
     Gathered,
@@ -37,7 +34,6 @@ from tui_host.capture.imports.seen import (
     Seen,
     line_of,
     read_value,
-    unreadable,
 )
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import MISSING, Draft, Head
@@ -46,8 +42,6 @@ from tui_host.errors import JSON
 from tui_host.settings.presets import service_at
 from tui_host.settings.urls import parts_of
 
-_STARTED = re.compile(rb'"startedDateTime"\s*:\s*"([^"\\]{1,40})"')
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = 60
 _BODILESS = frozenset({204, 304})
 _ROUNDED_NS = 5_000_000
@@ -88,7 +82,7 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
     peers = _Peers(wires, notes, file)
     waiting: list[tuple[int, int, Seen]] = []  # what an exchange still has to come while the next one begins
     number = 0
-    for started, start, end in _in_order(file, notes):
+    for started, start, end in in_order(file, notes):
         while waiting and waiting[0][0] < started.ns + _rounded_ns(waiting[0][2]):
             yield _no_later(heappop(waiting)[2], started)
         notes.progress.advance(end - start)
@@ -112,72 +106,11 @@ def _no_later(seen: Seen, next_: Moment) -> Seen:
     return seen if seen.at.ns <= next_.ns else replace(seen, at=next_)
 
 
-def _in_order(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
-    """When each entry began, and where it stands, in the order of time.
-
-    Browsers write them so, and each is read as it is found. Who writes an exchange when it is over, as mitmproxy does, mixes them: then
-    none is read before all are found, for the last may be the first.
-    """
-    entries = _entries(file, notes)
-    if _are_in_order(file):
-        yield from entries
-        return
-    notes.progress.expected += len(file.data)
-    found: list[tuple[Moment, int, int]] = []
-    for entry in entries:
-        notes.progress.advance(entry[2] - entry[1])
-        found.append(entry)
-    yield from sorted(found)
-
-
-def _are_in_order(file: File) -> bool:
-    """Whether the times stand in order, as far as a look without the entries tells: no body has such a key unescaped."""
-    last_ns = 0
-    for found in _STARTED.finditer(file.data):
-        now_ns = _time_ns(found[1].decode("ascii", "replace")) or last_ns
-        if now_ns > LATEST_NS:
-            continue
-        if now_ns < last_ns:
-            return False
-        last_ns = now_ns
-    return True
-
-
-def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
-    """When each entry began, and where it stands."""
-    data = file.data
-    at = Moment(file.time_ns, is_told=False)
-    count = 0
-    try:
-        entries = _member(data, _member(data, after_space(data, 0), b"log"), b"entries")
-        if entries is None:
-            raise unreadable(file, "this HTTP archive has no entries")
-        for start, end in elements(data, entries):
-            count += 1
-            started = _STARTED.search(data, start, end)
-            told_ns = None if started is None else _time_ns(started[1].decode("ascii", "replace"))
-            if told_ns is not None and told_ns > LATEST_NS:
-                notes.leave_out(LATER, lambda start=start: f"line {line_of(data, start)}, byte {start}")
-                told_ns = None
-            at = Moment(at.ns, is_told=False) if told_ns is None else Moment(told_ns)
-            yield at, start, end
-    except BrokenError as error:
-        where = f"line {line_of(data, error.at)}, byte {error.at}"
-        if not count:
-            raise unreadable(file, f"this HTTP archive is broken: {error}", where) from error
-        notes.told.append(f"{file.name}, {where}: this HTTP archive is broken ({error}): what stands before is read.")
-
-
-def _member(data: Data, at: int | None, name: bytes) -> int | None:
-    """Where the value of an object's member begins; None without one. What stands behind it is not looked at."""
-    return None if at is None else next((value for key, value in members(data, at) if key == name), None)
-
-
 class _Peers:
     """Tells whose exchange an entry is, and makes its records."""
 
     def __init__(self, wires: Wires, notes: Notes, file: File) -> None:
-        self._before = () if _creator(file).startswith(_APART) else ("blocked", "dns", "connect")
+        self._before = () if creator(file).startswith(_APART) else ("blocked", "dns", "connect")
         self._wires = wires
         self._notes = notes
         self._gathered = Gathered(notes)
@@ -262,21 +195,6 @@ def _ending(response: Mapping[str, JSON], came: bytes, status: int) -> Ending:
     return Ending(reason=reason, size=size, kept=min(len(came), BODY_LIMIT))
 
 
-def _creator(file: File) -> str:
-    """What wrote the archive, as far as it says so before its entries."""
-    data = file.data
-    try:
-        log = _member(data, after_space(data, 0), b"log")
-        for key, at in members(data, log) if log is not None else ():
-            if key == b"creator":
-                return text_of(mapping(read_value(data[at : value_end(data, at)])).get("name"))
-            if key == b"entries":
-                break
-    except BrokenError:
-        pass  # who reads the entries tells it
-    return ""
-
-
 def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) -> tuple[Moment, Moment, Moment]:
     """When the request was sent, when the head of the answer came, when its end.
 
@@ -304,15 +222,6 @@ def _ns(milliseconds: JSON) -> int:
 def _size(value: JSON) -> int:
     found = number_of(value)
     return int(found) if 0 < found < 1 << 62 else 0
-
-
-def _time_ns(text: str) -> int | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # in UTC it may be of no year that there is
-        return None
-    return max((moment - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
 
 
 def _endpoint(url: str) -> str:
