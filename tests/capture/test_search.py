@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.capture.session import SessionState
+from tui_host.capture.session import SessionState, foreign_session
 from tui_host.capture.store.search import search
 from tui_host.capture.store.store import Store
+from tui_host.chat.conversation import AnswerItem, CallItem, UserItem, item_to_text
 
 
 @pytest.fixture
@@ -89,3 +90,24 @@ def test_no_words_find_nothing(store: Store) -> None:
     save(store, "a", "t", "hello")
 
     assert found(store, "  ") == []
+
+
+def test_what_came_from_a_file_is_found_by_what_its_chat_says(store: Store) -> None:
+    store.sessions.put_back(foreign_session("a", "capture.har"))
+    for number, item in enumerate(
+        (
+            UserItem(turn=1, text="上海天气怎么样？"),
+            CallItem(turn=1, step=1, call="c.1.0", server="weather", tool="get", asked="{}", result="17 度，小雨"),
+            AnswerItem(turn=1, step=2, text="A light rain.", state="done"),
+        )
+    ):
+        store.sessions.save_item("a", number, item_to_text(item))
+    store.run(lambda _: None)
+
+    assert [found(store, words) for words in ("上海", "小雨", "LIGHT", "done", "answer")] == [
+        ["a"],
+        ["a"],
+        ["a"],
+        [],
+        [],
+    ]

@@ -14,9 +14,12 @@ AROUND = 40
 """Characters shown on either side of what was found."""
 
 _NOT_SAID = frozenset(
-    ("id", "wire_id", "role", "part", "stop", "source", "media_type", "data", "echo", "provider", "model")
+    (
+        *("id", "wire_id", "role", "part", "stop", "source", "media_type", "data", "echo", "provider", "model"),
+        *("item", "state", "call", "decision", "by", "words", "kind", "progress"),
+    )
 )
-"""Fields of a message that nobody said."""
+"""Fields of a message, and of an item of a chat, that nobody said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,8 @@ def _in_session(sessions: Sessions, session: SessionInfo, wanted: Sequence[str])
     if not missing:
         return Found(session=session)
     excerpt, turn = "", 0
-    for text in sessions.messages(session.id):
+    # what came from a file was told to no model of ours: its chat has what was said
+    for text in sessions.messages(session.id) or sessions.item_texts(session.id):
         if not _may_contain(text, missing):
             continue
         value = _read(text)

@@ -142,6 +142,7 @@ class SessionsScreen(ChoiceScreen):
 
     def on_mount(self) -> None:
         """List all, once the field has the focus: reading may take a while."""
+        self._show(empty="The sessions are being looked through …")
         self.call_later(self._search)
 
     def look(self) -> None:
@@ -197,7 +198,10 @@ class SessionsScreen(ChoiceScreen):
         elif store is None:
             empty = "Nothing is kept here, so there is no earlier session."
         elif words:
-            empty = "No session has all of these words in its title or messages. Fewer words find more."
+            empty = (
+                "No session has all of these words in its title or messages. Fewer words find more."
+                " Of what taps recorded the title alone is searched: open it, and / finds its rows."
+            )
         else:
             empty = (
                 "No session yet. Escape goes back to the prompt: ask something, and it is kept from its first word."
