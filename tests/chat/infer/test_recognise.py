@@ -144,6 +144,24 @@ def test_what_may_be_of_either_of_two_hosts_does_not_make_one_story_of_them() ->
     assert {tuple(each.id for each in story) for story in told} == {("cherry", "its server"), ("cline",), ("idle",)}
 
 
+def test_calls_that_a_person_makes_are_no_story_of_whoever_asks_a_model_meanwhile() -> None:
+    abouts = {
+        "llm": About(kind="llm", spoken=[Speaking(host="the OpenAI SDK for Python")]),
+        "math": About(kind="stdio", clients=["mcp"]),
+        "by hand": About(kind="stdio", clients=["inspector-cli"]),
+        "idle": About(),
+        "of both": About(kind="http", clients=["mcp", "inspector-client"]),
+    }
+
+    def told(*names: str) -> set[tuple[str, ...]]:
+        taps = [tap(name, 0, 50, live=True) for name in names]
+        return {tuple(each.id for each in story) for story in together(taps, 50 * SECOND, lambda each: abouts[each.id])}
+
+    assert told("llm", "math", "by hand") == {("llm", "math"), ("by hand",)}
+    assert told("idle", "math") == {("idle", "math")}
+    assert told("by hand", "of both") == {("by hand", "of both")}
+
+
 def offering(*offered: str) -> About:
     return About(kind="llm", clients=["the OpenAI SDK for Python"], offered=offered)
 

@@ -13,7 +13,7 @@ from tui_host.chat.infer.exchanges import asking_of
 from tui_host.chat.infer.frames import client_in
 from tui_host.chat.infer.hearing import Hearing
 from tui_host.chat.infer.question import FirstQuestion
-from tui_host.chat.infer.recognise import agent_of, is_host
+from tui_host.chat.infer.recognise import agent_of, asks_no_model, host_named, is_host
 from tui_host.chat.infer.speaking import NATIVE, Speaking, hosts_of, protocols_of, speaking_in
 from tui_host.chat.infer.story import Story
 
@@ -73,12 +73,26 @@ class About:
         """Whether anything tells it from taps of other hosts."""
         return bool(self.known_hosts or self.taught)
 
+    @cached_property
+    def is_asking(self) -> bool:
+        """Whether it is of something that asks a model: a model was asked here, or somebody who may ask one uses the server."""
+        return bool(self.spoken) or any(not asks_no_model(host_named(each)) for each in self.clients)
+
     def is_of_another_host(self, other: About) -> bool:
-        """Whether two taps are known to share no host: by their names, or as each teaches a model its own tool protocol."""
+        """Whether two taps are known to share no host.
+
+        By their names; as each teaches a model its own tool protocol; or as a person alone calls the tools of one.
+        """
+        if (self._is_by_hand and other.is_asking) or (other._is_by_hand and self.is_asking):
+            return not self.known_hosts & other.known_hosts
         return any(
             one and two and not one & two
             for one, two in ((self.known_hosts, other.known_hosts), (self.taught, other.taught))
         )
+
+    @property
+    def _is_by_hand(self) -> bool:
+        return bool(self.clients) and not self.is_asking
 
 
 class Looking:

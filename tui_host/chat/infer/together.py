@@ -112,7 +112,8 @@ def _stories_in(
         )
     ):
         about, of_kin, agent = abouts[tap.id], kin.get(tap.id, ""), agents.get(tap.id, "")
-        known = traits.setdefault((about.known_hosts, about.taught, of_kin, agent), _Traits(about, of_kin, agent))
+        key = (about.known_hosts, about.taught, about.is_asking, of_kin, agent)
+        known = traits.setdefault(key, _Traits(about, of_kin, agent))
         alone = _Group([tap], ran[tap.id], {known})
         fitting = [
             name for name, group in groups.items() if group.ran.touches(alone.ran) and not group.is_apart(alone.traits)
