@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.infer.forms import dumped
+from tests.chat.infer.forms import FORMS, User, dumped
 from tests.chat.infer.world import ModelTap, World
 from tui_host.capture.record import Draft, Head, Record
 from tui_host.capture.redact import Redactor
@@ -66,3 +66,17 @@ def test_a_host_that_was_heard_is_not_forgotten_however_much_follows(store: Stor
             looking.look(store)
             assert looking.look(store).hosts == ["Claude Code", "Gemini CLI"]
     intake.close()
+
+
+def test_what_comes_between_a_look_and_the_calls_in_it_tells_what_the_tap_is_as_well(store: Store) -> None:
+    world = World()
+    tap = ModelTap(world, "tap")
+    intake, looking = Intake(store, tap.id, Redactor(), time.time_ns()), Looking(tap.id)
+    assert looking.look(store).kind == ""
+    tap.ask(FORMS["openai"], [User("What is 6 × 5?")], "Cline/3.20")
+    for _, record in world.records:
+        intake.add(record)
+    intake.close()
+    assert len(looking.calls(store).exchanges) == 1
+    about = looking.look(store)
+    assert (about.kind, about.peer, about.hosts, about.question) == ("llm", "example", ["Cline"], "What is 6 × 5?")

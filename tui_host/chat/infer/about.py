@@ -187,11 +187,14 @@ class Looking:
         Raises:
             StoreError: The file cannot be read.
         """
-        limit = SEARCHED - self._searched
-        for record in store.records(capture=self._capture, after=self._seen, limit=limit) if limit > 0 else ():
-            self._story.feed(record)
-            self._seen = record.seq
-            self._searched += 1
+        if not self.is_done:
+            self.look(store)  # what comes first tells what it is
+        if self.is_done and self._searched < SEARCHED:
+            limit = SEARCHED - self._searched
+            for record in store.records(capture=self._capture, after=self._seen, limit=limit):
+                self._story.feed(record)
+                self._seen = record.seq
+                self._searched += 1
         return self._story
 
     def feed(self, records: Iterable[Record], redact: Callable[[str], str] = str) -> None:
