@@ -118,6 +118,22 @@ async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
         assert relay.records()[0].draft.malformed is None  # no byte of a body was looked at, so none is missing
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"Host: evil.test:PORT\r\n\r\n",
+        b"Host: 127.0.0.1:PORT\r\nContent-Length: 1, 2\r\n\r\n",
+        b"Host: 127.0.0.1:PORT\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+    ],
+)
+async def test_what_is_refused_has_no_body_where_nobody_waits_for_one(rest: bytes) -> None:
+    async with peer(answering) as up, relaying(up.origin) as relay:
+        asking = b"HEAD /v1/x HTTP/1.1\r\n" + rest.replace(b"PORT", b"%d" % relay.port)
+        answered = await relay.ask(asking)
+    assert b"X-Tui-Host-Tap: refused\r\n" in answered
+    assert answered.endswith(b"\r\n\r\n")
+
+
 @pytest.mark.parametrize("name", TAKEN)
 async def test_what_programs_send_is_passed_on(name: str) -> None:
     async def script(stream: Kept) -> None:

@@ -19,6 +19,9 @@ PIPELINED_LIMIT = 64 << 10
 """Bytes that a client may send ahead of an answer before no more is read from it."""
 NOT_NAMED = "no metadata of the upstream names the authorization server that this place stood for: sign in anew"
 
+_UNREAD = b"GET"
+"""What a request counts as that cannot be read: one whose answer has a body."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived:
@@ -64,6 +67,7 @@ class Arriving:
     Attributes:
         rounds: How many taps have marked the connection.
         is_learning: A request waits for what the tap has to know.
+        method: Of the request whose head was looked at last, as far as that could be read.
     """
 
     def __init__(self, relay: Relay, learned: Callable[[], None]) -> None:
@@ -73,6 +77,7 @@ class Arriving:
         self._let_in: _LetIn | None = None
         self.rounds = 0
         self.is_learning = False
+        self.method = _UNREAD
 
     def add(self, data: bytes) -> None:
         """It has come."""
@@ -128,7 +133,9 @@ class Arriving:
         end = end_of_head(came)
         if end is None:
             return None
+        self.method = _UNREAD
         head = read_request(bytes(came[:end]))
+        self.method = head.method
         framing = request_framing(head)
         route = self._relay.route(head)
         try:

@@ -184,7 +184,7 @@ class ClientSide(asyncio.BufferedProtocol):
                     return
                 self._take(arrived)
             except HeadError as error:
-                self._refuse(error)
+                self._refuse(error, self._arriving.method)
 
     def _go_on(self) -> None:
         """Take the next request; a client that sends no more is left once all of its have been answered."""
@@ -230,7 +230,7 @@ class ClientSide(asyncio.BufferedProtocol):
             self._request = None
             request.witness.close()
             upstream.abandon()
-            self._refuse(HeadError(400, str(error)))
+            self._refuse(HeadError(400, str(error)), request.head.method)
             return
         if out:
             upstream.write(out)
@@ -255,7 +255,7 @@ class ClientSide(asyncio.BufferedProtocol):
 
     # Answers of the relay's own.
 
-    def _refuse(self, error: HeadError, method: bytes = b"GET") -> None:
+    def _refuse(self, error: HeadError, method: bytes) -> None:
         self._say(*refusal(error.status, error.words, method))
 
     def _say(self, said: ResponseHead, body: bytes) -> None:
