@@ -6,7 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.capture.captured import ASK, CHAT, TELL
+from tests.capture.drafts import WAIT
 from tests.tui.app_running import MATH, WIDE, Running, running
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact import Redactor
@@ -90,6 +93,40 @@ async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_
         await app.until_shown("how much is it?", "from a file: read only   some/model")
         assert app.inspector_source is source
         assert not source.live
+    store.close()
+
+
+@pytest.mark.parametrize("table", ["sessions", "records"])
+async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp_path: Path, table: str) -> None:
+    store = Store.open(tmp_path / "data" / "tui-host.db")
+    info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
+    store.sessions.put_back(replace(info, live=True))
+    frame = Draft(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=Place(session=info.id))
+    intake = Intake(store, info.id, Redactor(), 1)
+
+    def write(seq: int, way: Direction, value: JSON) -> None:
+        draft = replace(frame, direction=way, data=json.dumps(value).encode())
+        intake.add(Record(capture=info.id, seq=seq, time_ns=seq, mono_ns=seq, draft=draft))
+        intake.flush()
+
+    def rename(name: str, new: str) -> None:
+        store.run(lambda connection: connection.execute(f"ALTER TABLE {name} RENAME TO {new}").fetchall())
+        store.run(lambda _: None, WAIT)
+
+    async with running(tmp_path, config=MATH) as app:
+        write(1, "out", ASK)
+        app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))
+        await app.until_shown("reading big.har …: read only", "tools/call #1")
+        rename(table, "away")
+        for _ in range(3):  # each is a change of the database that is looked at
+            rename("away", "away_again")
+            rename("away_again", "away")
+            await app.pilot.pause()
+        rename("away", table)
+        write(2, "in", TELL)
+        await app.until_shown("result #1")
+        store.sessions.put_back(info)
+        await app.until_shown("from a file: read only")
     store.close()
 
 

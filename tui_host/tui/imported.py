@@ -84,6 +84,12 @@ class ArrivingSource(ImportSource):
     def look(self) -> None:
         if self.live:
             self.empty = self.reached
+        try:
+            self._look_on()
+        except StoreError:  # what cannot be read now may be readable later
+            self._version, self._earlier, self.is_settled = None, None, True
+
+    def _look_on(self) -> None:
         version = self._version_now()
         if self._host.store is not None and version != self._version:
             self._version = version
