@@ -1,12 +1,13 @@
-"""An answer on its way through a relay: what came of its body, as the client gets it. It is recorded before it is given on."""
+"""An answer on its way through a relay: its head and what came of its body, as the client gets them. It is recorded before it is given on."""
 
 from __future__ import annotations
 
 import time
 
-from tui_host.tap.heads import Framing, ResponseHead
+from tui_host.tap.heads import Framing, RequestHead, ResponseHead, response_bytes, response_framing
 from tui_host.tap.http.bodies import BodyError, OpenBody, body_of, framed, last_chunk
-from tui_host.tap.http.rewriting import BodyFilter
+from tui_host.tap.http.hops import to_client
+from tui_host.tap.http.rewriting import Rewriting
 from tui_host.tap.http.witness import Witness
 
 
@@ -14,57 +15,70 @@ class Answer:
     """From its head on to its end.
 
     Args:
+        request: What it answers, as the client sent it.
         head: As the upstream sent it.
-        was: How the upstream frames the body.
-        framing: How the client gets it.
-        body_filter: Changes the body, None for nothing.
+        rewriting: Changes what has to be changed.
         witness: Has it recorded.
 
     Attributes:
+        lasts: Whether both connections may be used again after it.
+        has_begun: The client has something of it.
         rest: What stood behind its end.
         fault: How it is framed wrongly; what came before that has been given on.
+
+    Raises:
+        HeadError: It cannot be told how long it is.
     """
 
-    def __init__(
-        self, head: ResponseHead, *, was: Framing, framing: Framing, body_filter: BodyFilter | None, witness: Witness
-    ) -> None:
-        self._head: ResponseHead | None = head
+    def __init__(self, request: RequestHead, head: ResponseHead, rewriting: Rewriting, witness: Witness) -> None:
+        was = response_framing(head, request.method)
+        passed, self._filter = rewriting.answer(request, head, witness.announced)
+        framing, changed_to = was, None
+        if self._filter is not None:
+            framing = changed_to = _framing_of_changed(was, is_old=0 in {request.minor, head.minor})
+        self._head = head
+        self._said = response_bytes(to_client(passed, changed_to=changed_to))
         self._body = body_of(was)
         self._is_chunked = framing == "chunked"
-        self._filter = body_filter
         self._witness = witness
+        self.lasts = head.lasts and framing != "close"
+        self.has_begun = False
         self.rest = b""
         self.fault = ""
 
     def feed(self, data: bytes) -> bytes:
-        """What the client gets for what came.
+        """What the client gets for what came; at first also for the head, with which something may have come, or nothing.
 
         Raises:
             BodyError: It cannot be changed as it has to be.
         """
-        body, body_filter, witness = self._body, self._filter, self._witness
+        body, witness = self._body, self._witness
         try:
             payload, self.rest = body.feed(data)
         except BodyError as error:
             payload, self.rest, self.fault = error.body, b"", str(error)
-        if self.is_as_it_came:
-            out = data if self.fault else data[: len(data) - len(self.rest)]
-        else:
-            out = payload
-            if body_filter is not None:
-                out = body_filter.feed(payload) + (body_filter.finish() if body.done else b"")
-            if self._is_chunked:
-                out = framed(out) if out else b""
-                if body.done:
-                    out += last_chunk(body)
+        out = self._passed(data, payload)
         at_ns = time.monotonic_ns()
-        if self._head is not None:
+        if not self.has_begun:
+            self.has_begun = True
             witness.answered(self._head, at_ns)
-            self._head = None
+            out = self._said + out
         if payload:
             witness.chunk(payload, at_ns)
         if body.done:
             witness.end(at_ns)
+        return out
+
+    def _passed(self, data: bytes, payload: bytes) -> bytes:
+        """What came of the body, as the client gets it."""
+        if self.is_as_it_came:
+            return data if self.fault else data[: len(data) - len(self.rest)]
+        is_done, out = self._body.done, payload
+        if self._filter is not None:
+            out = self._filter.feed(payload) + (self._filter.finish() if is_done else b"")
+        if self._is_chunked:
+            out = framed(out) if out else b""
+            out += last_chunk(self._body) if is_done else b""
         return out
 
     @property
@@ -103,3 +117,10 @@ class Answer:
     def end(self) -> None:
         """It has come to its end without being fed."""
         self._witness.end()
+
+
+def _framing_of_changed(was: Framing, *, is_old: bool) -> Framing:
+    """How a body is framed that is not as long as it was, before one that reads chunks, or an old one that may not."""
+    if not isinstance(was, int):
+        return was
+    return "close" if is_old else "chunked"

@@ -11,14 +11,12 @@ from typing_extensions import override
 
 from tui_host.capture.faults import words_of
 from tui_host.tap.heads import (
-    Framing,
     HeadError,
     RequestHead,
     ResponseHead,
     end_of_head,
     read_response,
     response_bytes,
-    response_framing,
 )
 from tui_host.tap.http.answer import Answer
 from tui_host.tap.http.bodies import BodyError
@@ -54,7 +52,6 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._request: RequestHead | None = None
         self._witness: Witness | None = None
         self._answer: Answer | None = None
-        self._lasts = True
         self._tunnel = False
         self._abandoned = False
         self._input_ended = False
@@ -243,35 +240,28 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 raise HeadError(502, "the upstream changes to a protocol that nobody had asked for")
             self._change_protocol(head, rest)
             return
-        was = response_framing(head, request.method)
-        passed, body_filter = self._relay.rewriting.answer(request, head, self._announced)
-        framing = was if body_filter is None else _framing_of_changed(was, is_old=0 in {request.minor, head.minor})
-        self._lasts = head.lasts and framing != "close"
-        said = response_bytes(to_client(passed, changed_to=None if body_filter is None else framing))
         if self._witness is None:
             raise HeadError(502, "an answer to nothing")
-        answer = Answer(head, was=was, framing=framing, body_filter=body_filter, witness=self._witness)
+        answer = Answer(request, head, self._relay.rewriting, self._witness)
         self._answer = answer
-        self._pass(answer, rest, said)
+        self._pass(answer, rest)
 
-    def _pass(self, answer: Answer, data: bytes, said: bytes = b"") -> None:
-        """Pass on a piece of a body, after its head: the client may end this tap once it has it."""
+    def _pass(self, answer: Answer, data: bytes) -> None:
+        """Pass on a piece of an answer: the client may end this tap once it has it."""
         try:
             out = answer.feed(data)
         except BodyError as error:
-            if said:
-                self._fail(str(error))
-            else:
+            if answer.has_begun:
                 self._break(f"the upstream's answer: {error}")
+            else:
+                self._fail(str(error))
             return
-        if said:
-            out = said + out
         if out:
             self._client.write(out)
         if answer.fault:
             self._pass_unframed(answer)
         elif answer.is_done:
-            self._finish(answer.rest)
+            self._finish(answer)
 
     def _pass_unframed(self, answer: Answer) -> None:
         """Let the client judge what follows, as it would without the tap: it passes as it is, to the connection's end."""
@@ -315,19 +305,15 @@ class UpstreamSide(asyncio.BufferedProtocol):
             transport.resume_reading()
             if answer.is_done:
                 answer.end()
-                self._finish(b"")
+                self._finish(answer)
 
     def _stop_splice(self) -> None:
         splice, self._splice = self._splice, None
         if splice is not None and self._answer is not None:
             self._answer.passed(splice.stop())
 
-    def _announced(self, url: bytes) -> None:
-        if self._witness is not None:
-            self._witness.announced(url)
-
-    def _finish(self, rest: bytes) -> None:
-        lasts = self._lasts and not rest
+    def _finish(self, answer: Answer) -> None:
+        lasts = answer.lasts and not answer.rest
         self._answer = self._request = self._witness = None
         if not lasts:
             self._abandoned = True
@@ -359,10 +345,3 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         self._client.cut(words, was_reset=True)
-
-
-def _framing_of_changed(was: Framing, *, is_old: bool) -> Framing:
-    """How a body is framed that is not as long as it was, before one that reads chunks, or an old one that may not."""
-    if not isinstance(was, int):
-        return was
-    return "close" if is_old else "chunked"
