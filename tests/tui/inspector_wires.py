@@ -210,22 +210,22 @@ def connected(wires: Wires) -> None:
     wires.frame(b'{"jsonrpc":"2.0","id":1,"result":{}}', 0.1, direction="in", turn=0)
 
 
-def a_turn(wires: Wires) -> None:
+def a_turn(wires: Wires, later: float = 0.0) -> None:
     """Design's picture: request, answer that asks for a tool, decision, call, result, the next request."""
-    first = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
+    first = wires.request(request_body(MESSAGES), later + 1.0, exchange="x1")
     asks: JSON = {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]}
-    response = wires.response(first, 1.41, *events_of(asks, finish="tool_calls"))
-    wires.end(response, 1.6)
-    wires.link("asked", Span(exchange="x1", start=0, end=10), 1.6)
-    wires.decision(3.9)
+    response = wires.response(first, later + 1.41, *events_of(asks, finish="tool_calls"))
+    wires.end(response, later + 1.6)
+    wires.link("asked", Span(exchange="x1", start=0, end=10), later + 1.6)
+    wires.decision(later + 3.9)
     asked = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply","arguments":{"a":6,"b":5}}}'
-    wires.frame(asked, 3.91, direction="out", call=CALL_ID)
+    wires.frame(asked, later + 3.91, direction="out", call=CALL_ID)
     told = b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}],"n":1.50}}'
-    wires.frame(told, 3.922, direction="in", call=CALL_ID)
+    wires.frame(told, later + 3.922, direction="in", call=CALL_ID)
     more: list[JSON] = [
         *MESSAGES,
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": "30"},
     ]
-    wires.request(request_body(more), 3.94, exchange="x2", step=2)
-    wires.link("told", Span(exchange="x2", side="request", start=0, end=10), 3.94)
+    wires.request(request_body(more), later + 3.94, exchange="x2", step=2)
+    wires.link("told", Span(exchange="x2", side="request", start=0, end=10), later + 3.94)

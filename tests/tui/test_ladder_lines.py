@@ -265,7 +265,14 @@ def test_what_is_heard_of_late_stands_where_it_happened() -> None:
     rows = rows_of((1, 1), (2, 1), (0, 0), (0, 0), (0, 0))
     times = (1_000_000_000, 5_000_000_000, 3_000_000_000, 3_100_000_000, 500_000_000)
     rows = [replace(row, mono_ns=mono_ns) for row, mono_ns in zip(rows, times, strict=True)]
-    assert lines_of(index_of(rows)) == ["#0", "0", "2", "3", "4", "#1", "1"]
+    assert lines_of(index_of(rows)) == ["#0", "4", "0", "2", "3", "#1", "1"]
+
+
+def test_a_sections_rows_stand_in_the_order_of_their_times_and_what_tells_none_behind_what_came_before() -> None:
+    rows = rows_of((0, 0), (0, 0), (0, 0), (0, 0), (0, 0))
+    times = (11_970_000_000, None, 9_010_000_000, None, 11_870_000_000)
+    rows = [replace(row, mono_ns=mono_ns) for row, mono_ns in zip(rows, times, strict=True)]
+    assert lines_of(index_of(rows)) == ["#0", "2", "4", "0", "1", "3"]
 
 
 def test_what_is_on_another_clock_has_sections_of_its_own() -> None:

@@ -124,7 +124,7 @@ async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
         assert (what, ladder.selected_number) == ("2 lines of the list", before)
         assert "tools/call #4" in text.split("\n")[0]
         assert "result #4" in text.split("\n")[1]
-        a_turn(app.wires)
+        a_turn(app.wires, 10.0)
         app.inspector.sync()
         await pilot.pause()
         assert ladder.current_source()[1] == text

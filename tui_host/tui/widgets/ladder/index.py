@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from tui_host.capture.ladder.row import Row
 from tui_host.tui.widgets.ladder.sections import Sections
 
-_MOST = 40
-"""Bits for a row's number in a line's place."""
+_NUMBERS, _TIMES = 40, 64
+"""Bits for a row's number, and for a time in nanoseconds, in a line's place."""
 
 
 def _no_partner(_: int) -> int | None:
@@ -21,8 +21,8 @@ def _no_partner(_: int) -> int | None:
 class LadderIndex:
     """Lines as an array of row numbers; a heading is the number of the row below it, negative (less one).
 
-    Sections stand in the order in which they began, a section's rows in the order in which they came. So a row that belongs to
-    an earlier section gets its line there, and not at the end.
+    Sections stand in the order in which they began, a section's rows in the order of their times; what tells none stands behind what
+    came before it. So a row that is heard of late, as a tap's whose process is slow, gets its line where it belongs, and not at the end.
 
     Attributes:
         kept: How many rows there are lines for.
@@ -33,6 +33,8 @@ class LadderIndex:
     def __init__(self) -> None:
         self._lines = array("q")
         self._homes = array("q")
+        self._times = array("q")
+        self._latest: dict[int, int] = {}  # the last time that a section's rows told
         self._of_turn = bytearray()
         self._sections = Sections()
         self._counts: dict[tuple[str, int], list[int]] = {}
@@ -114,6 +116,7 @@ class LadderIndex:
             row = rows[number]
             home = self._sections.home(row, rows, self._homes, partner(number))
             self._homes.append(home)
+            self._times.append(self._time(row, home))
             self._of_turn.append(row.turn > 0)
             turn = row.turn or (rows[home].turn if home != number else 0)
             counts = self._counts.setdefault((row.clock, turn), [0, 0])
@@ -132,7 +135,7 @@ class LadderIndex:
         self.newest_of_turns = None
 
     def extend(self, numbers: Iterable[int]) -> int:
-        """Give rows their lines, in the order in which they came; they were counted.
+        """Give rows their lines; they were counted.
 
         Returns:
             The first line that is new or another one now.
@@ -156,9 +159,18 @@ class LadderIndex:
     def _place(self, number: int) -> int:
         return bisect_left(self._lines, self._order(number), key=self._key)
 
+    def _time(self, row: Row, home: int) -> int:
+        """When a row was, from 0 up; as far as that is known."""
+        time_ns = self._latest.get(home, 0) if row.mono_ns is None else max(row.mono_ns, 0)
+        self._latest[home] = max(self._latest.get(home, 0), time_ns)
+        return time_ns
+
     def _order(self, number: int) -> int:
-        return (self._homes[number] << _MOST) + number + 1
+        return (self._section(number) | self._times[number] << _NUMBERS) + number + 1
+
+    def _section(self, number: int) -> int:
+        return self._homes[number] << (_NUMBERS + _TIMES)
 
     def _key(self, line: int) -> int:
         """Where a line stands; a heading before its section's rows."""
-        return self._order(line) if line >= 0 else self._homes[-line - 1] << _MOST
+        return self._order(line) if line >= 0 else self._section(-line - 1)
