@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import ByteStream, SocketAttribute, SocketStream
 from typing_extensions import override
 
+from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
@@ -214,6 +215,20 @@ async def until(claim: Callable[[], bool]) -> None:
     with anyio.fail_after(PATIENCE):
         while not claim():
             await asyncio.sleep(0.002)
+
+
+async def until_has(client: SocketStream, wanted: bytes) -> bytes:
+    data = b""
+    with anyio.fail_after(5):
+        while wanted not in data:
+            data += await client.receive()
+    return data
+
+
+def ending(relay: Relaying) -> Ending:
+    """How the last exchange ended."""
+    (record,) = [record for record in relay.records() if record.draft.kind in {"end", "error"}]
+    return read_ending(record.draft.data)
 
 
 def request(host: bytes, *, target: bytes = b"/v1/chat/completions", body: bytes = b"{}", more: bytes = b"") -> bytes:

@@ -12,8 +12,8 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from typing_extensions import override
 
-from tests.tap.relaying import PLACE, Kept, Relaying, answer, peer, relaying, request, rest_of, until
-from tui_host.capture.ending import Ending, read_ending
+from tests.tap.relaying import PLACE, Kept, Relaying, answer, ending, peer, relaying, request, rest_of, until, until_has
+from tui_host.capture.ending import read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
@@ -23,12 +23,6 @@ from tui_host.tap.recording.exchanges import Exchanges, Later
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
-
-
-def ending(relay: Relaying) -> Ending:
-    """How the last exchange ended."""
-    (record,) = [record for record in relay.records() if record.draft.kind in {"end", "error"}]
-    return read_ending(record.draft.data)
 
 
 class BrokenRecorder(Recorder):
@@ -46,14 +40,6 @@ def reset(stream: SocketStream) -> None:
 def descriptors() -> int:
     """How many this process has."""
     return len(list(Path("/dev/fd").iterdir()))
-
-
-async def until_has(client: SocketStream, wanted: bytes) -> bytes:
-    data = b""
-    with anyio.fail_after(5):
-        while wanted not in data:
-            data += await client.receive()
-    return data
 
 
 @pytest.mark.parametrize("way", ["closed", "reset"])

@@ -90,9 +90,13 @@ class Arriving:
         return came
 
     @property
-    def has_more(self) -> bool:
-        """Whether anything has come."""
-        return bool(self._came)
+    def has_head(self) -> bool:
+        """Whether the head of another request has come, or so much that it is none."""
+        self._skip_blank_lines()
+        try:
+            return end_of_head(self._came) is not None
+        except HeadError:
+            return True
 
     @property
     def is_too_much(self) -> bool:
@@ -128,8 +132,7 @@ class Arriving:
             HeadError: It is refused, which has been noted if it could be read.
         """
         came = self._came
-        while came.startswith((b"\r\n", b"\n")):  # some clients end a body with a line that is none of it
-            del came[: came.index(b"\n") + 1]
+        self._skip_blank_lines()
         end = end_of_head(came)
         if end is None:
             return None
@@ -153,6 +156,11 @@ class Arriving:
             self.is_learning = True
             self._relay.group.start_soon(self._learn, logins, unread, let_in)
         return let_in
+
+    def _skip_blank_lines(self) -> None:
+        """Some clients end a body with a line that is none of it."""
+        while self._came.startswith((b"\r\n", b"\n")):
+            del self._came[: self._came.index(b"\n") + 1]
 
     def _refused(self, head: RequestHead, error: HeadError) -> HeadError:
         self._relay.refused(head, error)

@@ -133,6 +133,6 @@ class _Asking(ClientEnd):
         self.over.set()
 
     @override
-    def close(self) -> None:
+    def close(self, *, was_reset: bool = False) -> None:
         """It is over."""
         self.over.set()

@@ -40,6 +40,6 @@ class ClientEnd(Protocol):
         """The upstream's connection ended before its answer did."""
         ...
 
-    def close(self) -> None:
+    def close(self, *, was_reset: bool = False) -> None:
         """The upstream's connection ended, and nothing was on its way."""
         ...

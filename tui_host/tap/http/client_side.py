@@ -97,7 +97,7 @@ class ClientSide(asyncio.BufferedProtocol):
 
     def write(self, data: bytes) -> None:
         """Bytes for the client."""
-        if self._transport is not None:
+        if self._transport is not None and not self._ignoring:
             self._transport.write(data)
 
     def sink(self) -> int | None:
@@ -125,8 +125,11 @@ class ClientSide(asyncio.BufferedProtocol):
     def tunnel(self) -> None:
         """From now on what comes is passed as it is."""
         self._tunnel = True
-        if self._arriving.has_more and self._upstream is not None:
-            self._upstream.write(self._arriving.take())
+        sent, upstream = self._arriving.take(), self._upstream
+        if sent and upstream is not None:
+            upstream.write(sent)
+        if self._has_ended and upstream is not None:
+            upstream.end_input()
 
     def answered(self, *, lasts: bool) -> None:
         """The response is complete."""
@@ -158,10 +161,11 @@ class ClientSide(asyncio.BufferedProtocol):
         if transport is not None and not self._ignoring:
             break_off(transport, with_reset=was_reset)
 
-    def close(self) -> None:
+    def close(self, *, was_reset: bool = False) -> None:
         """The upstream's connection ended between two requests, or with the end of a response."""
-        if self._transport is not None:
-            self._transport.close()
+        transport = self._transport
+        if transport is not None:  # what was said before is not lost with it
+            break_off(transport, with_reset=was_reset and not transport.get_write_buffer_size())
 
     def end(self) -> None:
         """The tap ends: what is on its way is broken off so that nobody takes it for complete."""
@@ -196,11 +200,15 @@ class ClientSide(asyncio.BufferedProtocol):
     def _hands_on_the_end(self) -> bool:
         """Tell the upstream that nothing follows, behind all that the client has sent. False if no answer is to come."""
         request, upstream, arriving = self._request, self._upstream, self._arriving
-        if arriving.is_learning or (request is not None and request.is_sent and arriving.has_more):
+        if arriving.is_learning or (request is not None and request.is_sent and self._has_more(request)):
             return True
         if upstream is None or (request is None and not self._tunnel):
             return False
         return upstream.end_input()
+
+    def _has_more(self, request: Request) -> bool:
+        """Whether something has come behind a request that will go on: half a head never will, if nothing follows it."""
+        return not self._tunnel and (request.head.wants_websocket or self._arriving.has_head)
 
     def _take(self, arrived: Arrived) -> None:
         relay, head, route = self._relay, arrived.head, arrived.route

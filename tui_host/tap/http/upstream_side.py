@@ -53,6 +53,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._witness: Witness | None = None
         self._answer: Answer | None = None
         self._tunnel = False
+        self._says_last = False
         self._abandoned = False
         self._input_ended = False
         self._splice: Splice | None = None
@@ -104,6 +105,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if answer is not None:
             self._pass(answer, data)
             self._begin_splice()
+        elif self._says_last:
+            self._client.write(data)
         elif self._tunnel:
             if self._witness is not None:
                 self._witness.chunk(data)
@@ -126,13 +129,15 @@ class UpstreamSide(asyncio.BufferedProtocol):
             if is_open and exc is None:
                 answer.end()
             self._client.write(answer.left())
+        elif self._request is not None:
+            self._client.write(bytes(self._waiting))  # half a head, for the client to judge
         if is_open and exc is None:
             self._client.answered(lasts=False)
         elif exc is None and self._tunnel and witness is not None:
             witness.end()
             self._client.close()
         elif self._request is None:
-            self._client.close()
+            self._client.close(was_reset=exc is not None)
         else:
             words = (
                 words_of(exc) if exc is not None else "the upstream ended the connection before its answer was complete"
@@ -228,10 +233,8 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 self._break("the upstream sent what nobody had asked for")
             return
         self._client.write(bytes(self._waiting))
-        self._abandoned = True
-        if self._transport is not None:
-            self._transport.close()
-        self._client.close()
+        self._waiting.clear()
+        self._says_last = True
 
     def _begin(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
         """Pass on the answer's head, and the beginning of its body with it."""
