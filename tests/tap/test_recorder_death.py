@@ -41,6 +41,10 @@ BROKEN_OFF = (
     "recording has broken off: what records was ended by SIGKILL; everything is passed on, and recording begins again"
 )
 
+FOR_NOW = "nothing is recorded for now: %s; everything is passed on and waits, and that is tried again"
+KILLS = 7
+"""In a row: each of those that follow would wait for seconds before it records."""
+
 
 def test_what_a_killed_recorder_had_not_kept_another_records_once_and_both_is_told_once(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
@@ -77,6 +81,73 @@ def test_the_server_is_ended_with_its_tap_also_where_another_records(tmp_path: P
     until(lambda: b"SIGKILL" in process.stderr.readline() if process.stderr else False)
     process.kill()
     until(lambda: not runs(server))
+
+
+def test_however_often_a_recorder_is_killed_another_is_there_to_record_what_passed_when_the_tap_is_killed_too(
+    tmp_path: Path,
+) -> None:
+    errors = tmp_path / "errors"
+    with errors.open("wb") as file:
+        process = start(tap(tmp_path, *ECHO), errors=file)
+    passed = b""
+    while (killed := errors.read_text().count("SIGKILL")) < 2 or passed.count(b"\n") < KILLS:
+        push(process, line := PING % passed.count(b"\n"))
+        assert pull(process, len(line)) == line
+        passed += line
+        recorder = recorder_of(process.pid)
+        os.kill(recorder, signal.SIGKILL)
+        until(lambda: not runs(recorder))  # noqa: B023 - at once
+        assert killed < 3
+    recorder_of(process.pid)
+    process.kill()
+    found = recorded(tmp_path)
+    assert data(found, "in") == data(found, "out") == passed
+    why = "what records was ended by SIGKILL, again and again"
+    assert errors.read_text().splitlines() == [
+        f"tui-host tap math: {words}" for words in (BROKEN_OFF, FOR_NOW % why, "recording goes on; nothing is missing")
+    ]
+
+
+REFUSED = r"""
+import os, resource, signal, sys
+from pathlib import Path
+from tests.tap.stdio_taps import *
+from tui_host.tap.recording.beside import Asked, Beside
+from tui_host.tap.kinds import IN
+from tui_host.tap.recording.lines import Lines
+from tui_host.tap.recording.process import record
+
+folder = Path(sys.argv[1])
+told = []
+asked = Asked("math", data_dir=str(folder), log=None, plain=None)
+tap = Beside(lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0), told.append, None)
+telling = tap.telling()
+before = len(os.listdir("/dev/fd"))
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+os.close(free := os.dup(0))
+for room in (0, 2, 4):  # for nothing, for a bell, for that and one more pipe
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + room, hard))
+    if not room:
+        os.kill(tap._process, signal.SIGKILL)
+    for _ in range(2):
+        tried = tap._tried_at
+        until(lambda: tap._tried_at > tried)
+telling.passed(IN, b"meanwhile\n")
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+until(lambda: tap._process and tap._journal.unsettled.is_told)
+assert len(os.listdir("/dev/fd")) == before
+tap.end()
+assert data(recorded(folder), "in") == b"meanwhile\n"
+print(*told, sep="\n")
+"""
+
+
+def test_where_another_recorder_cannot_be_begun_that_is_told_once_and_tried_again(tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", REFUSED, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    why = "nothing can be begun that records: Too many open files"
+    assert run.stdout.splitlines() == [BROKEN_OFF, FOR_NOW % why]
+    assert run.stderr == "tui-host tap math: recording goes on; nothing is missing\n"
 
 
 def lines(begins: Beginning) -> tuple[Recorder, Folding]:
@@ -158,7 +229,7 @@ class Dying(Lines):
             os.kill(os.getpid(), 9)
         return super().take(item)
 
-beside.LONGEST_PAUSE, beside.DEATHS = 0.01, 0
+beside.DEATHS = 0
 folder = Path(sys.argv[1])
 told = []
 asked = Asked("math", data_dir=str(folder), log=None, plain=None)

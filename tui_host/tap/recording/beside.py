@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import select
 import signal
-import stat
 import threading
 import time
 
 from tui_host.tap.descriptors import write
+from tui_host.tap.recording.forked import apart, how_ended
 from tui_host.tap.recording.journal import Journal
 from tui_host.tap.recording.log_file import open_log
 from tui_host.tap.recording.passing import BYE, HOPEFUL, TAKEN, Telling
@@ -23,7 +23,7 @@ from tui_host.tap.threads import Thread, fork
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import NoReturn, TypeAlias
+    from typing import TypeAlias
 
     from tui_host.tap.recording.logged import Log
 
@@ -33,8 +33,10 @@ LAST_WORDS = 5.0
 """Seconds that the end may wait for what is wrong with recording, where something seems to be."""
 DEATHS = 4
 """So often a process may die before it has got on; what it had taken is then left out: it may be that which it dies of."""
-LONGEST_PAUSE = 60.0
-"""Seconds before another is begun, where each dies; the first time it is begun at once."""
+REST = 0.1
+"""Seconds from one beginning to the next, at least, where each dies at once: as long as there is none, nobody would outlive the relay."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 4.0
+"""Seconds that another leaves the processor alone before it goes on, where each dies: it is there, and ends that if the relay ends."""
 
 
 class Asked:
@@ -85,13 +87,17 @@ class Ends:
         lifeline: Where it is told a server's group; its end without `BYE` is the relay's.
         notices: Takes what a person should be told, a line each, and what the relay should know.
         is_another: There was one before it, which died.
+        pause: Seconds to leave the processor alone before anything else, unless the relay ends.
     """
 
-    def __init__(self, journal: Journal, *, lifeline: int, notices: int, is_another: bool = False) -> None:
+    def __init__(
+        self, journal: Journal, *, lifeline: int, notices: int, is_another: bool = False, pause: float = 0
+    ) -> None:
         self.journal = journal
         self.lifeline = lifeline
         self.notices = notices
         self.is_another = is_another
+        self.pause = pause
 
 
 class Beside:
@@ -115,6 +121,8 @@ class Beside:
         self._is_ending = False
         self._said = b""  # on the lifeline
         self._deaths = self._tries = self._kept = 0  # since it got on, as the last of them says
+        self._is_pause_told = False
+        self._tried_at = time.monotonic()
         self._lifeline, self._notices, self._process = self._fork(is_another=False)
 
     def guard(self, group: int) -> None:
@@ -195,7 +203,7 @@ class Beside:
                     self._bury()
                     if self._is_ending:
                         break
-            self._is_hurried.wait(min(2.0 ** (self._tries - 1), LONGEST_PAUSE) if self._tries else 0)
+            self._is_hurried.wait(max(0.0, self._tried_at + REST - time.monotonic()))
             with self._changing:
                 if self._notices == notices and not self._is_ending:
                     self._begin_another()
@@ -224,7 +232,7 @@ class Beside:
     def _bury(self) -> None:
         """Tell of its death, once until recording has gone on; who ends in order does not die."""
         unsettled = self._journal.unsettled
-        how = _how_ended(self._process) if self._process else ""
+        how = how_ended(self._process) if self._process else ""
         self._process = 0
         if unsettled.kept > self._kept:
             self._deaths = self._tries = 0
@@ -238,20 +246,37 @@ class Beside:
         if self._is_ending:
             self._tell(f"what had not been recorded is lost: what records {how}")
         elif unsettled.is_told:
-            unsettled.is_told = False
+            unsettled.is_told = self._is_pause_told = False
             self._tell(
                 f"recording has broken off: what records {how}; everything is passed on, and recording begins again"
             )
+        elif self._pause:
+            self._tell_pause(f"what records {how}, again and again")
+
+    def _tell_pause(self, why: str) -> None:
+        """Tell once until recording has gone on that it does not for now."""
+        if not self._is_pause_told:
+            self._is_pause_told = True
+            self._tell(
+                f"nothing is recorded for now: {why}; everything is passed on and waits, and that is tried again"
+            )
+
+    @property
+    def _pause(self) -> float:
+        """What the next is to wait: the first two nothing."""
+        return min(FIRST_PAUSE * 2.0 ** (self._tries - 2), LONGEST_PAUSE) if self._tries > 1 else 0
 
     def _begin_another(self) -> None:
         """Fork one that goes on; where there can be none, that is tried again."""
-        self._tries += 1
+        self._tried_at = time.monotonic()
         before = self._lifeline
         try:
             self._telling.begin_anew()
             self._lifeline, self._notices, self._process = self._fork(is_another=True)
-        except OSError:
+        except OSError as error:
+            self._tell_pause(f"nothing can be begun that records: {error.strerror or error}")
             return
+        self._tries += 1
         os.close(before)
         self._is_known.clear()
         write(self._lifeline, self._said)
@@ -270,60 +295,10 @@ class Beside:
                 os.close(each)
             raise
         if process == 0:
-            ends = Ends(self._journal, lifeline=lifeline, notices=notices, is_another=is_another)
-            _apart(self._work, ends, self._file)
+            ends = Ends(self._journal, lifeline=lifeline, notices=notices, is_another=is_another, pause=self._pause)
+            kept = (lifeline, notices, *self._journal.descriptors)
+            apart(lambda: self._work(ends), kept if self._file is None else (*kept, self._file))
         self._journal.add_only()
         for theirs in (lifeline, notices):
             os.close(theirs)
         return lifeline_write, notices_read, process
-
-
-def _how_ended(process: int) -> str:
-    """How a process died whose end is there, or is about to be; empty if it goes on."""
-    for _ in range(100):
-        try:
-            ended, status = os.waitpid(process, os.WNOHANG)
-        except ChildProcessError:
-            return "has ended"  # it is another's child
-        if ended:
-            code = os.waitstatus_to_exitcode(status)
-            return f"was ended by {_signal_name(-code)}" if code < 0 else f"has ended with {code}" if code else ""
-        time.sleep(0.001)
-    return ""
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _apart(work: Callable[[Ends], None], ends: Ends, file: int | None) -> NoReturn:
-    """In a process just forked: do this where no signal to the tap's group comes, and then end."""
-    try:
-        os.setsid()
-        signal.set_wakeup_fd(-1)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        for number in signal.valid_signals():
-            if callable(signal.getsignal(number)):  # the relay's
-                signal.signal(number, signal.SIG_DFL)
-        kept = (ends.lifeline, ends.notices, *ends.journal.descriptors)
-        _keep_alone(sorted(kept if file is None else (*kept, file)))
-        work(ends)
-    finally:
-        os._exit(0)
-
-
-def _keep_alone(kept: Sequence[int]) -> None:
-    """Hold no other descriptor: whoever waits for the end of one would wait for this process too.
-
-    A file keeps nobody waiting. Where standard error is one, a person reads there what is known when the tap has ended.
-    """
-    highest = min(os.sysconf("SC_OPEN_MAX"), 1 << 16)
-    for before, after in zip((2, *kept), (*kept, highest), strict=True):
-        os.closerange(before + 1, after)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1) if stat.S_ISREG(os.fstat(2).st_mode) else (0, 1, 2):
-        os.dup2(nowhere, number)
-    os.close(nowhere)

@@ -74,6 +74,7 @@ class Journal:
     def add_only(self) -> None:
         """Another process takes."""
         os.close(self._heard)
+        self._heard = -1
 
     def begin_anew(self) -> None:
         """Another process is about to be forked that takes: the one that took is no more.
@@ -81,9 +82,11 @@ class Journal:
         Raises:
             OSError: Too many files are open.
         """
-        bell = self._bell
+        heard, bell = self._heard, self._bell
         self._hang_bell()
         os.close(bell)
+        if heard >= 0:  # one was about to be forked before, and could not be
+            os.close(heard)
 
     def add(self, head: bytes, data: bytes) -> bool:
         """Put it behind all that is there; False if it finds no room in memory. Once it is there, it stays there.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import threading
 import time
 from contextlib import suppress
 from functools import partial
@@ -48,11 +49,13 @@ def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding],
     signal.signal(signal.SIGTERM, lambda _number, _frame: told.hurry())
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    guarding = Thread(lambda: _guard(ends.lifeline))
+    has_ended = threading.Event()
+    guarding = Thread(lambda: _guard(ends.lifeline, has_ended.set))
 
     def say(line: str) -> None:
         _say(asked, ends.notices, line)
 
+    has_ended.wait(ends.pause)
     try:
         if ends.journal.taken or told.listen(patience) or patience is not None:
             _record(told, ends, asked, partial(_tell, asked, say), folding)
@@ -82,11 +85,12 @@ def _share(nice: int, attempts: int = 1) -> None:
             return
 
 
-def _guard(lifeline: int) -> None:
+def _guard(lifeline: int, ended: Callable[[], None]) -> None:
     """End the server, if the relay ends without a word: it was killed, as the server would have been without it."""
     told = b""
     while not told.endswith(BYE) and (chunk := os.read(lifeline, 64)):
         told += chunk
+    ended()
     if told and not told.endswith(BYE):
         from tui_host.capture.guard_process import end_groups
 
