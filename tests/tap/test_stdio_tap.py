@@ -32,7 +32,7 @@ from tests.tap.stdio_taps import (
     write,
 )
 from tui_host.tap.stdio.command import IGNORED_BY_PYTHON
-from tui_host.tap.stdio.signals import OWN, STOPS
+from tui_host.tap.stdio.signals import STOPS
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
 MIXED = b"".join(
@@ -192,8 +192,10 @@ def test_each_side_learns_that_the_other_has_closed_one_direction(tmp_path: Path
     assert process.wait() == -signal.SIGTERM
 
 
+UNHEARD = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
+"""What nobody hears, and what a tap hears of its own server."""
 PASSED = [
-    *sorted(map(int, signal.valid_signals() - OWN - STOPS - {signal.SIGTERM})),
+    *sorted(map(int, signal.valid_signals() - UNHEARD - STOPS - {signal.SIGTERM})),
     int(signal.SIGTERM),
 ]
 """All but those that stop the tap itself; the last one ends it."""
@@ -218,6 +220,21 @@ def test_signals_reach_the_server_and_its_answer_to_them_is_the_taps(tmp_path: P
         process.send_signal(number)
         assert line_of(process) == b"%d\n" % number
     assert process.wait() == 5
+
+
+def test_a_host_that_has_blocked_the_signal_of_a_childs_end_sees_the_servers_end_and_who_is_left_behind(
+    tmp_path: Path,
+) -> None:
+    blocked = (
+        "import os, signal, sys\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    server = "import os\nos.read(0, 1)\nif os.fork(): os._exit(3)\nos.write(1, os.read(0, 9))"
+    process = start([*PYTHON, blocked, *tap(tmp_path, *PYTHON, server)])
+    push(process, b".")
+    assert process.wait(20) == 3
+    write(process, [b"still"]).join()
+    assert said(process) == b"still"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in /proc who is stopped")

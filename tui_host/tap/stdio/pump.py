@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tui_host.tap.recording.passing import Telling
 
+WAKES = signal.SIGCHLD
+"""Wakes a thread: of the signals that a tap hears itself, and does not hand on, the one whose handler wants nothing more than that."""
 NO_MEMORY = b"tui-host tap: no memory is left to pass on what comes; this stream ends here\n"
 
 
@@ -114,10 +116,8 @@ class Pump:
         back, aside = os.pipe()
         os.dup2(nowhere, self.source)
         os.dup2(aside, self.target)
-        # nobody sends it; one that is ignored wakes no thread
-        signal.signal(signal.SIGURG, lambda _number, _frame: None)
         if thread.is_alive:
-            signal.pthread_kill(thread.ident, signal.SIGURG)
+            signal.pthread_kill(thread.ident, WAKES)
         os.set_blocking(back, False)
         while True:
             was_alive = thread.is_alive

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 OWN = {
-    *(signal.SIGCHLD, signal.SIGURG),  # with which a tap learns of its server's end, and wakes a thread
+    signal.SIGCHLD,  # with which a tap learns of its server's end, and wakes a thread
     *(signal.SIGKILL, signal.SIGSTOP),  # nobody hears them
 }
 """What is a process's own business; every other signal was sent to the server."""
@@ -41,6 +41,9 @@ class Signals:
             if number in IGNORED_BY_PYTHON or signal.getsignal(number) is not signal.SIG_IGN
         }
         self.mask: Collection[int] = signal.pthread_sigmask(signal.SIG_BLOCK, self._heeded)
+        signal.pthread_sigmask(
+            signal.SIG_UNBLOCK, {signal.SIGCHLD}
+        )  # a host may have blocked it, and tap and server inherit that
 
     def prepare(self, pass_on: Callable[[int], None]) -> None:
         """Have a thread that hands them on; in a forked process another.
