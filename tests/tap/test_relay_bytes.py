@@ -154,6 +154,15 @@ async def test_one_connection_carries_many_requests_each_way_and_those_that_were
             b"ok",
         ),
         (b"PURGE", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nok\n0\n\n", b"ok"),
+        (b"GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nuntil the end", b"until the end"),
+        *(
+            (b"GET", b"HTTP/1.1 200 OK\r\n" + framed + b"\r\n2\r\nok\r\n0\r\n\r\n", b"ok")
+            for framed in (
+                b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                b"Transfer-Encoding: chunked, Chunked\r\n",
+                b"Transfer-Encoding: gzip, chunked\r\n",
+            )
+        ),
     ],
 )
 async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, body: bytes) -> None:

@@ -301,11 +301,10 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
     """
     if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
         return "none"
-    codings = [coding for each in head.values(b"transfer-encoding") if (coding := each.lower()) != b"identity"]
+    said = b",".join(head.values(b"transfer-encoding")).lower().split(b",")
+    codings = [coding for each in said if (coding := each.strip(_BLANKS)) not in {b"", b"identity"}]
     if codings:
-        if codings != [b"chunked"]:
-            raise HeadError(502, "the upstream's answer has a transfer coding other than chunked")
-        return "chunked"
+        return "chunked" if codings[-1] == b"chunked" else "close"  # however often that is said, and whatever is within
     lengths = head.values(b"content-length")
     return _length(lengths, 502) if lengths else "close"
 

@@ -146,6 +146,7 @@ class ClientSide(asyncio.BufferedProtocol):
         request = self._request
         method = request.head.method if request is not None else b"GET"
         self._refuse(HeadError(502, words), method)
+        self._relay.tell(f"the host was answered 502 by the tap itself: {words}")
         self._request = None
         if request is not None:
             request.witness.fail(words, "not connected")
