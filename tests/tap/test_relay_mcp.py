@@ -312,3 +312,30 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
             await relay.ask(request(relay.host, target=target, body=CALL % 1))
         group.cancel_scope.cancel()
     assert [record.draft.connection for record in relay.records("frame")] == ["srv#2", "srv#1"]
+
+
+@pytest.mark.parametrize("versions", [(b"1.0", b"1.1"), (b"1.1", b"1.0"), (b"1.1", b"1.1")])
+async def test_what_is_not_as_long_as_it_was_comes_in_chunks_but_where_one_side_speaks_http_1_0(
+    versions: tuple[bytes, bytes],
+) -> None:
+    asking, answering = versions
+    events = b"event: endpoint\ndata: %s/m\n\n"
+
+    async def script(stream: Kept) -> None:
+        origin = origin_of(await stream.head())
+        head = STREAM.replace(b"1.1", answering) + b"Connection:keep-alive\r\ncontent-length:%d\r\nX-Last:1 \r\n\r\n"
+        await stream.send(head % len(events % origin) + events % origin)
+
+    async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
+        asked = (GET % (b"/sse", relay.host)).replace(b"HTTP/1.1", b"HTTP/" + asking)
+        with anyio.fail_after(5):
+            answered = await relay.ask(asked.replace(b"Connection: close", b"Connection: keep-alive"))
+    led = events % relay.origin.encode()
+    if b"1.0" in versions:
+        wanted = STREAM.replace(b"1.1", answering) + b"X-Last:1 \r\nConnection: close\r\n\r\n" + led
+        assert answered == wanted
+    else:
+        (passed,) = exchanges_in(request(b"x"), answered)
+        assert passed.response is not None
+        assert passed.response.body == led
+        assert answered.startswith(STREAM + b"Connection:keep-alive\r\nX-Last:1 \r\nTransfer-Encoding: chunked\r\n\r\n")
