@@ -64,6 +64,14 @@ class Candidate:
             return own
         return None if any(self._grade(text, self.told.at_ns, frame) != OTHER for text in self.beside) else own
 
+    def tells_beside(self, frame: Sent) -> int | None:
+        """How best what stands in its place, or in another's, tells what a frame brought; None if that cannot be said of one."""
+        if self.told is None:
+            return None
+        grades = {self._grade(text, self.told.at_ns, frame) for text in (self.told.text, *self.beside)}
+        best = max((grade or OTHER for grade in grades), default=OTHER)
+        return best if best or None not in grades else None
+
     def is_sure_of(self, frame: Sent) -> bool:
         """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""
         return self.is_told_much or names_server(self.asked.name, frame.server, frame.tool)

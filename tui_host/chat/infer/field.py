@@ -13,7 +13,7 @@ from tui_host.chat.infer.candidates import Candidate
 from tui_host.chat.infer.clocks import Shift, shift_of
 from tui_host.chat.infer.groups import Possible
 from tui_host.chat.infer.names import names_server
-from tui_host.chat.infer.telltale import OTHER, SAME
+from tui_host.chat.infer.telltale import BEGINNING, OTHER, SAME, SHORT
 from tui_host.chat.infer.values import Sent, lean
 
 _FEW = 32
@@ -68,13 +68,13 @@ class Field:
         }
         wanted = Counter(each.asked.key for found in telling.values() for each in found)
         bounds: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
-        for frame in (frame for frames in self._frames.values() for frame in frames):
-            found = telling[frame.key]
-            if len(found) == 1 and found[0].told is not None and wanted[found[0].asked.key] == 1:
-                call, last = found[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
-                high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
-                is_sure = call.is_told_much and call.tells(frame) == SAME
-                bounds[frame.capture] += [(call.asked.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
+        for frames in self._frames.values():
+            brought = Counter(_first_text(frame) for frame in frames)
+            for frame in frames:
+                found = telling[frame.key]
+                is_only = len(found) == 1 and found[0].told is not None and wanted[found[0].asked.key] == 1
+                if is_only or (brought[_first_text(frame)] == 1 and _is_told_of_one(found, frame)):
+                    bounds[frame.capture] += _bounds(found, frame)
         usual = shift_of([bound for found in bounds.values() for bound in found])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
         return {capture: shift_of(bounds[capture], usual) for capture in captures}
@@ -86,7 +86,7 @@ class Field:
             texts = {text.strip() for text in frame.answer.texts} if frame.answer is not None else set[str]()
             yield from (each for each in calls if each.told is not None and each.told.text.strip() in texts)
             return
-        grades = [(each, each.tells(frame)) for each in calls]
+        grades = [(each, each.tells_beside(frame) if each.is_twin else each.tells(frame)) for each in calls]
         best = [each for each, grade in grades if grade]
         if not any(each.is_told_much for each in best):
             best = [each for each, grade in grades if grade or each.told is None]  # what is told nothing may be it
@@ -103,6 +103,29 @@ class Field:
                 self.refused[frame.key] = [each for each in own if each not in able]
                 found[frame.key] = _naming(_told(able, frame), frame)
         return found
+
+
+def _bounds(calls: Sequence[Candidate], frame: Sent) -> Sequence[tuple[int, int | None]]:
+    """By how much a frame's times must be moved at least, and at most, if it carried one of the calls of an answer; twice if that is sure."""
+    call, last = calls[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
+    high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
+    is_sure = call.is_told_much and call.tells(frame) == SAME
+    return [(min(each.asked.at_ns for each in calls) - frame.at_ns, high)] * (2 if is_sure else 1)
+
+
+def _first_text(frame: Sent) -> str:
+    """What a frame brought; empty for nothing, or no text."""
+    return next(iter(frame.answer.texts), "") if frame.answer is not None else ""
+
+
+def _is_told_of_one(calls: Sequence[Candidate], frame: Sent) -> bool:
+    """Whether what a frame brought is told of one of alike calls of an answer, nobody knows of which, and so long that it is no chance."""
+    timeless = replace(frame, within_ns=_EVER_NS)
+    return (
+        len(_first_text(frame)) >= SHORT
+        and len({call.answer for call in calls}) == 1
+        and all(call.is_twin and (call.tells_beside(timeless) or OTHER) >= BEGINNING for call in calls)
+    )
 
 
 @lru_cache(maxsize=1 << 12)

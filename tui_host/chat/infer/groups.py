@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -16,6 +16,8 @@ from tui_host.chat.infer.values import Carried, FrameKey, Sent
 _GRADES = (SAME, BEGINNING, END, HINT)
 _MOST_FITTED = 100
 """Frames that compete up to which a way is looked for in which each has its own call."""
+_MOST_ORDERED = 8
+"""Alike calls up to which all orders are looked at in which they may have been told."""
 
 
 Possible: TypeAlias = dict[FrameKey, list[Candidate]]
@@ -162,11 +164,10 @@ class Group:
                 len(calls) == len(keys) > 1
                 and len({call.answer for call in calls}) == 1
                 and all(self._frames_of(name) == keys for name in names)
-                and _is_order([(each.frames[0], each.sent[0]) for each in carried])
             )
             if not is_settled:
                 continue
-            is_ordered = orders is not None and orders.are_shown(calls[0], carried)
+            is_ordered = orders is not None and _is_order(carried) and orders.are_shown(calls[0], carried)
             pairs = _ordered(calls, carried) if is_ordered else ()
             if not is_ordered and all(call.is_twin for call in calls):
                 told = _told(calls, carried)
@@ -228,23 +229,41 @@ def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, C
 
 def _are_as_asked(calls: Sequence[Candidate], carried: Sequence[Carried], told: Mapping[str, Carried]) -> bool:
     """Whether results of alike calls can only be told as they were asked for: not as they were sent, nor as they came."""
-    came = sorted(carried, key=lambda each: each.over)
-    if any(each.last.over is None for each in carried) or not (
-        _is_order([(each.frames[0], each.sent[0]) for each in carried])
-        and _is_order([(each.last, each.over[0]) for each in came])
-    ):
+    if len(calls) > _MOST_ORDERED or any(each.last.over is None for each in carried):
         return False  # nobody knows when a host gave up what never came
 
     def can_be(call: Candidate, each: Carried) -> bool:
         return told.get(call.asked.key, each) is each and call.tells_itself(each.last) != OTHER
 
+    def can_be_in(
+        order: Callable[[Carried, Carried], bool], calls: Sequence[Candidate], left: Sequence[Carried]
+    ) -> bool:
+        """Whether the calls can be told in some order that is no other than one as far as that is known."""
+        first = [each for each in left if not any(order(other, each) for other in left)]
+        return not calls or any(
+            can_be(calls[0], each) and can_be_in(order, calls[1:], [other for other in left if other is not each])
+            for each in first
+        )
+
     own = {each.key: [call.asked.key for call in calls if can_be(call, each)] for each in carried}
-    return _fits(own) and not any(all(map(can_be, calls, other)) for other in (carried, came))
+    return _fits(own) and not any(can_be_in(order, calls, carried) for order in (_is_sent_before, _is_over_before))
 
 
-def _is_order(times: Sequence[tuple[Sent, int]]) -> bool:
-    """Whether things came one after the other on all clocks that they may have come on."""
-    return all(
-        one.capture == two.capture or before + one.within_ns + two.within_ns < after
-        for (one, before), (two, after) in pairwise(times)
-    )
+def _is_order(carried: Sequence[Carried]) -> bool:
+    """Whether things were sent one after the other on all clocks on which they may have been."""
+    return all(_is_sent_before(one, two) for one, two in pairwise(carried))
+
+
+def _is_sent_before(one: Carried, two: Carried) -> bool:
+    return _is_before(one.frames[0], one.sent, two.frames[0], two.sent)
+
+
+def _is_over_before(one: Carried, two: Carried) -> bool:
+    return _is_before(one.last, one.over, two.last, two.over)
+
+
+def _is_before(one: Sent, before: tuple[int, int], two: Sent, after: tuple[int, int]) -> bool:
+    """Whether something happened to one frame before something did to another, on one clock or on all that may be meant."""
+    if one.capture == two.capture:
+        return before < after
+    return before[0] + one.within_ns + two.within_ns < after[0]

@@ -53,7 +53,8 @@ class Orders:
         self._of_line: dict[Line, _Shown] = defaultdict(_Shown)
         sent: dict[tuple[object, Line], list[tuple[int, Carried]]] = defaultdict(list)
         for each, carried in _known(candidates, joined):
-            sent[each.answer, carried.first_line].append((each.asked.number, carried))
+            if _was_there(carried.frames[0], each):
+                sent[each.answer, carried.first_line].append((each.asked.number, carried))
         for (_, line), batch in sent.items():
             self._learn(self._of_line[line], sorted(batch, key=lambda each: each[1].frames[0].seq))
         self.know(candidates, joined)
@@ -84,6 +85,11 @@ class Orders:
         is_any_beside = any(map(_is_beside, carried, carried[1:]))
         chances = max((each.at_once if is_any_beside else each.chances for each in shown), default=1)
         return chances >= SURE and not any(each.is_otherwise for each in shown) and follow_at_once(carried)
+
+
+def _was_there(frame: Sent, call: Candidate) -> bool:
+    """Whether a connection had begun for sure when a call was asked for: else it may have been sent on another before, which died."""
+    return frame.since_ns + frame.within_ns <= call.asked.at_ns
 
 
 def _known(

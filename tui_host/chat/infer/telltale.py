@@ -15,7 +15,7 @@ SAME, WHOLE, BEGINNING, END, HINT, OTHER = 5, 4, 3, 2, 1, 0
 """How what came back is told: word for word; within other words; its beginning, or its end alone; as what has no words; or something else
 is told."""
 
-_SHORT = 24
+SHORT = 24
 """Characters from which on a text that stands anywhere within another says that it is the same."""
 _ENDS = 200
 _CUT = 0.9
@@ -134,7 +134,7 @@ def _texts(value: JSON, depth: int) -> Iterator[str]:
 
 def _within(text: str, told: str, *, refused: bool) -> int:
     """How a text stands within another."""
-    if len(text) < _SHORT:
+    if len(text) < SHORT:
         own = rf"(?<!\w)(?<!\d\.)(?<!-){re.escape(text)}(?!\w|\.\d)"
         if refused or text not in told:
             return OTHER
