@@ -144,6 +144,28 @@ def test_a_file_that_its_host_wrote_anew_since_says_the_same_again(name: str, sa
     assert value_of(parse(untapped(rewritten, host))) == value_of(parse(sample))
 
 
+@pytest.mark.parametrize("server", ['{"command": "x", "args": null}', '{"args": null, "command": "x"}'])
+def test_null_for_arguments_is_none(server: str) -> None:
+    host = known_host("cursor")
+    written = tapped(cursor(server), host)
+
+    (words,) = words_of(written, host).values()
+    tap = read_words(words[1:])
+    assert tap is not None
+    assert tap.command == ("x",)
+    assert untapped(written, host) == cursor(server.replace("null", "[]"))
+
+
+def test_a_number_of_more_digits_than_python_reads_stays_as_it_is() -> None:
+    number = "9" * 10_000
+    text = cursor(f'{{"timeout": {number}, "command": "x"}}')
+
+    written = tapped(text, known_host("cursor"))
+
+    assert f'"timeout": {number}' in written
+    assert untapped(written, known_host("cursor")) == text
+
+
 @pytest.mark.parametrize(
     ("server", "why"),
     [

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -234,6 +237,42 @@ def test_a_link_stays_a_link_and_the_copy_lies_beside_the_file(desk: Desk) -> No
     assert len(list(link.parent.iterdir())) == 1
     desk.run("uninstall", "cursor", "--yes")
     assert real.read_text() == CURSOR
+
+
+def test_a_file_with_another_name_keeps_it_and_both_say_the_same(desk: Desk) -> None:
+    path, other = desk.put("cursor", CURSOR), desk.home / "dotfiles.json"
+    other.hardlink_to(path)
+
+    desk.run("install", "cursor", "--yes")
+
+    assert path.samefile(other)
+    assert "tap" in other.read_text()
+    assert path.stat().st_mode & 0o777 == 0o640
+    desk.run("uninstall", "cursor", "--yes")
+    assert path.samefile(other)
+    assert path.read_text() == CURSOR
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_with_another_name_that_cannot_be_written_to_its_end_is_as_it_was(desk: Desk, tmp_path: Path) -> None:
+    path = desk.put("cursor", CURSOR)
+    (desk.home / "dotfiles.json").hardlink_to(path)
+    limit = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)); os.execv(sys.argv[1], sys.argv[1:])"
+    limited = [sys.executable, "-c", limit, sys.executable, "-m", "tui_host"]
+    path.write_text(CURSOR + " " * (8990 - len(CURSOR)))
+    before = path.read_bytes()
+
+    run = subprocess.run(
+        [*limited, "tap", "install", "cursor", "--yes", f"--data-dir={tmp_path}"],
+        env={**os.environ, **desk.environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 2
+    assert "cannot be written: File too large (look at its permissions and the free space)" in run.stderr
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

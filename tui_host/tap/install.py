@@ -142,6 +142,8 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> Left | list[E
     edits = [Edit(start=command.value.start, end=command.value.end, text=_string(program[0]))]
     if arguments is not None and isinstance(arguments.value, Array):
         edits.append(_at_the_front(text, arguments.value, inserted))
+    elif arguments is not None:  # null
+        edits.append(Edit(start=arguments.value.start, end=arguments.value.end, text=f"[{', '.join(inserted)}]"))
     else:
         edits.append(_arguments_before(text, command, inserted))
     return edits

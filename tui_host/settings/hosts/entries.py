@@ -35,7 +35,7 @@ class Entry:
         if command is None or not isinstance(command.value, Scalar) or not isinstance(command.value.value, str):
             return None
         arguments = self.node.member("args")
-        if arguments is None:
+        if arguments is None or is_null(arguments.value):
             return (command.value.value,)
         if not isinstance(arguments.value, Array):
             return None
@@ -45,6 +45,11 @@ class Entry:
             if isinstance(element, Scalar) and isinstance(element.value, str)
         ]
         return (command.value.value, *words) if len(words) == len(arguments.value.elements) else None
+
+
+def is_null(node: Node) -> bool:
+    """Whether it says that there is nothing."""
+    return isinstance(node, Scalar) and node.value is None
 
 
 def servers_in(text: str, host: KnownHost) -> tuple[Entry, ...]:

@@ -7,9 +7,12 @@ record elsewhere: where the file still has that digest, nobody has changed it si
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
 
 from tui_host.errors import SettingsError
@@ -31,11 +34,13 @@ class HostFile:
         path: As it was named.
         data: All that is in it.
         mode: Who may do what with it.
+        names: How many it has: hard links.
     """
 
     path: Path
     data: bytes
     mode: int
+    names: int
 
     @property
     def text(self) -> str:
@@ -84,7 +89,7 @@ def read(path: Path) -> HostFile:
             raise SettingsError("not a file", shown_path(path), "name the file of the host's configuration")
         if found.st_size > LIMIT:
             raise SettingsError(f"longer than {LIMIT >> 20} MiB", shown_path(path), "name the host's file")
-        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(found.st_mode))
+        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(found.st_mode), names=found.st_nlink)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise SettingsError(
@@ -117,7 +122,7 @@ def put_back(file: HostFile, restored: Restored) -> None:
         SettingsError: It has changed since it was read, is read-only, or cannot be written.
     """
     _check_writable(file)
-    write_private(file.path, restored.data, file.mode)
+    _write(file, restored.data)
     for copy in restored.copies:
         copy.unlink(missing_ok=True)
 
@@ -143,8 +148,36 @@ def _replace(file: HostFile, data: bytes, ending: str) -> Path:
     copy = folder / f"{name}{ending}"
     _check_writable(file)
     write_private(copy, file.data)
-    write_private(file.path, data, file.mode)
+    _write(file, data)
     return copy
+
+
+def _write(file: HostFile, data: bytes) -> None:
+    """Replace it whole; but one that has other names is written where it is, so that they all name it still."""
+    if file.names == 1:
+        write_private(file.path, data, file.mode)
+        return
+    try:
+        with file.path.open("r+b", buffering=0) as opened:
+            try:
+                _overwrite(opened, data)
+            except OSError:
+                with suppress(OSError):
+                    _overwrite(opened, file.data)
+                raise
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        remedy = "look at its permissions and the free space"
+        raise SettingsError(f"cannot be written: {reason}", shown_path(file.path), remedy) from error
+
+
+def _overwrite(opened: FileIO, data: bytes) -> None:
+    opened.seek(0)
+    rest = memoryview(data)
+    while rest:
+        rest = rest[opened.write(rest) :]
+    opened.truncate()
+    os.fsync(opened.fileno())
 
 
 def _check_writable(file: HostFile) -> None:

@@ -126,6 +126,13 @@ def after_space(text: str, at: int) -> int:
     return at if found is None else found.end()
 
 
+def _scalar(text: str) -> int | float | bool | None:
+    try:
+        return json.loads(text)
+    except ValueError:  # an integer of more digits than Python reads; in its text it stays as it is
+        return float(text)
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -148,7 +155,7 @@ class _Reader:
                 found = _SCALAR.match(self._text, at)
                 if found is None:
                     raise BrokenJsonError("a value is missing", self._text, at)
-                return Scalar(start=at, end=found.end(), value=json.loads(found[0]))
+                return Scalar(start=at, end=found.end(), value=_scalar(found[0]))
 
     def _string(self, at: int) -> tuple[str, int]:
         found = _STRING.match(self._text, at)
