@@ -340,6 +340,13 @@ def test_a_body_alone_tells_its_dialect(asked: JSON, said: JSON, dialect: str) -
     assert not dialect_of_request(said)
 
 
+def test_a_number_of_more_digits_than_python_reads_is_one_as_any_other() -> None:
+    asked = json.dumps(CHAT).replace("{", '{"seed": %s, ' % ("7" * 9000), 1)
+    for text in (asked, f"{asked}\n{asked}\n", f"POST {asked} done\n"):
+        requests = [data for _, kind, data in told(seen(text)) if kind == "request"]
+        assert len(requests) == text.count("seed")
+
+
 @pytest.mark.parametrize(
     ("text", "words", "where"),
     [

@@ -86,8 +86,10 @@ async def test_an_answer_that_is_packed_though_its_head_does_not_say_so_is_kept_
     assert decoder("gzip").feed(relay.body()) == '{"you":"Bearer ⟨secret:x-api-key⟩"}'.encode()
 
 
-async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answer_too() -> None:
-    told = b'{"tools":[{"type":"mcp","headers":{"X-Team":"blue-0123456789"}}],"api_key":"sk-0123456789","n":1}'
+@pytest.mark.parametrize("number", [b"1", b"1" * 9000], ids=["", "of more digits than Python reads"])
+async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answer_too(number: bytes) -> None:
+    tools = b'[{"type":"mcp","headers":{"X-Team":"blue-0123456789"}}]'
+    told = b'{"tools":%s,"api_key":"sk-0123456789","n":%s}' % (tools, number)
 
     async def script(stream: Kept) -> None:
         await stream.head()
@@ -98,7 +100,7 @@ async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answe
     assert up.received[0].endswith(told)
     kept = b"".join(record.draft.data for record in relay.records())
     assert b"0123456789" not in kept
-    assert json.loads(relay.body())["again"] == ["⟨secret:X-Team⟩", "⟨secret:api_key⟩"]
+    assert json.loads(relay.body(), parse_int=str)["again"] == ["⟨secret:X-Team⟩", "⟨secret:api_key⟩"]
 
 
 async def test_a_login_before_a_model_passes_and_its_tokens_are_not_kept() -> None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
+from tui_host.capture.digits import load
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.redact_coded import without_in_coded
 from tui_host.capture.redact_heads import in_header, shown_by
@@ -115,10 +116,10 @@ class Redactor:
         if redacted == text:
             return text
         try:
-            json.loads(redacted)
+            load(redacted)
         except ValueError:
             try:
-                value: JSON = json.loads(text)
+                value = load(text)
             except ValueError:
                 return redacted  # it was no JSON before either
             return json.dumps(self._strings_without(value), ensure_ascii=False)

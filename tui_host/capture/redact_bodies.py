@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TypeAlias
 
+from tui_host.capture.digits import load
 from tui_host.capture.record import Redaction
 from tui_host.capture.redact_values import Kept, mark
 from tui_host.errors import JSON
@@ -193,7 +194,7 @@ def _headers(value: JSON, depth: int) -> Iterator[JSON]:
 
 def _read(data: bytes) -> JSON:
     try:
-        value: JSON = json.loads(data)
+        value = load(data)
     except (ValueError, RecursionError):
         return None
     return value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Literal, NamedTuple, TypeAlias
+
+from tui_host.capture.digits import load
 
 SseKind: TypeAlias = Literal["event", "comment", "other", "cut"]
 
@@ -222,7 +223,7 @@ def _is_complete(data: bytes) -> bool:
     if data.strip() == b"[DONE]":
         return True
     try:
-        json.loads(data)
+        load(data)
     except (ValueError, RecursionError):
         return False
     return True

@@ -11,6 +11,7 @@ from itertools import count
 from typing import NamedTuple
 
 from tui_host.capture.depth import is_deeper
+from tui_host.capture.digits import integer, load
 from tui_host.capture.frames import LEVELS
 from tui_host.capture.imports.elements import Data
 from tui_host.capture.record import Draft
@@ -23,6 +24,7 @@ LATEST_NS = 4_102_444_800 * 10**9
 """The end of the year 2099: what is later is taken as no time. Records have 16 years more, for what is counted from there."""
 LATER = "times after the year 2099"
 _DECODER = json.JSONDecoder()
+_PATIENT = json.JSONDecoder(parse_int=integer)
 TOLD_SECONDS = 0.1
 """How often at most it is told how far an import has come."""
 
@@ -156,7 +158,7 @@ def read_value(data: bytes, *, is_shallow: bool = False) -> JSON:
         return None
     try:
         text = data.decode()
-        value: JSON = json.loads(text)
+        value = load(text)
     except (ValueError, RecursionError):  # what goes deeper than a parser may is none, either
         return None
     return None if not is_shallow and len(data) > LEVELS and is_deeper(text, LEVELS) else value
@@ -168,11 +170,22 @@ def begins_with(data: bytes) -> tuple[bytes, JSON] | None:
         text = data.decode()
         if len(data) > LEVELS and is_deeper(text, LEVELS):
             return None
-        read: tuple[JSON, int] = _DECODER.raw_decode(text)
+        read = _begin(text)
     except (ValueError, RecursionError):
         return None
     value, end = read
     return data if end == len(text) else text[:end].encode(), value
+
+
+def _begin(text: str) -> tuple[JSON, int]:
+    """The value that a text begins with, and where it ends."""
+    try:
+        read: tuple[JSON, int] = _DECODER.raw_decode(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # a number of more digits than Python computes with
+        read = _PATIENT.raw_decode(text)
+    return read
 
 
 def unreadable(file: File, what: str, where: str = "") -> TuiHostError:
