@@ -43,7 +43,9 @@ class Retelling:
         Telling(self._story, conversation).tell()
         places = {(each.turn, each.step): self._places.get(each.asking.key, NOWHERE) for each in self._story.exchanges}
         for item in conversation.items:
-            if isinstance(item, CallItem):
+            if isinstance(item, AnswerItem | CallItem) and not item.step:  # told in a request alone
+                yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)
+            elif isinstance(item, CallItem):
                 yield self._call(item, places.get((item.turn, item.step), NOWHERE))
             elif isinstance(item, AnswerItem):
                 place = places.get((item.turn, item.step), NOWHERE)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from tui_host.capture.words import said
@@ -80,6 +81,11 @@ def protocol_of(system: str, messages: Sequence[Heard]) -> str:
 
 def reader_of(name: str, system: str) -> Reader:
     """What reads the calls out of an answer."""
+    return readers_of(name, system)()
+
+
+def readers_of(name: str, system: str) -> Callable[[], Reader]:
+    """What makes such readers, one for each answer."""
     names = _listed(system) if name != "native" else ()
     tools = [ToolSpec(name=each, description="", schema={}, server="", tool=each) for each in names]
     servers = _sections(system) if name == "cline" else {}
@@ -87,7 +93,7 @@ def reader_of(name: str, system: str) -> Reader:
         ToolSpec(name=f"{each}__{_READS}", description="", schema={}, server=each, tool=_READS, resources=())
         for each in servers
     ]
-    return protocol(name).reader(tools)
+    return partial(protocol(name).reader, tools)
 
 
 def names_told(name: str, system: str) -> Sequence[str]:

@@ -11,6 +11,7 @@ from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.history import Heard, Piece
 from tui_host.chat.infer.prompted import said_by_person
 from tui_host.chat.infer.results import results_in
+from tui_host.chat.infer.unheard import Unheard
 from tui_host.chat.infer.values import Asked, Told
 
 Key = tuple[str, str]
@@ -37,6 +38,7 @@ class Said:
         after: The place of that answer among its messages, -1 if it is not there.
         children: The exchanges that go on from its answer.
         again: It sends the same as an exchange before it.
+        unheard: The places of its messages that were said when nobody listened.
     """
 
     asking: Asking
@@ -49,6 +51,7 @@ class Said:
     after: int = -1
     children: list[Key] = field(default_factory=list[Key])
     again: bool = False
+    unheard: tuple[int, ...] = ()
 
     @property
     def is_waiting(self) -> bool:
@@ -77,6 +80,7 @@ class Talks:
         self._tangled: dict[Key, set[Key]] = {}
         self._times: dict[str, tuple[int, int]] = {}
         self._results: dict[Key, Sequence[tuple[Asked, Told]]] = {}
+        self._unheard = Unheard()
 
     @property
     def captures(self) -> KeysView[str]:
@@ -102,6 +106,7 @@ class Talks:
             text = text if parent is not None else "".join(said_by_person(message) for message in last)
             talk = asking.key if parent is None else self.said[parent].talk
             said = Said(asking, marks[-1], self.turns, 1, talk, text, parent, after)
+        said.unheard = self._unheard.feed(asking, said.talk, after)
         self.said[asking.key] = said
         self._results.pop(asking.key, None)
         capture = asking.key[0]

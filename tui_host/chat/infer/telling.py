@@ -18,6 +18,7 @@ from tui_host.chat.conversation import (
 )
 from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.joining import Joined
+from tui_host.chat.infer.opening import opening
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.talks import Said
 from tui_host.chat.infer.values import Asked
@@ -60,6 +61,7 @@ class Telling:
         self._chat = chat
         self._numbers: dict[tuple[str, ...], int] = {}
         self._questions: dict[int, str] = {}
+        self._opened: set[tuple[str, str]] = set()
         self._last: Said | None = None
         self._revision = -1
 
@@ -72,15 +74,25 @@ class Telling:
         for each in self._story.joined():
             joined.setdefault((each.asked.capture, each.asked.exchange), []).append(each)
         for said in self._story.exchanges:
-            if said.text:
-                self._questions[said.turn] = said.text
+            if said.asking.key not in self._opened:
+                self._open(said)
             for key, item in _items(said, joined.get(said.asking.key, [])):
                 self._put(said, (*said.asking.key, *key), item)
 
-    def _put(self, said: Said, key: tuple[str, ...], item: Item) -> None:
+    def _open(self, said: Said) -> None:
+        """Put in what stands before an answer: once, as it stays as it is."""
+        self._opened.add(said.asking.key)
+        items = opening(said)
+        question = said.text or next((item.text for _, item in reversed(items) if isinstance(item, UserItem)), "")
+        if question:
+            self._questions.setdefault(said.turn, question)
+        for key, item in items:
+            self._put(said, (*said.asking.key, *key), item, is_asking=said.step == 1)
+
+    def _put(self, said: Said, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
         number = self._numbers.get(key)
         if number is None:
-            self._go_over_to(said, is_asking=isinstance(item, UserItem))
+            self._go_over_to(said, is_asking=is_asking)
             self._numbers[key] = self._chat.add(item)
         elif self._chat[number] != item:
             self._chat.put(number, item)
@@ -106,8 +118,6 @@ class Telling:
 
 def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], Item]]:
     asking, fold = said.asking, said.asking.fold
-    if said.text:
-        yield ("user",), UserItem(turn=said.turn, text=said.text)
     state: AnswerState = "done" if asking.is_answered else "cut" if asking.is_over else "streaming"
     if fold.text or fold.thinking:
         yield (
