@@ -2,7 +2,7 @@
 
 Requests are read strictly, since whoever can reach the port may send them, but for what every server takes: lines without CR,
 folded lines that frame nothing, the target as a whole URL. Responses are read as leniently as clients read them.
-Source: RFC 9112, sections 2 to 6; threats.md, PXY-06 and PXY-07.
+Source: RFC 9112, sections 2 to 5; threats.md, PXY-06 and PXY-07.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 HEAD_LIMIT = 256 << 10
 """Bytes of one head; more is refused."""
-
-Framing: TypeAlias = int | Literal["none", "chunked", "close"]
-"""How long a body is: so many bytes, none at all, as its chunks tell, or until the connection ends."""
 
 _BLANKS = b" \t"
 _AROUND = b" \t\r\n"
@@ -275,48 +272,6 @@ def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, 
         fields.append(Field(name.rstrip(_BLANKS), value, line))
         at = field.end()
     return tuple(fields), block[at:]
-
-
-def request_framing(head: RequestHead) -> Framing:
-    """How long the request's body is.
-
-    Raises:
-        HeadError: It can be read in two ways, or is framed in a way that is not known.
-    """
-    lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
-    if codings:
-        if lengths:
-            raise HeadError(400, "Content-Length and Transfer-Encoding in one request")
-        if head.minor == 0 or [each.lower() for each in codings] != [b"chunked"]:
-            raise HeadError(400, "a transfer coding other than chunked")
-        return "chunked"
-    return _length(lengths, 400) if lengths else "none"
-
-
-def response_framing(head: ResponseHead, method: bytes) -> Framing:
-    """How long the response's body is. Source: RFC 9112, section 6.3.
-
-    Raises:
-        HeadError: That cannot be told.
-    """
-    if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
-        return "none"
-    said = b",".join(head.values(b"transfer-encoding")).lower().split(b",")
-    codings = [coding for each in said if (coding := each.strip(_BLANKS)) not in {b"", b"identity"}]
-    if codings:
-        return "chunked" if codings[-1] == b"chunked" else "close"  # however often that is said, and whatever is within
-    lengths = head.values(b"content-length")
-    return _length(lengths, 502) if lengths else "close"
-
-
-def _length(values: list[bytes], status: int) -> int:
-    """The one length that all of them say; they pass on as they are, for the other side to judge. Source: RFC 9110, section 8.6."""
-    length, *others = {each.strip(_BLANKS) for each in b",".join(values).split(b",")}
-    if others:
-        raise HeadError(status, "two lengths, one of which is wrong")
-    if not length.isdigit() or len(length) > 18:
-        raise HeadError(status, "a Content-Length that is none")
-    return int(length)
 
 
 def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:

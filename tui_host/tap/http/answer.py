@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from tui_host.tap.heads import Framing, RequestHead, ResponseHead, response_bytes, response_framing
+from tui_host.tap.framing import Framing, response_framing
+from tui_host.tap.heads import RequestHead, ResponseHead, response_bytes
 from tui_host.tap.http.bodies import BodyError, OpenBody, body_of, framed, last_chunk
 from tui_host.tap.http.hops import to_client
 from tui_host.tap.http.rewriting import Rewriting

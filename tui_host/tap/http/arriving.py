@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tui_host.tap.heads import Framing, HeadError, RequestHead, end_of_head, read_request, request_framing
+from tui_host.tap.framing import Framing, request_framing
+from tui_host.tap.heads import HeadError, RequestHead, end_of_head, read_request
 from tui_host.tap.http import rounds
 from tui_host.tap.http.asking import learn
 from tui_host.tap.http.logins import Logins, Route

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Protocol, assert_never
 
-from tui_host.tap.heads import Framing
+from tui_host.tap.framing import Framing
 
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\x00]*)?\r?\n")
 _TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\r\n\x00]*\r?\n")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tui_host.tap.heads import Field, Framing, RequestHead, ResponseHead, made
+from tui_host.tap.framing import Framing
+from tui_host.tap.heads import Field, RequestHead, ResponseHead, made
 
 _OF_ONE_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
 """Besides what `Connection` names; not `Keep-Alive`: here a connection lasts as long as the other. Source: RFC 9110, section 7.6.1."""

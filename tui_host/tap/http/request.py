@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from tui_host.tap.heads import Framing, RequestHead
+from tui_host.tap.framing import Framing
+from tui_host.tap.heads import RequestHead
 from tui_host.tap.http.bodies import body_of
 from tui_host.tap.http.witness import Witness
 

@@ -12,7 +12,8 @@ from tui_host.capture.http import BODY_LIMIT, ObservedExchange, Observer, header
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.recorder import OVERHEAD, Recorder
 from tui_host.capture.redact import Redactor
-from tui_host.tap.heads import RequestHead, ResponseHead, read_request, read_response, request_framing
+from tui_host.tap.framing import request_framing
+from tui_host.tap.heads import RequestHead, ResponseHead, read_request, read_response
 from tui_host.tap.kinds import ANNOUNCED, ASKED, CHUNK, CLOSED, COMPLETE, FAILED, REQUEST, RESPONSE, SENT, UNREAD, lost
 
 if TYPE_CHECKING:
