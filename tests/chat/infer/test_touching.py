@@ -12,6 +12,7 @@ import pytest
 
 from tui_host.capture.session import SessionInfo, foreign_session
 from tui_host.chat.infer.about import About
+from tui_host.chat.infer.agents import agents_of
 from tui_host.chat.infer.speaking import Speaking
 from tui_host.chat.infer.together import together
 from tui_host.chat.infer.touching import Joins, Stretch, in_a_row, meetings
@@ -80,3 +81,15 @@ def looks(count: int) -> int:
 
 def test_ten_times_the_taps_that_run_at_once_take_hardly_more_than_ten_times_as_long() -> None:
     assert looks(400) < 12 * looks(40)
+
+
+def test_a_server_that_an_agent_uses_beside_a_person_is_the_agents_whoever_else_a_person_alone_uses() -> None:
+    at_once = Stretch(0, 10)
+    tools = frozenset({("math", "add")})
+    abouts = {
+        "model": About(kind="llm", spoken=[Speaking(peer="x", model="m")], offered=["math__add"]),
+        "by hand": About(kind="http", clients=["mcp-inspector"], tools=tools),
+        "both": About(kind="http", clients=["mcp-inspector", "my-agent"], tools=tools),
+    }
+    for names in (["model", "by hand", "both"], ["both", "by hand", "model"]):
+        assert agents_of(dict.fromkeys(names, at_once), abouts) == {"model": "both", "both": "both"}

@@ -78,6 +78,11 @@ class About:
         """Whether it is of something that asks a model: a model was asked here, or somebody who may ask one uses the server."""
         return bool(self.spoken) or any(not asks_no_model(host_named(each)) for each in self.clients)
 
+    @property
+    def signs(self) -> tuple[object, ...]:
+        """All by which it is told from taps of other hosts."""
+        return self.known_hosts, self.taught, self.is_asking, self._is_by_hand
+
     def is_of_another_host(self, other: About) -> bool:
         """Whether two taps are known to share no host.
 

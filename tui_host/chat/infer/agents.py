@@ -61,7 +61,7 @@ def _by(
     for name, stretch in ran.items():
         about = abouts[name]
         if said := told(about):
-            kinds.setdefault((said, about.known_hosts, about.taught), (about, {}))[1][name] = stretch
+            kinds.setdefault((said, about.signs), (about, {}))[1][name] = stretch
     return list(kinds.values())
 
 

@@ -112,8 +112,7 @@ def _stories_in(
         )
     ):
         about, of_kin, agent = abouts[tap.id], kin.get(tap.id, ""), agents.get(tap.id, "")
-        key = (about.known_hosts, about.taught, about.is_asking, of_kin, agent)
-        known = traits.setdefault(key, _Traits(about, of_kin, agent))
+        known = traits.setdefault((about.signs, of_kin, agent), _Traits(about, of_kin, agent))
         alone = _Group([tap], ran[tap.id], {known})
         fitting = [
             name for name, group in groups.items() if group.ran.touches(alone.ran) and not group.is_apart(alone.traits)
