@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from tui_host.chat.infer.groups import Possible
-from tui_host.chat.infer.values import Carried, FrameKey, Sent
+from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent
 
 
 def carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
@@ -20,13 +21,12 @@ def carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
 
 def _sent_again(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
     """The same of frames of one kind: the next on a connection that began later, where no call of another may have been meant."""
-    waiting: list[Carried] = []
+    waiting = _Waiting(possible)
     whole: dict[FrameKey, Carried] = {}
     for frame in frames:
         now = Carried((frame,))
-        again = [before for before in waiting if _may_follow(possible, frame, before)]
-        if len(again) == 1:  # else it is doubtful which of them it is
-            before = again[0]
+        before = waiting.only_before(frame)
+        if before is not None:  # else it is doubtful which of them it is
             waiting.remove(before)
             if _is_meant(possible, frame, before, frames):
                 possible[frame.key] = [each for each in possible[before.key] if each in possible[frame.key]]
@@ -34,8 +34,45 @@ def _sent_again(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]
                 now = Carried((*before.frames, frame))
         whole[now.key] = now
         if frame.answer is None:
-            waiting.append(now)
+            waiting.add(now)
     yield from whole.values()
+
+
+class _Waiting:
+    """Frames of one kind that were not answered, by the calls that they may carry: what carries none is sent again for none.
+
+    Args:
+        possible: The calls that each frame may carry.
+    """
+
+    def __init__(self, possible: Possible) -> None:
+        self._possible = possible
+        self._of_call: dict[str, dict[Line, dict[FrameKey, Carried]]] = {}
+
+    def add(self, frame: Carried) -> None:
+        """One more."""
+        for call in self._possible[frame.key]:
+            of_line = self._of_call.setdefault(call.asked.key, {}).setdefault(frame.line, {})
+            of_line[frame.key] = frame
+
+    def remove(self, frame: Carried) -> None:
+        """One less."""
+        for call in self._possible[frame.key]:
+            of_call = self._of_call[call.asked.key]
+            del of_call[frame.line][frame.key]
+            if not of_call[frame.line]:
+                del of_call[frame.line]
+
+    def only_before(self, frame: Sent) -> Carried | None:
+        """The only one of which a frame may take the place; None also where there are several."""
+        found: dict[FrameKey, Carried] = {}
+        for call in self._possible[frame.key]:
+            for of_line in self._of_call.get(call.asked.key, {}).values():
+                # a connection's first is the first to be over; two are as good as all
+                found.update((each.key, each) for each in islice(of_line.values(), 2) if _begins_after(frame, each))
+                if len(found) > 1:
+                    return None
+        return next(iter(found.values()), None)
 
 
 def _is_meant(possible: Possible, frame: Sent, before: Carried, frames: Sequence[Sent]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, insort
 from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -64,6 +65,32 @@ class Said:
         return self.asking.is_over and not self.asking.is_answered and not self.children
 
 
+class _Again:
+    """Exchanges that send the same messages after the same answer: there may be as many as there are exchanges."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Key] = {}
+        self._last_of_all: Key | None = None
+        self._times: list[int] = []
+
+    def add(self, asking: Asking) -> None:
+        """The next one."""
+        self._last[asking.key[0]] = self._last_of_all = asking.key
+        insort(self._times, asking.at_ns)
+
+    def before(self, key: Key) -> Key | None:
+        """The last one: of those through its own tap, else of all."""
+        return self._last.get(key[0], self._last_of_all)
+
+    def after(self, asking: Asking, ns: int) -> int | None:
+        """When the first other than one of them was asked for, from a time on."""
+        place = bisect_left(self._times, ns)
+        found = self._times[place : place + 2]
+        if asking.at_ns >= ns and asking.at_ns in found[:1]:
+            del found[0]
+        return next(iter(found), None)
+
+
 class Talks:
     """Sorts exchanges into conversations as they come.
 
@@ -76,6 +103,8 @@ class Talks:
         self.said: dict[Key, Said] = {}
         self.turns = 0
         self._by_messages: dict[bytes, list[Key]] = {}
+        self._by_capture: dict[tuple[bytes, str], list[Key]] = {}
+        self._again: dict[tuple[bytes, Key | None], _Again] = {}
         self._by_wire_id: dict[tuple[str, str], list[Key]] = {}
         self._tangled: dict[Key, set[Key]] = {}
         self._times: dict[str, tuple[int, int]] = {}
@@ -91,8 +120,8 @@ class Talks:
         """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
         marks = [f"{asking.key}".encode()] if asking.is_unheard else _prefixes(asking.dialect, asking.messages)
         parent, after = self._parent(asking, marks)
-        same = self._alike(marks[-1], asking)
-        earlier = next((said for key in same if (said := self.said[key]).parent == parent), None)
+        again = self._again.setdefault((marks[-1], parent), _Again())
+        earlier = self.said[before] if (before := again.before(asking.key)) is not None else None
         new = (said_by_person(each) for each in reversed(asking.messages[after + 1 :]) if each.role == "user")
         text = next(filter(None, new), "")  # hosts that drop calls from the history repeat more
         if earlier is not None and self._is_again(earlier, asking, parent):
@@ -112,6 +141,8 @@ class Talks:
         capture = asking.key[0]
         self._times[capture] = self._times.get(capture, (asking.at_ns, 0))[0], asking.at_ns
         self._by_messages.setdefault(marks[-1], []).append(asking.key)
+        self._by_capture.setdefault((marks[-1], capture), []).append(asking.key)
+        again.add(asking)
         if parent is not None:
             self.said[parent].children.append(asking.key)
         return said
@@ -135,9 +166,9 @@ class Talks:
 
     def _alike(self, mark: bytes, asking: Asking) -> Iterator[Key]:
         """The exchanges before one that send messages of a mark, the last one first; before all, those through its own tap."""
-        alike = self._by_messages.get(mark, ())
-        for is_own in (True, False):
-            yield from (key for key in reversed(alike) if (key[0] == asking.key[0]) == is_own)
+        capture = asking.key[0]
+        yield from reversed(self._by_capture.get((mark, capture), ()))
+        yield from (key for key in reversed(self._by_messages.get(mark, ())) if key[0] != capture)
 
     def _parent(self, asking: Asking, marks: Sequence[bytes]) -> tuple[Key | None, int]:
         """The exchange whose answer a request goes on from, and the place of that answer."""
@@ -199,9 +230,14 @@ class Talks:
 
     def _is_dropped_for(self, key: Key, other: Key) -> bool:
         """Whether an answer was there when a host asked for another in its place, or had waited too long to be meant."""
-        own, new = self.said[key], self.said[other]
-        is_one_talk = own.parent is not None and own.parent == new.parent and own.parent not in self._tangled
-        return own.asking.end_ns + (0 if is_one_talk or own.has_failed else _STALE_NS) <= new.asking.at_ns
+        new = self.said[other]
+        return self._dropped_from(key, is_one_talk=self.said[key].parent == new.parent) <= new.asking.at_ns
+
+    def _dropped_from(self, key: Key, *, is_one_talk: bool) -> int:
+        """When such another may be asked for."""
+        own = self.said[key]
+        is_one_talk = is_one_talk and own.parent is not None and own.parent not in self._tangled
+        return own.asking.end_ns + (0 if is_one_talk or own.has_failed else _STALE_NS)
 
     def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
         """Whether an answer just like this one may be meant, as its calls have no ids.
@@ -258,9 +294,7 @@ class Talks:
         said = self.said[key]
         if said.children or not said.asking.is_over:
             return min((self.said[child].asking.at_ns for child in said.children), default=None)
-        alike = (other for other in self._by_messages[said.mark] if self.said[other].parent == said.parent)
-        again = (other for other in alike if other != key and self._is_dropped_for(key, other))
-        return min((self.said[other].asking.at_ns for other in again), default=None)
+        return self._again[said.mark, said.parent].after(said.asking, self._dropped_from(key, is_one_talk=True))
 
     def told(self, key: Key) -> Iterator[tuple[Asked, Told]]:
         """Each call of an answer with the places where requests that go on from it tell its result."""
