@@ -17,6 +17,7 @@ from tests.host.imports import exported, info, made, recorded, written
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.infer.following import Following
+from tui_host.host import importing
 from tui_host.host.importing import import_files
 
 if TYPE_CHECKING:
@@ -81,3 +82,24 @@ def test_a_tap_s_session_of_calls_of_one_id_is_told_in_twice_as_many_steps_where
 
     taken(30)
     assert taken(900) < 2.3 * taken(450)
+
+
+def test_a_chat_that_tells_the_beginning_alone_ends_with_a_line_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open(tmp_path / "tui-host.db")
+    asked = [json.dumps({"model": "m", "messages": [{"role": "user", "content": f"question {i}"}]}) for i in range(9)]
+    log = written(tmp_path, "model.log", "\n".join(asked))
+    own = written(tmp_path, "own.jsonl", exported(store, import_files(store, [log], Redactor()).id))
+    for path in (log, own):
+        whole = import_files(store, [path], Redactor())
+        monkeypatch.setattr(importing, "JOINED_MOST", 4 * len(asked[0]))
+        part = import_files(store, [path], Redactor())
+        monkeypatch.undo()
+        before, after = ([json.loads(text) for text in store.sessions.item_texts(each.id)] for each in (whole, part))
+        assert after[-1]["item"] == "note"
+        assert "The chat tells the first" in after[-1]["what"]
+        assert sum(item["item"] == "user" for item in before) == 9
+        assert 0 < sum(item["item"] == "user" for item in after) < 9
+        assert (whole.notices, part.notices) == ((), (importing.TOLD_IN_PART,))
+    store.close()

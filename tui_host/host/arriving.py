@@ -12,7 +12,7 @@ from tui_host.capture.imports import Reading
 from tui_host.capture.record import Record
 from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.intake import Intake
-from tui_host.chat.conversation import Item, item_to_text
+from tui_host.chat.conversation import Item, NoteItem, item_to_text
 from tui_host.errors import TuiHostError
 
 if TYPE_CHECKING:
@@ -103,9 +103,18 @@ class Arriving:
             intake.flush()
             self._begun(self.session.id)
 
-    def tell(self, items: Iterable[Item]) -> None:
-        """Keep what the chat shows."""
-        for number, item in enumerate(items):
+    def tell(self, items: Iterable[Item], *, lacks: str) -> None:
+        """Keep what the chat shows.
+
+        Args:
+            items: What that is.
+            lacks: Why it is not all, empty if it is: the last thing in it, which stays there, says so.
+        """
+        shown = list(items)
+        if lacks:
+            self.notices.append(lacks)
+            shown.append(NoteItem(turn=max((item.turn for item in shown), default=0), kind="note", what=lacks))
+        for number, item in enumerate(shown):
             self._store.sessions.save_item(self.session.id, number, item_to_text(item))
 
     @property

@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 
 PIPED_MOST = 64 << 20
 """Bytes that are read of what is no plain file."""
-JOINED_MOST = 64 << 20
+JOINED_MOST = 256 << 20
 """Bytes of records in which it is looked for what belongs together; they are held in memory for it."""
+ORDERED_MOST = 64 << 20
+"""Bytes of records of several files that are put in order by what belongs together; they are held several times for it."""
 TOLD_IN_PART = f"The chat tells the first {JOINED_MOST >> 20} MiB, and joins calls there: what came later stands in the inspector alone."
 
 _APART = "{} without times: {}, and so it stands behind the others."
@@ -143,9 +145,8 @@ def _import_own(desk: Desk, file: File) -> Imported:
             size += len(record.draft.data)
             if size <= JOINED_MOST and info.source != "tap":  # a tap's is told where it is shown
                 retelling.feed(kept)
-        keeping.tell(retelling.items())
-        if size > JOINED_MOST and info.source != "tap":
-            keeping.notices.append(TOLD_IN_PART)
+        is_whole = size <= JOINED_MOST or info.source == "tap"
+        keeping.tell(retelling.items(), lacks="" if is_whole else TOLD_IN_PART)
     return Imported(id=session.id, notices=tuple(keeping.notices))
 
 
@@ -168,9 +169,7 @@ def _import_foreign(desk: Desk, files: Sequence[File]) -> Imported:
                 title,
                 "capture what a host says to its model, or to a server",
             )
-        _join(keeping, story)
-        if size > JOINED_MOST:
-            keeping.notices.append(TOLD_IN_PART)
+        _join(keeping, story, is_whole=size <= JOINED_MOST)
     if reading.notes.left_out:
         keeping.notices.append(f"Left out: {_left_out(reading)}.")
     return Imported(id=identity, notices=tuple(keeping.notices))
@@ -188,7 +187,7 @@ def _in_order(reading: Reading) -> Iterator[Seen]:
         for each in seen:
             whole[-1][1].append(each)
             size += len(each.draft.data)
-            if size > JOINED_MOST:
+            if size > ORDERED_MOST:
                 reading.notes.told.append(_APART.format(" and ".join(name for name, _ in reading.untimed), _TOO_LARGE))
                 held = chain.from_iterable(found for _, found in whole)
                 return chain(held, seen, chain.from_iterable(rest for _, rest in several[len(whole) :]))
@@ -212,14 +211,14 @@ def _apart(record: Record) -> Record:
     return replace(record, draft=replace(record.draft, place=Place(session=record.capture)))
 
 
-def _join(keeping: Arriving, story: Story) -> None:
-    """Keep what was found: the links, what was said as a chat, and who said it."""
+def _join(keeping: Arriving, story: Story, *, is_whole: bool) -> None:
+    """Keep what was found: the links, what was said as a chat, and who said it; all of it, or of what came first."""
     for found in story.links():
         draft = Draft(wire="host", kind="link", place=found.place, data=found.link.to_bytes())
         keeping.add(replace(keeping.last_record, seq=keeping.last + 1, draft=draft))
     conversation = Conversation()
     Telling(story, conversation).tell()
-    keeping.tell(conversation.items)
+    keeping.tell(conversation.items, lacks="" if is_whole else TOLD_IN_PART)
     keeping.session = replace(
         keeping.session,
         title=": ".join(filter(None, (in_words(story.hosts), keeping.session.title))),
