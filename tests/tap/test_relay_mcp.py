@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from tests.interop.rawhttp import exchanges_in
-from tests.tap.relaying import Kept, Relaying, answer, origin_of, peer, relaying, request, rest_of
+from tests.tap.relaying import Kept, Relaying, answer, origin_of, peer, relaying, request, rest_of, until
 from tui_host.capture.sse import SseDecoder
 from tui_host.tap.http.endpoint import URL_LIMIT, EndpointFilter
-from tui_host.tap.http.origin import Origin
+from tui_host.tap.http.endpoint_origin import EndpointOrigin
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}'
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}'
@@ -53,6 +53,61 @@ async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_wa
     assert relay.told == []
 
 
+@pytest.mark.parametrize(
+    ("spelled", "led"),
+    [
+        (b"http://u:p@127.0.0.1:%d/m?s=1", b"http://u:p@%s/m?s=1"),
+        (b"http:\\\\127.0.0.1:%d\\m?s=1", b"http:\\\\%s\\m?s=1"),
+        (b"http://127.0.0.1:00%d/m?s=1", b"http://%s/m?s=1"),
+        (b"HTTP:////0x7f.1:%d/m?s=1", b"http:////%s/m?s=1"),
+        (b"//127.0.0.%%31:%d/m?s=1", b"http://%s/m?s=1"),
+    ],
+)
+async def test_an_endpoint_leads_back_however_it_spells_the_servers_origin_and_its_messages_are_of_its_connection(
+    spelled: bytes, led: bytes
+) -> None:
+    async def script(stream: Kept) -> None:
+        asked = await stream.head()
+        if asked.startswith(b"POST"):
+            await stream.send(answer(b"", status=b"202 Accepted"))
+            return
+        await stream.send(STREAM + b"\r\nevent: endpoint\ndata: " + spelled % up.port + b"\n\n")
+        await until(lambda: len(up.received) > 1)
+
+    async with (
+        peer(script) as up,
+        relaying(up.origin + "/sse", is_mcp=True) as relay,
+        await relay.client() as stream,
+    ):
+        await stream.send(GET % (b"/sse", relay.host))
+        answered = b""
+        while not answered.endswith(b"\n\n"):
+            answered += await stream.receive()
+        await relay.ask(request(relay.host, target=b"/m?s=1", body=CALL % 1))
+    assert answered.partition(b"\r\n\r\n")[2] == b"event: endpoint\ndata: " + led % relay.host + b"\n\n"
+    assert len({record.draft.connection for record in relay.records("request")}) == 1
+
+
+def test_a_server_is_known_by_every_spelling_of_its_host() -> None:
+    for origin, same, others in (
+        (
+            "https://bücher.example",
+            (b"https://XN--bcher-kva.example:443/", b"//b%C3%BCcher.example:/"),
+            (b"//bucher.example",),
+        ),
+        ("http://[::1]:80", (b"http://[0:0:0:0:0:0:0:1]", b"\\\\[::1]:0080"), (b"http://[::2]", b"//[::1", b"//::1")),
+        (
+            "http://127.0.0.1:80",
+            (b"http://2130706433/", b"//0177.1"),
+            (b"http://127.0.0.1.example", b"//1 127.1", b"//%31%00"),
+        ),
+    ):
+        one = EndpointOrigin(origin, "http://b:1")
+        for url in (*same, *others):
+            assert (one.changed(url) != url) == (url in same), url
+            assert all(one.may_begin(url[:size]) for size in range(len(url) + 1)) or url in others, url
+
+
 U = b"http://a:1/m?s=1"
 T = b"http://b/m?s=1"
 LED_BACK = {
@@ -76,11 +131,24 @@ LED_BACK = {
         b"event: endpoint\ndata\ndata:  HTTP://\n: x\ndata: A:1/m\n\n",
         b"event: endpoint\ndata\ndata:  http://b/m\n: x\n\n",
     ),
+    "with a user": (b"event: endpoint\ndata: http://u:p@x@a:1/m\n\n", b"event: endpoint\ndata: http://u:p@x@b/m\n\n"),
+    "with the other slashes": (
+        b"event: endpoint\ndata: http:\\\\a:1\\m\n\nevent: endpoint\ndata: \\/a:1?\\\n\n",
+        b"event: endpoint\ndata: http:\\\\b\\m\n\nevent: endpoint\ndata: http:\\/b?\\\n\n",
+    ),
+    "with zeros before its port": (
+        b"event: endpoint\ndata: //%41:0001#/\n\n",
+        b"event: endpoint\ndata: http://b#/\n\n",
+    ),
     "without a scheme": (b"event: endpoint\ndata: //a:1/m\n\n", b"event: endpoint\ndata: http://b/m\n\n"),
 }
 LEFT_ALONE = {
     "a path": b"event: endpoint\ndata: /m?s=1\n\n",
     "another origin": b"event: endpoint\ndata: http://a:12/m\n\nevent: endpoint\ndata: http://a.example/m\n\n",
+    "another origin as browsers read it": b"event: endpoint\ndata: http://a:1@c/m\n\nevent: endpoint\ndata: http://c\\@a:1/m\n\n",
+    "one slash": b"event: endpoint\ndata: http:/a:1/m\n\nevent: endpoint\ndata: http:a:1/m\n\n",
+    "another scheme": b"event: endpoint\ndata: https://a:1/m\n\nevent: endpoint\ndata: HTTPS:\\\\a:1\n\n",
+    "no port": b"event: endpoint\ndata: http://a:1x/m\n\nevent: endpoint\ndata: http://a:%s/m\n\n" % (b"1" * 5000),
     "a message": b"event: message\ndata: @U\n\ndata: @U\n\n",
     "a message by its last name": b"event: endpoint\ndata: @U\nevent: message\n\nevent: endpoint\ndata: @U\nevent\n\n",
     "another name": b"event: endpoint \ndata: @U\n\n Event: endpoint\ndata: @U\n\nevent: endpoints\ndata: @U\n\n",
@@ -103,7 +171,7 @@ def test_the_endpoints_of_an_event_stream_are_found_by_its_standard_and_nothing_
     urls = [each.data.replace(b"\n", b"").strip() for each in events if len(each.data) < URL_LIMIT]
     for size in (1, 2, 3, 5, 8, 13, len(stream)):
         found: list[bytes] = []
-        one = EndpointFilter(Origin("http://a:1", "http://b"), found.append)
+        one = EndpointFilter(EndpointOrigin("http://a:1", "http://b"), found.append)
         pieces = [one.feed(stream[at : at + size]) for at in range(0, len(stream), size)]
         assert b"".join([*pieces, one.finish()]) == wanted, size
         assert found == urls, size
@@ -111,7 +179,7 @@ def test_the_endpoints_of_an_event_stream_are_found_by_its_standard_and_nothing_
 
 def test_of_an_event_stream_no_byte_waits_but_those_of_an_url_that_may_have_to_be_changed() -> None:
     stream = b'event: message\r\ndata: {"a":"http://a:1/m"}\r\n\r\nevent: endpoint\rdata: m\r\r: x\ndata: x\n\ndata: '
-    one = EndpointFilter(Origin("http://a:1", "http://b"), lambda _: None)
+    one = EndpointFilter(EndpointOrigin("http://a:1", "http://b"), lambda _: None)
     assert [one.feed(bytes([byte])) for byte in stream] == [bytes([byte]) for byte in stream]
     assert one.feed(b"http:") == b""
     assert one.feed(b" no") == b"http: no"

@@ -21,16 +21,7 @@ class Origin:
         slashes = r":\\?/\\?/"  # in JSON they may be escaped
         pattern = f"(?:{scheme}{slashes}|//){re.escape(host)}(?:{'|'.join(reversed(endings))})" + r"(?=[/?#\\]|$)"
         self._pattern = re.compile(pattern.encode(), re.IGNORECASE)
-        self._spellings = tuple(
-            f"{begin}//{host}{ending}".encode() for begin in (scheme + ":", "") for ending in endings
-        )
-        self._longest = max(map(len, self._spellings))
         self._own = own.encode()
-
-    def may_begin(self, url: bytes) -> bool:
-        """Whether a URL of this origin, or one without a scheme, may begin with these bytes."""
-        begin = url[: self._longest].lower()
-        return any(each.startswith(begin) or begin.startswith(each) for each in self._spellings)
 
     def changed(self, url: bytes) -> bytes:
         """The same place by way of the relay; itself if it is none of this origin."""

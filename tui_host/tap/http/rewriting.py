@@ -20,6 +20,7 @@ from tui_host.capture.held import Held
 from tui_host.tap.heads import RequestHead, ResponseHead
 from tui_host.tap.http.bodies import BodyError
 from tui_host.tap.http.endpoint import EndpointFilter
+from tui_host.tap.http.endpoint_origin import EndpointOrigin
 from tui_host.tap.http.login_metadata import elsewhere
 from tui_host.tap.http.logins import Logins
 from tui_host.tap.http.origin import Origin
@@ -64,6 +65,7 @@ class Rewriting:
 
     def __init__(self, origin: str, own: str, *, logins: Logins | None, tell: Callable[[str], None]) -> None:
         self._origin = Origin(origin, own)
+        self._endpoints = EndpointOrigin(origin, own)
         self._logins = logins
         self._tell = tell
 
@@ -113,7 +115,7 @@ class Rewriting:
             return None
         kind = response.value(b"content-type").lower()
         if kind.startswith(EVENT_STREAM):
-            return EndpointFilter(self._origin, announced)
+            return EndpointFilter(self._endpoints, announced)
         return _Metadata(logins.metadata.document) if logins.is_metadata(request.target) and b"json" in kind else None
 
     def _may_be_read(self, head: RequestHead) -> bool:

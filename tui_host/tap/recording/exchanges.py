@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Protocol
@@ -26,6 +27,7 @@ _ENDS = frozenset((COMPLETE, FAILED, CLOSED))
 _CONNECTIONS, _CONNECTION = b"n", b"m"
 """In what is told of a state: how many connections there have been, and what is known of them; which one an exchange belongs to."""
 _OF_STATE = frozenset((_CONNECTIONS, _CONNECTION))
+_BEFORE_QUERY = re.compile(rb"[^?#]*")
 _SENT_LOST, _CHUNK_LOST = lost(SENT), lost(CHUNK)
 
 
@@ -276,7 +278,8 @@ class _Exchange:
         if self._observer is None:
             return
         try:
-            place = urljoin(self._url, url.decode("latin-1"))
+            read = _BEFORE_QUERY.sub(lambda found: found[0].replace(b"\\", b"/"), url, count=1)  # as clients do
+            place = urljoin(self._url, read.decode("latin-1"))
         except ValueError:
             return  # no URL: no client sends anything there
         self._observers.announced(self._observer, place)
