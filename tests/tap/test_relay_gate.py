@@ -8,7 +8,7 @@ import socket
 import anyio
 import pytest
 
-from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tests.tap.relaying import Kept, answer, peer, relaying, request, until_has
 from tui_host.tap.heads import HeadError, RequestHead, made
 from tui_host.tap.http.gate import Gate
 
@@ -132,6 +132,21 @@ async def test_what_is_refused_has_no_body_where_nobody_waits_for_one(rest: byte
         answered = await relay.ask(asking)
     assert b"X-Tui-Host-Tap: refused\r\n" in answered
     assert answered.endswith(b"\r\n\r\n")
+
+
+async def test_a_head_without_end_behind_one_that_wants_no_body_is_refused_in_words() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        await stream.receive()
+
+    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        here = b"Host: 127.0.0.1:%d\r\n" % relay.port
+        await client.send(b"HEAD /v1/x HTTP/1.1\r\n" + here + b"\r\n")
+        await until_has(client, b"\r\n\r\n")
+        await client.send(POST.replace(b"PORT", b"%d" % relay.port) + here + b"X-A: " + b"a" * (300 << 10))
+        answered = await until_has(client, b"}\n")
+    assert answered.startswith(b"HTTP/1.1 431 ")
 
 
 @pytest.mark.parametrize("name", TAKEN)

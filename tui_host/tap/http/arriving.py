@@ -134,10 +134,10 @@ class Arriving:
         """
         came = self._came
         self._skip_blank_lines()
+        self.method = _UNREAD
         end = end_of_head(came)
         if end is None:
             return None
-        self.method = _UNREAD
         head = read_request(bytes(came[:end]))
         self.method = head.method
         framing = request_framing(head)
