@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.tapped import NOTHING, Passed, passed, total
-from tui_host.chat.infer.stories import TapStory, all_listed
+from tui_host.chat.infer.taps.stories import TapStory, all_listed
 
 if TYPE_CHECKING:
     from tui_host.capture.session import SessionInfo

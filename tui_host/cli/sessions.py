@@ -18,7 +18,7 @@ from tui_host.capture.store.pruning import Limits, prune
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import NOTHING, passed_in_all
 from tui_host.capture.visible import visible
-from tui_host.chat.infer.stories import Known, story_with
+from tui_host.chat.infer.taps.stories import Known, story_with
 from tui_host.chat.infer.whole import Whole
 from tui_host.cli import diagnostics, output
 from tui_host.cli.listing import Listed, counted, in_words, listing, sessions_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tui_host.capture.codings import CodingError, Decoder, decoder
 from tui_host.capture.ending import Ending
 from tui_host.capture.record import Head, Record
-from tui_host.chat.infer.exchanges import Asking
+from tui_host.chat.infer.asking.exchanges import Asking
 from tui_host.tap.http.refusal import NAME
 
 LOOKED_AT = 16 << 10

@@ -13,10 +13,10 @@ from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.http_frames import is_rpc
 from tui_host.capture.record import Head, Record, lasted
 from tui_host.capture.visible import decode
-from tui_host.chat.infer.exchanges import Asking, asking_of
-from tui_host.chat.infer.hearing import Hearing
-from tui_host.chat.infer.prompted import envelopes, said_by_person
-from tui_host.chat.infer.speaking import NATIVE
+from tui_host.chat.infer.asking.exchanges import Asking, asking_of
+from tui_host.chat.infer.asking.hearing import Hearing
+from tui_host.chat.infer.asking.prompted import envelopes, said_by_person
+from tui_host.chat.infer.asking.speaking import NATIVE
 from tui_host.cli.tap_exchange import LOOKED_AT, Exchange
 from tui_host.cli.tap_line import ERROR, SAID, Line, begun, short
 from tui_host.llm.describe import call_words, request_words, said_words

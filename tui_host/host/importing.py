@@ -20,7 +20,7 @@ from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.session import foreign_session, session_id
 from tui_host.capture.store.intake import free_suffix
 from tui_host.chat.conversation import Conversation
-from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
+from tui_host.chat.infer.asking.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import SettingsError, TuiHostError

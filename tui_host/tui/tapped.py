@@ -14,8 +14,8 @@ from typing_extensions import override
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import Conversation
+from tui_host.chat.infer.asking.speaking import in_words, models_in_words
 from tui_host.chat.infer.following import Following, Piece, Told
-from tui_host.chat.infer.speaking import in_words, models_in_words
 from tui_host.errors import StoreError
 from tui_host.tui.imported import NO_CHAT
 from tui_host.tui.source import LOOK_SECONDS, SessionSource

@@ -15,7 +15,7 @@ from tui_host.capture.record import Draft, Head, Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.intake import Intake
 from tui_host.capture.store.store import Store
-from tui_host.chat.infer.about import Looking
+from tui_host.chat.infer.taps.about import Looking
 
 
 @pytest.fixture

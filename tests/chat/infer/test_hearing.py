@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Entry, Results, User
-from tui_host.chat.infer.hearing import Hearing
+from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.llm.dialects import dialect_at
 
 

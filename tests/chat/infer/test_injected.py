@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
-from tui_host.chat.infer.hearing import Hearing
-from tui_host.chat.infer.injected import Injections
+from tui_host.chat.infer.asking.hearing import Hearing
+from tui_host.chat.infer.asking.injected import Injections
 from tui_host.errors import JSON
 from tui_host.llm.dialects import dialect_at
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult

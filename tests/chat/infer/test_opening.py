@@ -10,7 +10,7 @@ from tests.chat.infer.forms import FORMS, NAMES, Answer, Call, Entry, Results, U
 from tests.chat.infer.world import MS, ModelTap, World
 from tui_host.capture.record import Draft, Head
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
-from tui_host.chat.infer.opening import HEARD, NOT_HEARD
+from tui_host.chat.infer.asking.opening import HEARD, NOT_HEARD
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import JSON

@@ -11,10 +11,10 @@ from tests.chat.infer.forms import FORMS, User
 from tests.chat.infer.world import World
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.session import SessionInfo
-from tui_host.chat.infer.about import About, about
-from tui_host.chat.infer.recognise import host_asking, host_named, model_asked
-from tui_host.chat.infer.speaking import Speaking, hosts_of, in_words, models_of
-from tui_host.chat.infer.together import together
+from tui_host.chat.infer.asking.recognise import host_asking, host_named, model_asked
+from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, in_words, models_of
+from tui_host.chat.infer.taps.about import About, about
+from tui_host.chat.infer.taps.together import together
 
 SECOND = 1_000_000_000
 

@@ -11,11 +11,11 @@ from types import FrameType
 import pytest
 
 from tui_host.capture.session import SessionInfo, foreign_session
-from tui_host.chat.infer.about import About
-from tui_host.chat.infer.agents import agents_of
-from tui_host.chat.infer.speaking import Speaking
-from tui_host.chat.infer.together import together
-from tui_host.chat.infer.touching import Joins, Stretch, in_a_row, meetings
+from tui_host.chat.infer.asking.speaking import Speaking
+from tui_host.chat.infer.taps.about import About
+from tui_host.chat.infer.taps.agents import agents_of
+from tui_host.chat.infer.taps.together import together
+from tui_host.chat.infer.taps.touching import Joins, Stretch, in_a_row, meetings
 
 
 def ran(count: int, seed: int) -> Mapping[str, Stretch]:

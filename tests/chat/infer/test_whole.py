@@ -13,7 +13,7 @@ from tests.chat.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.chat.infer.stories import Known, look_at, stories_of, story_with
+from tui_host.chat.infer.taps.stories import Known, look_at, stories_of, story_with
 from tui_host.chat.infer.whole import Whole
 from tui_host.cli.listing import listing, sessions_of
 from tui_host.host.importing import import_files

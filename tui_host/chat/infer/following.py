@@ -11,10 +11,10 @@ from tui_host.capture.record import Draft, Record
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Item
+from tui_host.chat.infer.asking.speaking import models_of, protocols_of
 from tui_host.chat.infer.merging import Merging
-from tui_host.chat.infer.speaking import models_of, protocols_of
-from tui_host.chat.infer.stories import Known, story_with
 from tui_host.chat.infer.story import Found, Story
+from tui_host.chat.infer.taps.stories import Known, story_with
 from tui_host.chat.infer.telling import Telling, doubts_of
 
 TAPS_SECONDS = 1.0

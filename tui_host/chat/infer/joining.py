@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tui_host.chat.infer.candidates import Candidate
-from tui_host.chat.infer.clients import Clients
+from tui_host.chat.infer.asking.recognise import asks_no_model, host_named, is_host
+from tui_host.chat.infer.asking.talks import Key, Talks
 from tui_host.chat.infer.frames import Frames
-from tui_host.chat.infer.matching import match
+from tui_host.chat.infer.matching.candidates import Candidate
+from tui_host.chat.infer.matching.clients import Clients
+from tui_host.chat.infer.matching.matching import match
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.naming import Naming
-from tui_host.chat.infer.recognise import asks_no_model, host_named, is_host
-from tui_host.chat.infer.talks import Key, Talks
 from tui_host.chat.infer.values import Asked, Line, Sent, Told
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tui_host.chat.infer.exchanges import Asking
+from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.talks import Talks
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.names import tools_named
-from tui_host.chat.infer.talks import Talks
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.recognise import host_named, is_host
+from tui_host.chat.infer.asking.talks import Key, Said, Talks
 from tui_host.chat.infer.clocks import DOUBTFUL_NS
-from tui_host.chat.infer.exchanges import Asking
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.naming import Naming
-from tui_host.chat.infer.recognise import host_named, is_host
-from tui_host.chat.infer.talks import Key, Said, Talks
 from tui_host.chat.infer.values import FrameKey, Sent
 
 _LOOKED_BACK = 50

@@ -9,15 +9,15 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
 from tui_host.capture.wall import WallClock
-from tui_host.chat.infer.exchanges import asking_of
+from tui_host.chat.infer.asking.exchanges import asking_of
+from tui_host.chat.infer.asking.hearing import Hearing
+from tui_host.chat.infer.asking.injected import Injections
+from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, speaking_in
+from tui_host.chat.infer.asking.talks import Said, Talks
 from tui_host.chat.infer.frames import Frames
-from tui_host.chat.infer.hearing import Hearing
-from tui_host.chat.infer.injected import Injections
 from tui_host.chat.infer.joining import Joined, Joining
 from tui_host.chat.infer.naming import Naming
-from tui_host.chat.infer.speaking import Speaking, hosts_of, speaking_in
 from tui_host.chat.infer.steps import Steps
-from tui_host.chat.infer.talks import Said, Talks
 from tui_host.chat.infer.values import Asked
 
 _WORDS = 200

@@ -16,11 +16,11 @@ from tui_host.chat.conversation import (
     NoteItem,
     UserItem,
 )
-from tui_host.chat.infer.exchanges import Asking
+from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.opening import opening
+from tui_host.chat.infer.asking.talks import Said
 from tui_host.chat.infer.joining import Joined
-from tui_host.chat.infer.opening import opening
 from tui_host.chat.infer.story import Story
-from tui_host.chat.infer.talks import Said
 from tui_host.chat.infer.values import Asked
 from tui_host.llm.describe import end_words
 

@@ -19,9 +19,9 @@ from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.capture.wall import WallClock
 from tui_host.chat.conversation import Conversation, item_to_text
-from tui_host.chat.infer.speaking import in_words, models_in_words, models_of, protocols_of
-from tui_host.chat.infer.stories import TapStory
+from tui_host.chat.infer.asking.speaking import in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story
+from tui_host.chat.infer.taps.stories import TapStory
 from tui_host.chat.infer.telling import Telling
 
 _STEPS = 32

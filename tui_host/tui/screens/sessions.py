@@ -11,7 +11,7 @@ from textual.message import Message
 
 from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
-from tui_host.chat.infer.stories import Known, TapStory, all_listed
+from tui_host.chat.infer.taps.stories import Known, TapStory, all_listed
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page import ChoiceScreen

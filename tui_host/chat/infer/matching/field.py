@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.candidates import Candidate
 from tui_host.chat.infer.clocks import Shift, shift_of
-from tui_host.chat.infer.groups import Possible
+from tui_host.chat.infer.matching.candidates import Candidate
+from tui_host.chat.infer.matching.groups import Possible
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.telltale import BEGINNING, OTHER, SAME, SHORT
 from tui_host.chat.infer.values import Sent, lean

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from tui_host.chat.infer.candidates import Candidate
-from tui_host.chat.infer.orders import Orders
+from tui_host.chat.infer.matching.candidates import Candidate
+from tui_host.chat.infer.matching.orders import Orders
 from tui_host.chat.infer.telltale import BEGINNING, END, HINT, OTHER, SAME
 from tui_host.chat.infer.values import Carried, FrameKey, Sent
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.record import Record
 from tui_host.capture.store.tapped import connections_of, requests_of
-from tui_host.chat.infer.exchanges import asking_of
+from tui_host.chat.infer.asking.exchanges import asking_of
+from tui_host.chat.infer.asking.hearing import Hearing
+from tui_host.chat.infer.asking.question import FirstQuestion
+from tui_host.chat.infer.asking.recognise import agent_of, asks_no_model, host_named, is_host
+from tui_host.chat.infer.asking.speaking import NATIVE, Speaking, hosts_of, protocols_of, speaking_in
 from tui_host.chat.infer.frames import client_in
-from tui_host.chat.infer.hearing import Hearing
-from tui_host.chat.infer.question import FirstQuestion
-from tui_host.chat.infer.recognise import agent_of, asks_no_model, host_named, is_host
-from tui_host.chat.infer.speaking import NATIVE, Speaking, hosts_of, protocols_of, speaking_in
 from tui_host.chat.infer.story import Story
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from tui_host.chat.infer.candidates import Candidate
-from tui_host.chat.infer.groups import Possible
+from tui_host.chat.infer.matching.candidates import Candidate
+from tui_host.chat.infer.matching.groups import Possible
 from tui_host.chat.infer.telltale import END, OTHER
 from tui_host.chat.infer.values import FrameKey, Line, Sent
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tui_host.chat.infer.exchanges import Asking
-from tui_host.chat.infer.recognise import host_named, is_host
+from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.recognise import host_named, is_host
 
 NATIVE = "native"
 """The protocol of those who leave it to the vendor's API; and where no tools are told of."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 
-from tui_host.chat.infer.about import About
 from tui_host.chat.infer.names import tools_named
-from tui_host.chat.infer.touching import Joins, Stretch, in_a_row, meetings
+from tui_host.chat.infer.taps.about import About
+from tui_host.chat.infer.taps.touching import Joins, Stretch, in_a_row, meetings
 
 
 def agents_of(ran: Mapping[str, Stretch], abouts: Mapping[str, About]) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.telltale import OTHER, SAME
 from tui_host.chat.infer.values import Sent
 

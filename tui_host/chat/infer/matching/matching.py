@@ -12,16 +12,16 @@ from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from tui_host.chat.infer.again import carried
-from tui_host.chat.infer.candidates import Candidate, with_twins
-from tui_host.chat.infer.clients import Clients
-from tui_host.chat.infer.edited import with_edited
-from tui_host.chat.infer.field import Field
-from tui_host.chat.infer.groups import Group, Possible, groups
+from tui_host.chat.infer.matching.again import carried
+from tui_host.chat.infer.matching.candidates import Candidate, with_twins
+from tui_host.chat.infer.matching.clients import Clients
+from tui_host.chat.infer.matching.edited import with_edited
+from tui_host.chat.infer.matching.field import Field
+from tui_host.chat.infer.matching.groups import Group, Possible, groups
+from tui_host.chat.infer.matching.orders import Orders
+from tui_host.chat.infer.matching.places import placed
+from tui_host.chat.infer.matching.taken import belated, without_taken
 from tui_host.chat.infer.names import meant, tools_named
-from tui_host.chat.infer.orders import Orders
-from tui_host.chat.infer.places import placed
-from tui_host.chat.infer.taken import belated, without_taken
 from tui_host.chat.infer.values import FrameKey, Line, Sent
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import factorial
 
-from tui_host.chat.infer.candidates import Candidate
+from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.values import Carried, Line, Sent
 
 SURE = 1000

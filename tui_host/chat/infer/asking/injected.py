@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from tui_host.chat.infer.history import Heard, Piece
-from tui_host.chat.infer.prompted import envelopes, offsets_of
+from tui_host.chat.infer.asking.history import Heard, Piece
+from tui_host.chat.infer.asking.prompted import envelopes, offsets_of
 
 _LISTED = r"<tools>\s*(?:[{\[]|<tool>).*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z)"
 _RESULT = (

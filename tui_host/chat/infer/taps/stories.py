@@ -11,12 +11,12 @@ from itertools import chain
 from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
-from tui_host.chat.infer.about import About, Looking
+from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.clocks import SURE_NS
 from tui_host.chat.infer.names import tools_named
-from tui_host.chat.infer.speaking import Speaking, hosts_of, in_words, models_in_words, models_of, protocols_of
 from tui_host.chat.infer.story import Story
-from tui_host.chat.infer.together import NEAR_NS, ended_ns, together
+from tui_host.chat.infer.taps.about import About, Looking
+from tui_host.chat.infer.taps.together import NEAR_NS, ended_ns, together
 
 Known = MutableMapping[str, Sequence[Looking]]
 """What is known of taps by their sessions, for each of their captures."""

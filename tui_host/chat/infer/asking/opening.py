@@ -7,10 +7,10 @@ from itertools import count
 from typing import TypeAlias
 
 from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, UserItem
-from tui_host.chat.infer.history import Heard, Piece
-from tui_host.chat.infer.prompted import envelopes, readers_of, said_by_person
-from tui_host.chat.infer.results import results_in
-from tui_host.chat.infer.talks import Said
+from tui_host.chat.infer.asking.history import Heard, Piece
+from tui_host.chat.infer.asking.prompted import envelopes, readers_of, said_by_person
+from tui_host.chat.infer.asking.results import results_in
+from tui_host.chat.infer.asking.talks import Said
 from tui_host.chat.infer.values import Asked
 from tui_host.llm.events import TextDelta
 from tui_host.llm.fold import Fold

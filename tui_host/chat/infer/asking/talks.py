@@ -8,11 +8,11 @@ from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from tui_host.chat.infer.exchanges import Asking
-from tui_host.chat.infer.history import Heard, Piece
-from tui_host.chat.infer.prompted import said_by_person
-from tui_host.chat.infer.results import results_in
-from tui_host.chat.infer.unheard import Unheard
+from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.history import Heard, Piece
+from tui_host.chat.infer.asking.prompted import said_by_person
+from tui_host.chat.infer.asking.results import results_in
+from tui_host.chat.infer.asking.unheard import Unheard
 from tui_host.chat.infer.values import Asked, Told
 
 Key = tuple[str, str]

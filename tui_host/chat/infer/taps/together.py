@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import TypeAlias
 
 from tui_host.capture.session import SessionInfo
-from tui_host.chat.infer.about import About
-from tui_host.chat.infer.agents import agents_of, kin_of
-from tui_host.chat.infer.touching import Stretch, in_a_row
+from tui_host.chat.infer.taps.about import About
+from tui_host.chat.infer.taps.agents import agents_of, kin_of
+from tui_host.chat.infer.taps.touching import Stretch, in_a_row
 
 NEAR_NS = 5_000_000_000
 """Taps of one host begin and end in turn; a session's last change is not noted at once."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tui_host.chat.infer.exchanges import Asking
-from tui_host.chat.infer.history import Piece
-from tui_host.chat.infer.prompted import envelopes
+from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.history import Piece
+from tui_host.chat.infer.asking.prompted import envelopes
 from tui_host.chat.infer.values import Asked, Told
 
 

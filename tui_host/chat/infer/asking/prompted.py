@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 
 from tui_host.capture.words import said
-from tui_host.chat.infer.history import Heard
+from tui_host.chat.infer.asking.history import Heard
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols import protocol

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from tui_host.chat.infer.history import Heard, Piece
+from tui_host.chat.infer.asking.history import Heard, Piece
+from tui_host.chat.infer.asking.prompted import names_told
 from tui_host.chat.infer.names import (
     HUB,
     is_same_tool,
@@ -16,7 +17,6 @@ from tui_host.chat.infer.names import (
     tool_behind,
     tools_named,
 )
-from tui_host.chat.infer.prompted import names_told
 from tui_host.chat.infer.telltale import written
 
 _ALIKE = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tui_host.chat.conversation import title_of
-from tui_host.chat.infer.exchanges import Asking
-from tui_host.chat.infer.prompted import said_by_person
-from tui_host.chat.infer.speaking import NATIVE
+from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.prompted import said_by_person
+from tui_host.chat.infer.asking.speaking import NATIVE
 
 _OPENING = 8
 """First requests among which it is: hosts ask for a title, or try whether the model is there, before."""

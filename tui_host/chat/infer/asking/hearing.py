@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
-from tui_host.chat.infer.history import Heard, Piece, as_one, message_of
+from tui_host.chat.infer.asking.history import Heard, Piece, as_one, message_of
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.jsonspans import spans
 from tui_host.llm.outline import Outline, common_prefix

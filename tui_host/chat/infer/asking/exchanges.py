@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from tui_host.capture.codings import CodingError, decoder
 from tui_host.capture.ending import read_ending
 from tui_host.capture.record import MISSING, Head, Record
-from tui_host.chat.infer.hearing import Hearing
-from tui_host.chat.infer.history import Heard
+from tui_host.chat.infer.asking.hearing import Hearing
+from tui_host.chat.infer.asking.history import Heard
+from tui_host.chat.infer.asking.offers import Offers
+from tui_host.chat.infer.asking.prompted import protocol_of, reader_of
+from tui_host.chat.infer.asking.recognise import agent_of, host_asking, is_host, model_asked
 from tui_host.chat.infer.names import meant
-from tui_host.chat.infer.offers import Offers
-from tui_host.chat.infer.prompted import protocol_of, reader_of
-from tui_host.chat.infer.recognise import agent_of, host_asking, is_host, model_asked
 from tui_host.chat.infer.values import Asked, canonical_text
 from tui_host.llm.describe import ResponseWords
 from tui_host.llm.dialects import dialect_at

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
-from tui_host.chat.infer.exchanges import Asking
-from tui_host.chat.infer.history import Heard
-from tui_host.chat.infer.prompted import said_by_person
+from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.history import Heard
+from tui_host.chat.infer.asking.prompted import said_by_person
 
 _ANSWERS = 50
 """Answers of a conversation among which one is looked for that stands in a request behind what was said in that conversation."""

@@ -1,0 +1,1 @@
+"""Which frames carry which calls: only what leaves no other reading."""

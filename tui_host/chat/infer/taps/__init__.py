@@ -1,0 +1,1 @@
+"""Which taps tell one story, and what each is called."""
