@@ -47,12 +47,12 @@ class _Group:
     Attributes:
         taps: Their sessions, in the order in which they were found.
         ran: When they did: each touches another one.
-        traits: What tells them from others.
+        traits: What tells them from others, in the order in which it was found.
     """
 
     taps: list[SessionInfo]
     ran: Stretch
-    traits: set[_Traits]
+    traits: dict[_Traits, None]
 
     def is_apart(self, traits: Collection[_Traits]) -> bool:
         """Whether it is of another host than these are."""
@@ -113,7 +113,7 @@ def _stories_in(
     ):
         about, of_kin, agent = abouts[tap.id], kin.get(tap.id, ""), agents.get(tap.id, "")
         known = traits.setdefault((about.signs, of_kin, agent), _Traits(about, of_kin, agent))
-        alone = _Group([tap], ran[tap.id], {known})
+        alone = _Group([tap], ran[tap.id], {known: None})
         fitting = [
             name for name, group in groups.items() if group.ran.touches(alone.ran) and not group.is_apart(alone.traits)
         ]
