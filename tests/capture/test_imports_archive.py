@@ -12,6 +12,7 @@ from tests.capture.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, WIRES, 
 from tui_host.capture.ending import read_ending
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
+from tui_host.capture.imports.exchanges import NOT_KNOWN
 from tui_host.capture.imports.har_messages import body_came
 from tui_host.capture.record import MISSING
 from tui_host.capture.words import mapping
@@ -178,3 +179,34 @@ def test_what_an_archive_does_not_have_is_told_as_not_known() -> None:
     assert (request.malformed, read_ending(end.data).reason) == (MISSING, MISSING)
     stream = {"status": 200, "headers": mapping(MODEL["response"])["headers"], "content": {"size": 0}}
     assert read_ending(seen(archive({**MODEL, "response": stream}))[-1].draft.data).reason == MISSING
+
+
+@pytest.mark.parametrize("kept", [{}, {"text": "", "size": 0}, {"size": 99}])
+def test_a_stream_whose_events_a_browser_keeps_beside_it_is_put_together_anew_and_that_is_said(
+    kept: dict[str, JSON],
+) -> None:
+    events: list[JSON] = [
+        {"time": 1795313586.95, "eventName": "message", "eventId": "", "data": json.dumps(PIECE)},
+        {"time": 1795313586.98, "eventName": "two\nlines", "eventId": "7", "data": "one\ntwo"},
+        {"time": 1e300, "eventName": "message", "eventId": "", "data": "[DONE]"},
+        {"time": "never"},
+        None,
+    ]
+    response = {**mapping(MODEL["response"]), "content": {"mimeType": "text/event-stream", **kept}}
+    found = seen(archive({**MODEL, "response": response, "_eventSourceMessages": events}))
+    chunks = [each for each in found if each.draft.kind == "chunk"]
+    assert [each.draft.data.decode() for each in chunks] == [
+        f"data: {json.dumps(PIECE)}\n\n",
+        "event: two lines\nid: 7\ndata: one\ndata: two\n\n",
+        "data: [DONE]\n\n",
+    ]
+    assert [each.at.ns % 10**9 // 10**6 for each in chunks[:2]] == [950, 980]
+    assert found[-1].at.ns >= chunks[-1].at.ns >= chunks[1].at.ns
+    head = next(each.draft.head for each in found if each.draft.kind == "response")
+    assert head is not None
+    assert "put together anew" in dict(head.headers)[NOT_KNOWN]
+    assert json.loads(found[-1].draft.data)["reason"] == "complete"
+    whole = seen(archive({**MODEL, "_eventSourceMessages": events}))
+    assert [each.draft.data for each in whole if each.draft.kind == "chunk"] == [
+        f"data: {json.dumps(PIECE)}\n\n".encode()
+    ]

@@ -16,6 +16,7 @@ NO_HEAD = "method, address and headers: the file has the body alone"
 NO_HEADERS = "headers: the file has the body and the address alone"
 NO_REQUEST = "the request: the file has the answer alone"
 NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
+NO_STREAM = "bytes of the stream: the file has its events, of which it is put together anew"
 
 TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 

@@ -11,15 +11,18 @@ from dataclasses import replace
 from heapq import heappop, heappush
 
 from tui_host.capture.correlator import Correlator
-from tui_host.capture.ending import Ending, Reason
+from tui_host.capture.ending import Ending
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.http_frames import HttpFrames, is_rpc
 from tui_host.capture.imports.elements import BrokenError, after_space, members
+from tui_host.capture.imports.exchanges import NO_STREAM, NOT_KNOWN
 from tui_host.capture.imports.har_entries import creator, in_order
 from tui_host.capture.imports.har_messages import (
+    Event,
     body_came,
     body_sent,
     content_type,
+    events_came,
     headers,
     is_left_out,
     number_of,
@@ -123,7 +126,8 @@ class _Peers:
             return []
         request, response = mapping(entry.get("request")), mapping(entry.get("response"))
         url, method = text_of(request.get("url")), text_of(request.get("method")).upper()
-        sent, came = body_sent(request), body_came(response)
+        sent, events = body_sent(request), events_came(entry)
+        came = b"".join(each.data for each in events) or body_came(response)
         if method == "POST" and self._wires.dialect_at(url):
             draft = Draft(wire="llm", kind="request", peer=_peer(url))
             frames = None
@@ -138,10 +142,16 @@ class _Peers:
         draft = replace(draft, direction="out", exchange=self._notes.new_exchange())
         missing = MISSING if method == "POST" and is_left_out(request, "postData", request.get("bodySize")) else None
         whole = replace(draft, head=head, data=sent[:BODY_LIMIT], malformed=missing)
-        return self._records(entry, whole, came, started, frames)
+        pieces = events or ([Event(came, 0)] if came else [])
+        return self._records(entry, whole, pieces, started, frames)
 
     def _records(
-        self, entry: Mapping[str, JSON], request: Draft, came: bytes, started: Moment, correlator: Correlator | None
+        self,
+        entry: Mapping[str, JSON],
+        request: Draft,
+        pieces: Sequence[Event],
+        started: Moment,
+        correlator: Correlator | None,
     ) -> list[Seen]:
         gathered = self._gathered
         response = mapping(entry.get("response"))
@@ -156,18 +166,24 @@ class _Peers:
         status = _size(response.get("status"))
         gathered.at = head_at
         if status:
-            head = Head(status=status, headers=headers(response))
+            anew = ((NOT_KNOWN, NO_STREAM),) if events_came(entry) else ()
+            head = Head(status=status, headers=(*anew, *headers(response)))
             gathered.append(replace(answer, kind="response", head=head))
             if frames is not None:
                 frames.answered(status, content_type(response), None)
-        gathered.at = end_at
-        if came:
-            gathered.append(replace(answer, kind="chunk", data=came[:BODY_LIMIT]))
-            if frames is not None:
-                frames.received(came[:BODY_LIMIT])
+        size = 0
+        for piece in pieces:
+            gathered.at = _came_at(piece, gathered.at, end_at)
+            data = piece.data[: max(BODY_LIMIT - size, 0)]
+            size += len(piece.data)
+            if data:
+                gathered.append(replace(answer, kind="chunk", data=data))
+            if data and frames is not None:
+                frames.received(data)
+        gathered.at = max(gathered.at, end_at, key=lambda at: at.ns)
         if frames is not None:
             frames.finished(whole=True)
-        ending = _ending(response, came, status)
+        ending = _ending(response, size, status)
         gathered.append(replace(answer, kind=ending.kind, data=ending.to_bytes()))
         return gathered.take()
 
@@ -184,15 +200,20 @@ class _Peers:
         return self._connections[endpoint]
 
 
-def _ending(response: Mapping[str, JSON], came: bytes, status: int) -> Ending:
+def _came_at(event: Event, last: Moment, end: Moment) -> Moment:
+    """When an event came: as is told, not before what stands before it; else with the end."""
+    return Moment(max(event.ns, last.ns)) if event.ns else max(last, end, key=lambda at: at.ns)
+
+
+def _ending(response: Mapping[str, JSON], came: int, status: int) -> Ending:
     if not status:
         return Ending(reason="failed", error=text_of(response.get("_error")) or "no response came")
     told = mapping(response.get("content")).get("size")
-    size = max(len(came), _size(told))
+    size = max(came, _size(told))
     if "event-stream" in content_type(response):
         told = None  # browsers tell 0 of one that they have not kept
-    reason: Reason = MISSING if status not in _BODILESS and is_left_out(response, "content", told) else "complete"
-    return Ending(reason=reason, size=size, kept=min(len(came), BODY_LIMIT))
+    is_missing = status not in _BODILESS and not came and is_left_out(response, "content", told)
+    return Ending(reason=MISSING if is_missing else "complete", size=size, kept=min(came, BODY_LIMIT))
 
 
 def _times(entry: Mapping[str, JSON], started: Moment, before: Sequence[str]) -> tuple[Moment, Moment, Moment]:

@@ -10,13 +10,17 @@ import base64
 import binascii
 import codecs
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from tui_host.capture.imports.seen import LATEST_NS
 from tui_host.capture.record import value_of
 from tui_host.capture.words import items, mapping, short
 from tui_host.errors import JSON
 
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+_BREAK = re.compile(r"\r\n|\r|\n")
+"""Ends a line of a stream of events."""
 _ALWAYS_UTF8 = frozenset({"text/event-stream", "application/json", "application/x-ndjson"})
 
 
@@ -34,6 +38,35 @@ def body_came(response: Mapping[str, JSON]) -> bytes:
     size = number_of(content.get("size"))
     whole = size + number_of(content.get("compression"))  # some take it for the packed size
     return _bytes(content, content_type(response) or text_of(content.get("mimeType")).lower(), (size, whole))
+
+
+class Event(NamedTuple):
+    """An event of a stream, as a browser keeps it.
+
+    Attributes:
+        data: The bytes that say it: put together anew.
+        ns: When it came; 0 where that is not told.
+    """
+
+    data: bytes
+    ns: int
+
+
+def events_came(entry: Mapping[str, JSON]) -> Sequence[Event]:
+    """The events of a stream of which the archive has no text: browsers keep them beside it. Source: Chrome's `_eventSourceMessages`."""
+    if mapping(mapping(entry.get("response")).get("content")).get("text"):
+        return ()
+    return [_event(each) for each in map(mapping, items(entry.get("_eventSourceMessages"))) if "data" in each]
+
+
+def _event(told: Mapping[str, JSON]) -> Event:
+    name, identity = (_BREAK.sub(" ", text_of(told.get(key))) for key in ("eventName", "eventId"))
+    lines = [f"event: {name}"] if name not in {"", "message"} else []
+    lines += [f"id: {identity}"] if identity else []
+    lines += [f"data: {line}" for line in _BREAK.split(text_of(told["data"]))]
+    seconds = number_of(told.get("time"))
+    ns = int(seconds * 1e9) if 0 < seconds < LATEST_NS / 1e9 else 0
+    return Event("\n".join([*lines, "", ""]).encode("utf-8", "surrogatepass"), ns)
 
 
 def headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
