@@ -97,6 +97,23 @@ def test_where_the_database_is_removed_or_replaced_that_is_told_and_recording_go
     ]
 
 
+def test_where_its_file_is_replaced_by_garbage_what_its_log_holds_is_not_kept_twice(recorded: Tap) -> None:
+    garbage = recorded.folder / "garbage"
+    garbage.write_bytes(b"garbage" * 1000)
+    garbage.replace(recorded.folder / "tui-host.db")
+    recorded.keep(b"after")  # into the log, before it is seen that its file is another
+    wait_until(recorded.has_told("recording goes on"))
+    recorded.keep(b"later")
+
+    assert recorded.recording.close()
+
+    assert recorded.kept() == [b"before", b"after", b"later"]
+    assert [words.partition(":")[0] for words in recorded.told] == [
+        "nothing is recorded",
+        "recording goes on; of what passed since, nothing is missing",
+    ]
+
+
 def test_a_database_that_is_gone_when_the_tap_ends_is_made_anew_for_what_is_left(recorded: Tap) -> None:
     remove(recorded.folder)
     recorded.keep(b"after")

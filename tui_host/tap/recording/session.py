@@ -185,15 +185,16 @@ class TapRecording:
                 store.sessions.claim(self._session)
 
     def _opened(self, path: Path) -> Store:
-        """The database, where it is known what another process has kept in it of this.
+        """The database, where it is known what it has of this: by another process, or in the log of one whose file was replaced.
 
         Raises:
             TuiHostError: It cannot be opened, or not be read.
         """
         store = Store.open(path, notices=self._notices)
-        if self._begins.is_another:
+        if self._gaps.is_anew or self._begins.is_another:
             try:
-                self.recorder.found_kept(last_kept(store, self._begins.id, self._begins.after))
+                kept = self.recorder.reached - self.recorder.left
+                self.recorder.found_kept(last_kept(store, self._begins.id, kept))
             except BaseException:
                 store.close(GRACE_SECONDS)
                 raise
