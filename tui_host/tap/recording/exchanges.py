@@ -28,6 +28,7 @@ _CONNECTIONS, _CONNECTION = b"n", b"m"
 """In what is told of a state: how many connections there have been, and what is known of them; which one an exchange belongs to."""
 _OF_STATE = frozenset((_CONNECTIONS, _CONNECTION))
 _BEFORE_QUERY = re.compile(rb"[^?#]*")
+_SLASHES = re.compile(rb"^(https?:|)/{2,}", re.IGNORECASE)
 _SENT_LOST, _CHUNK_LOST = lost(SENT), lost(CHUNK)
 
 
@@ -278,8 +279,12 @@ class _Exchange:
         if self._observer is None:
             return
         try:
-            read = _BEFORE_QUERY.sub(lambda found: found[0].replace(b"\\", b"/"), url, count=1)  # as clients do
-            place = urljoin(self._url, read.decode("latin-1"))
+            place = urljoin(self._url, _plain(url).decode("latin-1"))
         except ValueError:
             return  # no URL: no client sends anything there
         self._observers.announced(self._observer, place)
+
+
+def _plain(url: bytes) -> bytes:
+    """A URL as clients take it: with one kind of slash, and two of them before the host."""
+    return _SLASHES.sub(rb"\1//", _BEFORE_QUERY.sub(lambda found: found[0].replace(b"\\", b"/"), url, count=1))
