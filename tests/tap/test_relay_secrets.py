@@ -114,3 +114,28 @@ async def test_a_login_before_a_model_passes_and_its_tokens_are_not_kept() -> No
     assert b"at-1" in answered
     assert b"cs-1" in up.received[0]
     assert not any(secret in kept for secret in (b"at-1", b"cs-1", b"c-1"))
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "gzip", ""])
+@pytest.mark.parametrize("is_packed", [False, True])
+async def test_what_is_not_packed_as_its_head_says_passes_and_is_kept_without_a_key(
+    *, coding: str, is_packed: bool
+) -> None:
+    said = b'{"again":"Bearer %s"}' % KEY
+    sent = coded(said, "gzip") if is_packed else said
+    more = b"Content-Encoding: %s\r\n" % coding.encode() if coding else b""
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        whole = answer(sent, more=more)
+        await stream.send(whole[: -len(sent) + 1])  # the beginning is cut in two, and the key
+        await stream.send(whole[-len(sent) + 1 : -9])
+        await stream.send(whole[-9:])
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        answered = await relay.ask(request(relay.host, body=sent, more=b"X-Api-Key: %s\r\n" % KEY + more))
+    assert answered.endswith(sent)
+    assert up.received[0].endswith(sent)
+    kept = '{"again":"Bearer ⟨secret:x-api-key⟩"}'.encode()
+    for data in (relay.body(), relay.records("request")[0].draft.data):
+        assert (decoder("gzip").feed(data) if is_packed else data) == kept

@@ -14,8 +14,6 @@ LIMIT = 64 << 20
 RATIO = 200
 """How many times its own length a body may decode to, from `HARMLESS` bytes on."""
 HARMLESS = 1 << 20
-_STEP = 4096
-_READABLE = 4 << 20
 MOST = 4
 """Codings that one body may have, one over the other: each takes memory before a byte has come."""
 
@@ -29,6 +27,11 @@ class CodingError(ValueError):
 
 class Decoder(Protocol):
     """A content coding undone piece by piece; both methods raise CodingError."""
+
+    @property
+    def behind(self) -> int:
+        """Bytes that came behind its end and are no part of it; zeros there are."""
+        ...
 
     def feed(self, data: bytes) -> bytes:
         """What the next bytes stand for."""
@@ -45,42 +48,17 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
     Raises:
         CodingError: It is a coding that this program cannot undo, or there are more than anybody sends.
     """
-    codings = _codings(encoding)
+    codings = codings_of(encoding)
     if len(codings) > MOST:
         raise CodingError(f"{len(codings):,} codings one over the other cannot be decoded here")
     decoders = [_decoder(each, limit) for each in reversed(codings)]
     return decoders[0] if len(decoders) == 1 else _Chain(decoders)
 
 
-def readable(data: bytes, encoding: str) -> bytes:
-    """What a body says up to where it cannot be decoded any more, of much the beginning; nothing in a coding that is not known."""
-    text, fault = _text_before(data, encoding, max(len(data), 1), 0)
-    for step in (_STEP, 1) if fault is not None else ():
-        text, fault = _text_before(data, encoding, step, fault or 0)
-    return text
-
-
-def _text_before(data: bytes, encoding: str, step: int, sure: int) -> tuple[bytes, int | None]:
-    """What is decoded in pieces of so many bytes, behind those that can be at once; and where the piece with a fault begins.
-
-    A decoder that fails keeps what it had made of that piece.
-    """
-    text: list[bytes] = []
-    at = 0
-    try:
-        found = decoder(encoding, limit=_READABLE)
-        text.append(found.feed(data[:sure]))
-        for at in range(sure, len(data), step):
-            text.append(found.feed(data[at : at + step]))
-    except CodingError:
-        return b"".join(text), at
-    return b"".join(text), None
-
-
 def encoding_of(headers: Iterable[tuple[str, str]]) -> str | None:
     """The codings that all `Content-Encoding` fields of a head name together, None for none. Source: RFC 9110, sections 5.3 and 8.4."""
     named = ",".join(value for name, value in headers if name.lower() == "content-encoding")
-    return ", ".join(_codings(named)) or None
+    return ", ".join(codings_of(named)) or None
 
 
 def coded(data: bytes, encoding: str) -> bytes:
@@ -89,7 +67,7 @@ def coded(data: bytes, encoding: str) -> bytes:
     Raises:
         CodingError: One of them is none of these.
     """
-    for coding in _codings(encoding):
+    for coding in codings_of(encoding):
         match coding:
             case "gzip" | "x-gzip":
                 data = zlib.compress(data, wbits=31)
@@ -104,10 +82,15 @@ def coded(data: bytes, encoding: str) -> bytes:
     return data
 
 
-def _codings(encoding: str | None) -> list[str]:
-    """In the order in which they were applied."""
+def codings_of(encoding: str | None) -> list[str]:
+    """What a `Content-Encoding` names, in the order in which they were applied."""
     words = (word.strip().lower() for word in (encoding or "").split(","))
     return [word for word in words if word not in {"", "identity"}]
+
+
+def is_known(coding: str) -> bool:
+    """Whether it is one that this program can undo."""
+    return coding in {"gzip", "x-gzip", "deflate", "br", "zstd"}
 
 
 def _decoder(coding: str, limit: int) -> Decoder:
@@ -159,6 +142,7 @@ class _Zlib:
         self._wbits = wbits
         self._inner = zlib.decompressobj(wbits)
         self._bound = _Bound(limit)
+        self.behind = 0
         self._begun = False
         self._head: bytes = b""  # less than the two bytes by which a zlib header is known
 
@@ -172,8 +156,10 @@ class _Zlib:
         pieces: list[bytes] = []
         while data:
             if self._inner.eof:
-                if self._wbits != 31 or not data.startswith(b"\x1f"):
-                    break  # padding after the end
+                data = data.lstrip(b"\0")  # padding
+                if self._wbits != 31 or self.behind or not data.startswith(b"\x1f"):
+                    self.behind += len(data)
+                    break
                 self._inner = zlib.decompressobj(self._wbits)
             piece = self._some(data)
             self._bound.given(len(piece))
@@ -214,9 +200,12 @@ class _Brotli:
         self._broken: type[Exception] = library.error
         self._inner: _BrotliDecompressor = library.Decompressor()
         self._bound = _Bound(limit)
+        self.behind = 0
 
     def feed(self, data: bytes) -> bytes:
         self._bound.taken(len(data))
+        if self._inner.is_finished():
+            self.behind += len(data.lstrip(b"\0"))
         pieces: list[bytes] = []
         while (data or not self._inner.can_accept_more_data()) and not self._inner.is_finished():
             try:
@@ -236,6 +225,8 @@ class _Brotli:
 
 class _Zstd:
     """Any number of frames. Source: RFC 8878."""
+
+    behind = 0
 
     def __init__(self, limit: int) -> None:
         from tui_host.capture.zstd_library import zstd
@@ -273,6 +264,10 @@ class _Chain:
 
     def __init__(self, decoders: Sequence[Decoder]) -> None:
         self._decoders = decoders
+
+    @property
+    def behind(self) -> int:
+        return self._decoders[0].behind if self._decoders else 0
 
     def feed(self, data: bytes) -> bytes:
         for each in self._decoders:

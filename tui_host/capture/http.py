@@ -18,14 +18,12 @@ from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.faults import reason_of, words_of
 from tui_host.capture.http_frames import HttpFrames
 from tui_host.capture.record import Draft, Head, Place, Redaction, value_of
-from tui_host.capture.recording import Recording, RedactedStream
+from tui_host.capture.recording import Recording
 from tui_host.capture.redact_coded import CodedStream
 from tui_host.capture.redact_values import Shift
 
 BODY_LIMIT = 64 << 20
 """Bytes of a body that are kept; more is counted, and told in the record of the exchange's end."""
-
-_GZIP = b"\x1f\x8b\x08"
 
 Headers = Sequence[tuple[str, str]]
 
@@ -97,8 +95,7 @@ class ObservedExchange:
         self._draft = draft
         self._limit = limit
         self._frames = frames
-        self._redactor: RedactedStream = recorder.redactor.stream()
-        self._is_refused = False
+        self._redactor = CodedStream(recorder.redactor, None, is_held=False)
         self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
@@ -148,9 +145,7 @@ class ObservedExchange:
         self._recorder.append(replace(self._draft, kind="response", head=head))
         encoding = encoding_of(headers)
         self._draft = replace(self._draft, encoding=encoding)
-        self._is_refused = status >= 400
-        if encoding is not None:
-            self._look_into(encoding)
+        self._redactor = CodedStream(self._recorder.redactor, encoding, is_held=status >= 400)
         if self._frames is not None:
             self._frames.answered(status, value_of(headers, "content-type").strip().lower(), self._draft.encoding)
 
@@ -159,8 +154,6 @@ class ObservedExchange:
         if self._ended or not data:
             return
         kept = data[: max(self._limit - self._kept, 0)]
-        if not self._size and self._draft.encoding is None and data.startswith(_GZIP):
-            self._look_into("gzip")  # a file, or an answer whose head does not say so
         self._size += len(data)
         self._kept += len(kept)
         self._keep(*self._redactor.feed(kept))
@@ -187,10 +180,6 @@ class ObservedExchange:
     def close(self) -> None:
         """The host reads no further: it has what it wants, or a person stopped it."""
         self._finish("closed by host", "")
-
-    def _look_into(self, encoding: str) -> None:
-        """Take secrets out of what the body stands for."""
-        self._redactor = CodedStream(self._recorder.redactor, encoding, is_held=self._is_refused)
 
     def _record_gathered(self) -> None:
         data = b"".join(self._gathered)

@@ -34,8 +34,17 @@ class RedactedStream(Protocol):
 class BodyRedactor(Protocol):
     """Takes secrets out of bodies."""
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether there may be any."""
+        ...
+
     def stream(self) -> RedactedStream:
         """For one body."""
+        ...
+
+    def stream_by_value(self) -> RedactedStream:
+        """For bytes that stand for others, in which nothing has its place."""
         ...
 
     def learn_value(self, name: str, value: str, /) -> None:

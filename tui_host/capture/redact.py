@@ -18,7 +18,7 @@ from urllib.parse import unquote_plus
 
 from tui_host.capture.digits import load
 from tui_host.capture.record import Draft, Head, Redaction
-from tui_host.capture.redact_coded import without_in_coded
+from tui_host.capture.redact_coded import request_without
 from tui_host.capture.redact_heads import in_header, shown_by
 from tui_host.capture.redact_known import BY_VALUE_FROM, Known
 from tui_host.capture.redact_values import Hit, Shift, mark, name_in_mark, without
@@ -64,8 +64,9 @@ class Redactor:
 
     def draft(self, draft: Draft) -> Draft:
         """The draft without secrets; the same object where there is none."""
-        if draft.kind == "request" and draft.encoding is not None:
-            data, found = without_in_coded(draft.data, draft.encoding, self.bytes)
+        if draft.kind == "request" and self.is_needed:
+            draft = request_without(draft, self.bytes, self.bytes)
+            data, found = draft.data, ()
         else:
             data, found = self.bytes(draft.data)
         head = draft.head
@@ -125,8 +126,17 @@ class Redactor:
             return json.dumps(self._strings_without(value), ensure_ascii=False)
         return redacted
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether any is known that is looked for by value."""
+        return bool(self._known.needles)
+
     def stream(self) -> StreamRedactor:
         """For a body that comes in pieces, so that a secret cut in two is found."""
+        return StreamRedactor(self)
+
+    def stream_by_value(self) -> StreamRedactor:
+        """The same: nothing is looked for by its place here."""
         return StreamRedactor(self)
 
     def hits(self, data: bytes) -> list[Hit]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tui_host.capture.held import Held
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.recording import BodyRedactor, Recording
+from tui_host.capture.recording import BodyRedactor, Recording, RedactedStream
 from tui_host.capture.redact_bodies import Learn, without_keys, without_tokens
-from tui_host.capture.redact_coded import without_in_coded
+from tui_host.capture.redact_coded import request_without
 from tui_host.capture.redact_values import Kept, Shift
 from tui_host.settings.urls import parts_of
 
@@ -51,11 +50,7 @@ def _without(draft: Draft, learn: Learn, *, is_of_login: bool, is_to_model: bool
         data, tokens = without_tokens(data, learn) if is_of_login else (data, ())
         return data, keys + tokens
 
-    if draft.encoding is None:
-        data, found = take_out(draft.data)
-    else:
-        data, found = without_in_coded(draft.data, draft.encoding, take_out)
-    return replace(draft, data=data, redacted=draft.redacted + found) if found else draft
+    return request_without(draft, take_out)
 
 
 def _target(head: Head) -> bytes:
@@ -133,9 +128,18 @@ class WithoutTokens:
         """Itself."""
         return self
 
+    @property
+    def is_needed(self) -> bool:
+        """Logins are about secrets."""
+        return True
+
     def stream(self) -> _TokenStream:
         """For one answer's body."""
         return _TokenStream(self._recorder)
+
+    def stream_by_value(self) -> RedactedStream:
+        """For bytes that stand for others."""
+        return self._recorder.redactor.stream_by_value()
 
     def learn_value(self, name: str, value: str) -> None:
         """Know a credential from now on."""
