@@ -51,6 +51,8 @@ class _Told:
         self._messages = said.asking.messages
         self._readers = readers_of(said.asking.protocol, "\n\n".join(each.text for each in said.asking.system_pieces))
         self._taken: set[int] = set()
+        self._by_person: dict[int, str] = {}
+        self._by_results: dict[int, Sequence[Piece]] = {}
 
     def items(self) -> Iterator[Item | None]:
         """The items, in order; None for what it asks, in its place."""
@@ -73,8 +75,12 @@ class _Told:
         return [place for place in behind if said.text and self._words(place) == said.text][:1]
 
     def _words(self, place: int) -> str:
-        message = self._messages[place]
-        return said_by_person(message) if message.role == "user" else ""
+        """What the person said in a message."""
+        words = self._by_person.get(place)
+        if words is None:
+            message = self._messages[place]
+            words = self._by_person[place] = said_by_person(message) if message.role == "user" else ""
+        return words
 
     def _said_at(self, place: int) -> Iterator[Item]:
         text = self._words(place)
@@ -90,12 +96,14 @@ class _Told:
 
     def _results(self, place: int) -> Sequence[Piece]:
         """The results that a message tells."""
-        message = self._messages[place]
-        told = [
-            Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
-            for each in envelopes(self._said.asking.body, message)
-        ]
-        return message.of("result") or told
+        found = self._by_results.get(place)
+        if found is None:
+            message = self._messages[place]
+            found = self._by_results[place] = message.of("result") or [
+                Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
+                for each in envelopes(self._said.asking.body, message)
+            ]
+        return found
 
     def _left(self, place: int) -> Iterator[Item]:
         """Results of calls that the request does not tell."""
