@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from tests.tap.relaying import Kept, answer, peer, relaying, request, until_has
+from tui_host.capture.exports.jsonl import record_line
 from tui_host.tap.heads import HeadError, RequestHead, made
 from tui_host.tap.http.gate import Gate
 
@@ -212,3 +213,16 @@ async def test_it_listens_on_the_loopback_interface_alone() -> None:
         for address in (*others, "127.0.0.2"):
             with socket.socket() as attempt:
                 assert attempt.connect_ex((str(address), relay.port)) != 0
+
+
+async def silent(stream: Kept) -> None:
+    await stream.head()
+
+
+async def test_of_an_origin_that_is_refused_nothing_is_told_or_kept_but_scheme_host_and_port() -> None:
+    async with peer(silent) as up, relaying(up.origin) as relay:
+        answered = await relay.ask(request(relay.host, more=b"Origin: http://u:pass-1@evil.example:8/?key=key-1\r\n"))
+    everything = answered + b"".join(map(record_line, relay.records())) + "".join(relay.told).encode()
+    everything += b"".join(record.draft.data for record in relay.records())
+    assert b"Origin is http://evil.example:8: a web page" in everything
+    assert not [secret for secret in (b"pass-1", b"key-1") if secret in everything]

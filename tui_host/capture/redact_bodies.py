@@ -24,6 +24,7 @@ Learn: TypeAlias = Callable[[str, str], None]
 
 _MARK = "⟨secret:".encode()
 _OPAQUE_FROM = 16
+_PLAIN = re.compile(r"[\w.-]+", re.ASCII)
 _OPAQUE = re.compile(r"[\w.~+=-]+")
 _TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 _SPACE = rb"[ \t\r\n]*+"
@@ -49,6 +50,12 @@ _KEY = re.compile(
 in its words, `key`, `token` and the like are anything."""
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s]*[@=][^"\s]*)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
+_PART = re.compile(
+    rb'(\bname="?([\w.-]+)"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n)(.*?)(?=\r?\n--)', re.DOTALL | re.IGNORECASE
+)
+"""A part of a form. Source: RFC 7578."""
+_ESCAPED_NAME = re.compile(rb'"((?:[\w.-]|\\u00[2-7][0-9A-Fa-f]){1,100})"(?=' + rb"[ \t\r\n]*:)")
+_OBJECTS = frozenset(("headers", "auth", "authentication", "credential", "credentials", "value", "name"))
 _OF_LOGINS = frozenset(
     ("code", "code_verifier", "device_code", "user_code", "verification_uri_complete", "id_token_hint", "auth_req_id")
 ) | {"registration_client_uri", "pre-authorized_code", "tx_code", "ticket", "SAMLResponse", "otp"}
@@ -107,6 +114,7 @@ class _Taking:
 def without_keys(data: bytes, learn: Learn) -> Kept:
     """A request to a model without what it holds of keys."""
     taking = _Taking(learn)
+    data, written = _names_read(data), data
     whole, theirs = data, None  # read if need be
 
     def of_object(hit: re.Match[bytes]) -> bytes:
@@ -128,7 +136,7 @@ def without_keys(data: bytes, learn: Learn) -> Kept:
     data = _KEY.sub(taking.member, data)
     if b"://" in data or b":\\/\\/" in data:
         data = _URL.sub(taking.url, data)
-    return data, taking.found
+    return (data, taking.found) if taking.found else (written, ())
 
 
 def without_tokens(data: bytes, learn: Learn) -> Kept:
@@ -138,17 +146,40 @@ def without_tokens(data: bytes, learn: Learn) -> Kept:
     except UnicodeDecodeError:
         return mark("body").encode(), (Redaction(where="data", name="body", length=len(data)),)
     taking = _Taking(learn)
+    data, written = _names_read(data), data
 
     def of_json(hit: re.Match[bytes]) -> bytes:
         return taking.member(hit) if _is_token(hit[1].decode("latin-1"), hit[3]) else hit[0]
+
+    def of_part(hit: re.Match[bytes]) -> bytes:
+        name = hit[2].decode("latin-1")
+        value = hit[3].decode("utf-8", "replace")
+        return hit[1] + taking.value(name, hit[3], value) if _is_named(name) else hit[0]
 
     def of_form(hit: re.Match[bytes]) -> bytes:
         name = hit[1].decode("utf-8", "replace")
         value = hit[2].decode("utf-8", "replace")
         return b"%s=%s" % (hit[1], taking.value(name, hit[2], password_in(":" + value))) if _is_named(name) else hit[0]
 
-    is_json = data.lstrip()[:1] in {b"{", b"["}
-    return (_MEMBER.sub(of_json, data) if is_json else _FIELD.sub(of_form, data)), taking.found
+    begin = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if begin[:1] in {b"{", b"["}:
+        data = _MEMBER.sub(of_json, data)
+    elif begin.startswith(b"--"):
+        data = _PART.sub(of_part, data)
+    else:
+        data = _FIELD.sub(of_form, data)
+    return (data, taking.found) if taking.found else (written, ())
+
+
+def _names_read(data: bytes) -> bytes:
+    """JSON in which no name that tells of a credential is written with escapes."""
+
+    def of_name(hit: re.Match[bytes]) -> bytes:
+        name = _decoded(hit[1])
+        tells = name in _OBJECTS or is_credential_header(name.lower()) or _is_named(name)
+        return b'"%s"' % name.encode() if tells and _PLAIN.fullmatch(name) else hit[0]
+
+    return _ESCAPED_NAME.sub(of_name, data) if b"\\u00" in data else data
 
 
 def _is_token(name: str, raw: bytes) -> bool:

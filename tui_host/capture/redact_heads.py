@@ -17,8 +17,9 @@ from tui_host.settings.credentials import (
     credentials_in_protocols,
     is_credential_header,
     is_lasting,
+    parts_of_credential,
 )
-from tui_host.settings.credentials_places import Span, in_url, password_in
+from tui_host.settings.credentials_places import Span, beside_origin, in_url, password_in
 
 
 def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
@@ -35,6 +36,8 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
         return [Span(start, len(value), name)]
     if name in URL_HEADERS:
         return in_url(value, REDIRECT_KEYS if name == "location" else ())
+    if name == "origin":
+        return beside_origin(value)
     if name == PROTOCOLS:
         return [
             Span(at := value.index(credential), at + len(credential), place)
@@ -50,6 +53,7 @@ def shown_by(head: Head) -> Iterator[tuple[str, str]]:
         if is_credential_header(key) and is_lasting(key):
             credential = credential_in(value).strip()
             yield key, credential
+            yield from ((key, part) for part in parts_of_credential(value))
             yield from _in_basic(value, credential)
         elif key == PROTOCOLS:
             yield from credentials_in_protocols(value)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from urllib.parse import unquote_plus
 
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
-URL_HEADERS = frozenset(("location", "content-location", "referer"))
+URL_HEADERS = frozenset(("location", "content-location", "referer", "refresh", "link"))
 REDIRECT_KEYS = frozenset(("code", "state"))
 """Query keys that are a login's in a redirect, and anything elsewhere."""
 LONG_KEYS = frozenset(("code", "code_verifier"))
@@ -29,6 +30,8 @@ _CREDENTIAL = re.compile(
 _VARIABLE = re.compile(
     r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING", re.IGNORECASE
 )
+_PART = re.compile(r'(?:([\w.-]+)=(?!=*(?:[\s,;&]|$)))?(?:"([^"]*)"|([^\s,;&"]+))')
+"""A parameter, or a word: one may end with `=`."""
 _SOUND = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer", re.IGNORECASE)
 _SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
 _NO_CREDENTIAL = re.compile(
@@ -72,6 +75,31 @@ def credential_in(value: str) -> str:
     """A header's value without the scheme before it."""
     scheme, space, rest = value.partition(" ")
     return rest if space and scheme.lower() in SCHEMES else value
+
+
+def parts_of_credential(value: str) -> Iterator[str]:
+    """What a header's value has of credentials beside all of it, as in `Token token="X"`, `MyScheme X` or `Key id:X`."""
+    before, _, _ = value.strip().partition(" ")
+    has_names = False
+    if "⟨secret:" in value:
+        return
+    credential = credential_in(value)
+    for match in _PART.finditer(credential):
+        name, text = match[1], match[2] if match[3] is None else match[3]
+        if name is None and has_names:
+            continue  # part of a list
+        if name is None:
+            is_scheme = match.start() == 0 and match.end() < len(credential)
+            _, colon, behind = text.partition(":")
+            if not is_scheme:
+                yield text
+            if colon and not behind.startswith("//") and before.lower() != "bearer":
+                yield behind
+            continue
+        has_names = True
+        if is_credential_key(name):
+            yield text
+            yield unquote_plus(text)
 
 
 def credentials_in_protocols(value: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,8 @@ TELLING_FROM = 20
 """Characters from which a word without a digit is no common one: what hosts send where no key is wanted is a short word that texts have too."""
 
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
-_PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=([^&#]+)")
+_PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=([^&#>]+?)(?=[&#>]|[;?][^=&;#?>]+=|$)")
+"""Its value may have any of these characters, but where another one begins with them."""
 _ASSIGNED = re.compile(r"\s*-{0,2}([\w.-]+)\s*[=:]\s*(\S.*)", re.DOTALL)
 _IN_LIST = re.compile(r"(?:^|;)\s*([\w .-]+?)\s*=\s*([^;]+)")
 """As in `Server=tcp:a.example;Password=b`."""
@@ -24,6 +25,9 @@ _ELSEWHERE = re.compile(
 """Of what is so named the value tells where a credential is, or what it is called."""
 _NO_VALUE = re.compile(r"\.{0,2}/.*|~.*|[A-Za-z]:\\.*|\$.*", re.DOTALL)
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
+
+
+_ORIGIN = re.compile(r"([A-Za-z][\w+.-]*://)(?:([^/?#\s]*)@)?([^/?#@\s]*)")
 
 
 class Span(NamedTuple):
@@ -53,6 +57,21 @@ def in_url(url: str, also: Collection[str] = ()) -> list[Span]:
         if is_long or name.lower() in also or is_credential_key(name):
             found.append(Span(*match.span(2), match[1]))
     return found
+
+
+def origin_in(value: str) -> str:
+    """An origin's scheme, host and port; nothing of what is none, but `null`."""
+    found = _ORIGIN.match(value)
+    return found[1] + found[3] if found else value if value == "null" else ""
+
+
+def beside_origin(value: str) -> list[Span]:
+    """What a header has that names an origin, and none has."""
+    found = _ORIGIN.match(value)
+    if found is None:
+        return [] if value == origin_in(value) else [Span(0, len(value), "origin")]
+    before = [Span(*found.span(2), "userinfo")] if found[2] else []
+    return [*before, Span(found.end(), len(value), "origin")] if found.end() < len(value) else before
 
 
 def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:

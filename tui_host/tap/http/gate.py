@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from tui_host.settings.credentials_places import origin_in
 from tui_host.tap.heads import NO_PROXY, HeadError, RequestHead
 
 _OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
@@ -68,7 +69,7 @@ class Gate:
             return
         origins = head.values(b"origin")
         if any(each not in self.allowed and each not in self.own_origins for each in origins):
-            origin = _shown(origins[0])
+            origin = origin_in(origins[0].decode("latin-1"))[:200] or "none"
             remedy = f"if that is your host, start the tap with --allow-origin '{origin}'"
             raise HeadError(403, f"Origin is {origin}: a web page may have sent that; {remedy}")
         if not origins and head.value(b"sec-fetch-site") in {b"cross-site", b"same-site"}:
