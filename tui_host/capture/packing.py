@@ -33,25 +33,17 @@ _HEADS = frozenset(each[:size] for each in _BEGINNINGS for size in range(len(eac
 def packing_of(head: bytes, announced: str | None, *, is_all: bool) -> str | None:
     """How bytes that begin so are packed: empty if they are not, None while that cannot be told.
 
+    What is said to be packed in a way that is not known here counts as what it is: whoever could read it otherwise is not known either.
+
     Args:
         head: The first bytes.
         announced: The coding that they are said to have.
         is_all: There are no more.
-
-    Raises:
-        CodingError: In no way that is known here, and they are no text.
     """
-    if announced is None:
-        found = _begun_with(head, is_all=is_all)
-        return found if not found or found in UTF_16 else _unless_text(head, found, is_all=is_all)
-    if is_known(announced):
+    if announced is not None and is_known(announced):
         return _unless_text(head, announced, is_all=is_all)
-    found = _unless_text(head, "?", is_all=is_all)
-    if found == "?":
-        found = _begun_with(head, is_all=is_all)
-        if not found and found is not None:
-            raise CodingError(f"{announced} cannot be decoded here")
-    return found
+    found = _begun_with(head, is_all=is_all)
+    return found if not found or found in UTF_16 else _unless_text(head, found, is_all=is_all)
 
 
 def unpacker(packing: str) -> Decoder:

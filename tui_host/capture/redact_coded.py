@@ -62,10 +62,7 @@ class _Whole:
             depth: How often it may be packed.
         """
         announced = codings[0] if codings else None
-        try:
-            packing = packing_of(data, announced, is_all=True)
-        except CodingError:
-            return b"", (), 0
+        packing = packing_of(data, announced, is_all=True)
         if not packing:
             return *self.take_out(data), len(data)
         if not depth:
@@ -83,7 +80,7 @@ class _Whole:
 
 def _is_by_chance(packing: str, announced: str | None) -> bool:
     """Whether bytes that begin so, and of which nothing can be unpacked, are none: two are soon alike, and nobody could unpack the others."""
-    return packing == "deflate" and announced is None
+    return packing == "deflate" and announced != packing
 
 
 class _Looking:
