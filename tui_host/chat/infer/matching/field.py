@@ -87,10 +87,10 @@ class Field:
             yield from (each for each in calls if each.told is not None and each.told.text.strip() in texts)
             return
         grades = [(each, each.tells_beside(frame) if each.is_twin else each.tells(frame)) for each in calls]
-        best = [each for each, grade in grades if grade]
-        if not any(each.is_told_much for each in best):
-            best = [each for each, grade in grades if grade or each.told is None]  # what is told nothing may be it
-        yield from best or (each for each, grade in grades if grade is None)
+        is_sure = len(_first_text(frame)) >= SHORT and any(grade for _, grade in grades)
+        for each, grade in grades:
+            if grade or (grade is None and not is_sure):  # it may be told nothing yet, or in another's place
+                yield each
 
     def possible(self) -> Possible:
         """The calls that each frame may carry."""
