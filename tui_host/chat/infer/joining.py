@@ -112,10 +112,9 @@ class Joining:
     ) -> Iterator[Candidate]:
         said, until = self._talks.said[key], self._talks.until(key)
         asking = said.asking
-        first_told = {call.key: next(iter(told.get(call.key, ())), None) for call in calls}
-        unnamed = [each.text for each in first_told.values() if each is not None and not each.by_id]
+        first_told = {call: next(iter(told.get(call.key, ())), None) for call in calls}
         for call, (name, arguments) in zip(calls, asking.meant(), strict=True):
-            first = first_told[call.key]
+            first = first_told[call]
             yield Candidate(
                 asked=call,
                 arguments=arguments,
@@ -125,5 +124,15 @@ class Joining:
                 connections=connections,
                 until_ns=until,
                 told=first,
-                beside=tuple(text for text in unnamed if first is not None and text != first.text),
+                beside=tuple(_beside(call, first_told)),
             )
+
+
+def _beside(call: Asked, told: Mapping[Asked, Told | None]) -> Iterator[str]:
+    """What is told of other calls of an answer, where neither ids nor names say that it is not of this one."""
+    own = told[call]
+    for other, place in told.items():
+        if own is None or place is None or place.by_id or place.text == own.text:
+            continue
+        if other.name == call.name or not (own.by_name or place.by_name):
+            yield place.text

@@ -105,9 +105,14 @@ class Group:
         }
         for key, calls in telling.items():
             is_alone = len(calls) == 1 and sum(calls[0] in others for others in telling.values()) == 1
-            if is_alone and all(self._calls[other].told is not None for other in self._possible[key]):
+            if is_alone and not any(self._may_be(other, key) for other in self._possible[key]):
                 return self._take(calls[0], key)
         return False
+
+    def _may_be(self, call: str, key: FrameKey) -> bool:
+        """Whether a call may still be told what a frame brought, or was told it in another's place."""
+        other, frame = self._calls[call], self._carried[key].last
+        return other.told is None or (other.tells(frame) is None and bool(other.tells_beside(frame)))
 
     def _alone(self) -> bool:
         """A frame that only one call is left for, and no other frame for that call; it may be nobody's while nothing is told."""
