@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,11 @@ def free_port() -> int:
 def serving(command: Sequence[str], port: int, **environment: str) -> Generator[subprocess.Popen[bytes]]:
     """A program that listens on a port, from when it does."""
     with subprocess.Popen(
-        command, env={**os.environ, "HOME": HOME, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        command,
+        env={**os.environ, "HOME": HOME, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
     ) as process:
         try:
             end = time.monotonic() + START_SECONDS
@@ -135,7 +140,8 @@ def serving(command: Sequence[str], port: int, **environment: str) -> Generator[
                 time.sleep(0.02)
             yield process
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):  # all have ended
+                os.killpg(process.pid, signal.SIGKILL)  # what starts it for us, as uvx does, has it for a child
 
 
 @contextmanager
