@@ -193,7 +193,7 @@ class ClientSide(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         """Take the next request; a client that sends no more is left once all of its have been answered."""
-        self.pause(paused=False)
+        self.pause(paused=self._upstream is not None and self._upstream.is_full)
         self._next()
         if self._has_ended and self._transport is not None and not self._hands_on_the_end():
             self._transport.close()

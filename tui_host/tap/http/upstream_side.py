@@ -38,12 +38,14 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     Attributes:
         upstream: Whom it asks.
+        is_full: It has more to send than it should before some of that has gone.
     """
 
     def __init__(self, relay: Relay, client: ClientEnd, upstream: Upstream) -> None:
         self._relay = relay
         self._client = client
         self.upstream = upstream
+        self.is_full = False
         self._transport: asyncio.Transport | None = None
         self._connecting = anyio.CancelScope()
         self._unsent: list[bytes] = []
@@ -82,10 +84,10 @@ class UpstreamSide(asyncio.BufferedProtocol):
             return
         self._transport = transport
         unsent, self._unsent = b"".join(self._unsent), []
+        self._client.pause(paused=False)  # not behind this: it may be more than goes at once
         transport.write(unsent)
         if self._input_ended:
             end_writing(transport)
-        self._client.pause(paused=False)
 
     @override
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -146,10 +148,12 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     @override
     def pause_writing(self) -> None:
+        self.is_full = True
         self._client.pause(paused=True)
 
     @override
     def resume_writing(self) -> None:
+        self.is_full = False
         self._client.pause(paused=False)
 
     # What the client's side says.
