@@ -78,6 +78,18 @@ def test_a_name_that_is_written_with_escapes_is_one_all_the_same() -> None:
 
 def test_a_login_in_parts_is_kept_without_its_secrets() -> None:
     part = b'--X\r\nContent-Disposition: form-data; name="%s"\r\nContent-Type: text/plain\r\n\r\n%s\r\n'
-    body = part % (b"client_secret", b"a-1") + part % (b"scope", b"all") + b"--X--\r\n"
-    kept = body.replace(b"a-1", "⟨secret:client_secret⟩".encode())
-    assert without_tokens(body, lambda _name, _value: None)[0] == kept
+    pem = b"-----BEGIN KEY-----\r\nMII-1\r\n-----END KEY-----\r\n"
+    body = part % (b"client_secret", b"a-1") + part % (b"scope", b"all") + part % (b"private_key", pem)
+    kept = body.replace(b"a-1", "⟨secret:client_secret⟩".encode()).replace(pem, "⟨secret:private_key⟩".encode())
+    learned: list[str] = []
+    assert without_tokens(body + b"--X--\r\n", lambda _, value: learned.append(value.strip()))[0] == kept + b"--X--\r\n"
+    assert learned == ["a-1", pem.decode().strip()]
+    cut_off = without_tokens(body[:-30], lambda _, value: None)[0]
+    assert cut_off == kept.removesuffix(b"\r\n")
+
+
+@pytest.mark.parametrize("line", [b"name=a\n", b"name=a\n\n", b"name=a\n\nx\n"])
+def test_what_is_like_a_login_in_parts_is_read_in_one_go(line: bytes) -> None:
+    """As often as there is such a line, a megabyte was read."""
+    body = b"--X\n" + line * ((1 << 20) // len(line))
+    assert without_tokens(body, lambda _name, _value: None) == (body, ())

@@ -50,10 +50,8 @@ _KEY = re.compile(
 in its words, `key`, `token` and the like are anything."""
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s]*[@=][^"\s]*)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
-_PART = re.compile(
-    rb'(\bname="?([\w.-]+)"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n)(.*?)(?=\r?\n--)', re.DOTALL | re.IGNORECASE
-)
-"""A part of a form. Source: RFC 7578."""
+_END_OF_PARTS_HEAD = re.compile(rb"\n\r?\n")
+_PARTS_NAME = re.compile(rb'\bname="?([\w.-]+)', re.IGNORECASE)
 _ESCAPED_NAME = re.compile(rb'"((?:[\w.-]|\\u00[2-7][0-9A-Fa-f]){1,100})"(?=' + rb"[ \t\r\n]*:)")
 _OBJECTS = frozenset(("headers", "auth", "authentication", "credential", "credentials", "value", "name"))
 _OF_LOGINS = frozenset(
@@ -151,10 +149,15 @@ def without_tokens(data: bytes, learn: Learn) -> Kept:
     def of_json(hit: re.Match[bytes]) -> bytes:
         return taking.member(hit) if _is_token(hit[1].decode("latin-1"), hit[3]) else hit[0]
 
-    def of_part(hit: re.Match[bytes]) -> bytes:
-        name = hit[2].decode("latin-1")
-        value = hit[3].decode("utf-8", "replace")
-        return hit[1] + taking.value(name, hit[3], value) if _is_named(name) else hit[0]
+    def of_part(part: bytes) -> bytes:
+        head = _END_OF_PARTS_HEAD.search(part)
+        named = _PARTS_NAME.search(part, 0, head.end()) if head else None
+        name = named[1].decode("latin-1") if named else ""
+        if head is None or not _is_named(name):
+            return part
+        value = part[head.end() :].removesuffix(b"\r")
+        end = part[head.end() + len(value) :]
+        return part[: head.end()] + taking.value(name, value, value.decode("utf-8", "replace")) + end
 
     def of_form(hit: re.Match[bytes]) -> bytes:
         name = hit[1].decode("utf-8", "replace")
@@ -165,7 +168,8 @@ def without_tokens(data: bytes, learn: Learn) -> Kept:
     if begin[:1] in {b"{", b"["}:
         data = _MEMBER.sub(of_json, data)
     elif begin.startswith(b"--"):
-        data = _PART.sub(of_part, data)
+        between = b"\n" + begin.partition(b"\n")[0].rstrip()  # Source: RFC 7578; RFC 2046, section 5.1.1
+        data = between.join(map(of_part, data.split(between)))
     else:
         data = _FIELD.sub(of_form, data)
     return (data, taking.found) if taking.found else (written, ())
