@@ -210,3 +210,13 @@ def test_a_stream_whose_events_a_browser_keeps_beside_it_is_put_together_anew_an
     assert [each.draft.data for each in whole if each.draft.kind == "chunk"] == [
         f"data: {json.dumps(PIECE)}\n\n".encode()
     ]
+
+
+@pytest.mark.parametrize(
+    "size", [10**400, 1e308, float("nan"), -1, "many"], ids=["beyond floats", "great", "none", "less", "words"]
+)
+def test_a_body_is_read_whatever_number_stands_for_its_size(size: JSON) -> None:
+    content: dict[str, JSON] = {"size": size, "compression": 0.5, "text": "\u4e2d"}
+    response = {**mapping(MODEL["response"]), "content": content}
+    found = seen(archive({**MODEL, "response": response}))
+    assert [each.draft.data for each in found if each.draft.kind == "chunk"] == ["\u4e2d".encode()]

@@ -19,6 +19,7 @@ from tui_host.capture.words import items, mapping, short
 from tui_host.errors import JSON
 
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+_BEYOND = 1 << 64
 _BREAK = re.compile(r"\r\n|\r|\n")
 """Ends a line of a stream of events."""
 _ALWAYS_UTF8 = frozenset({"text/event-stream", "application/json", "application/x-ndjson"})
@@ -93,10 +94,10 @@ def text_of(value: JSON) -> str:
 
 
 def number_of(value: JSON) -> float:
-    """A number, which some write as a text; 0 for what is none."""
+    """A number, which some write as a text; 0 for what is none, or beyond all that is counted here."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return float(value)
-    return value if isinstance(value, int | float) else 0
+    return value if isinstance(value, int | float) and abs(value) < _BEYOND else 0
 
 
 def _bytes(held: Mapping[str, JSON], media: str, sizes: tuple[float, ...]) -> bytes:
