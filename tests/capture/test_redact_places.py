@@ -84,7 +84,7 @@ def test_a_login_in_parts_is_kept_without_its_secrets() -> None:
     learned: list[str] = []
     assert without_tokens(body + b"--X--\r\n", lambda _, value: learned.append(value.strip()))[0] == kept + b"--X--\r\n"
     assert learned == ["a-1", pem.decode().strip()]
-    cut_off = without_tokens(body[:-30], lambda _, value: None)[0]
+    cut_off = without_tokens(body[:-30], lambda _name, _value: None)[0]
     assert cut_off == kept.removesuffix(b"\r\n")
 
 
