@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -13,7 +14,7 @@ from tui_host.tap.kinds import CHUNK, COMPLETE, REQUEST, lost
 from tui_host.tap.recording.beside import Ends
 from tui_host.tap.recording.journal import Journal
 from tui_host.tap.recording.passing import TAKEN, Telling
-from tui_host.tap.recording.told import Told
+from tui_host.tap.recording.told import TICK, Told
 
 PIECE = bytes(range(256)) * 64
 ROOM = (17 + len(b"head")) + 3 * (17 + len(PIECE))
@@ -115,3 +116,23 @@ def test_who_is_asked_to_end_gives_up_what_is_left_once_the_relay_has_ended_and_
     telling.passed(CHUNK, b"third", 1)
     assert [item[3] for item in reading] == []
     assert told.missing >= len(b"third")
+
+
+@pytest.mark.parametrize(("seconds_ago", "rests"), [(0, True), (10, False)])
+def test_who_records_leaves_the_processor_to_what_passes_but_does_not_come_late_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds_ago: int, *, rests: bool
+) -> None:
+    journal = journal_of(tmp_path, monkeypatch)
+    looked: list[float] = []
+    monkeypatch.setattr(journal, "look", looked.append)
+    telling = Telling(journal)
+    told, _ = told_of(journal)
+    telling.passed(CHUNK, PIECE, 7, time.monotonic_ns() - seconds_ago * 10**9)
+    reading = told.batches()
+    next(reading)
+    worked = time.process_time() + 0.02
+    while time.process_time() < worked:
+        continue
+    telling.passed(CHUNK, PIECE, 7)
+    next(reading)
+    assert (looked[0] > TICK) is rests

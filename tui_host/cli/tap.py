@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.exchanges import Exchanges
     from tui_host.tap.recording.session import TapRecording
 
+ROOM = 20 << 20
+"""Bytes that wait in memory to be recorded, at most: all that is kept of a long answer, which may come at once."""
+
 
 def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> int:
     """Relay, and record what passes; returns the exit code. No configuration is read: a mistake in ours is none of another host's.
@@ -47,7 +50,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
     tell = told_once(diagnostics.tell)
     asked = _asked(arguments, name, plain)
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
-    beside = Beside(lambda ends: _record(ends, asked, is_mcp=is_mcp), diagnostics.tell, asked.log_file)
+    beside = Beside(lambda ends: _record(ends, asked, is_mcp=is_mcp), diagnostics.tell, asked.log_file, room=ROOM)
     gc.enable()
 
     async def relay() -> int:

@@ -15,7 +15,7 @@ import time
 
 from tui_host.tap.descriptors import write
 from tui_host.tap.recording.forked import apart, how_ended
-from tui_host.tap.recording.journal import Journal
+from tui_host.tap.recording.journal import ROOM, Journal
 from tui_host.tap.recording.log_file import open_log
 from tui_host.tap.recording.passing import BYE, HOPEFUL, TAKEN, Telling
 from tui_host.tap.threads import Thread, fork
@@ -107,16 +107,19 @@ class Beside:
         work: What the process does; it has no other descriptors than its ends, and the file.
         tell: Takes a sentence for a person.
         file: To be had by the process, None for none.
+        room: Bytes that may wait in memory for the process, where the journal's own are too few.
 
     Raises:
         OSError: There can be no other process, or too many files are open.
     """
 
-    def __init__(self, work: Callable[[Ends], None], tell: Callable[[str], None], file: int | None) -> None:
+    def __init__(
+        self, work: Callable[[Ends], None], tell: Callable[[str], None], file: int | None, *, room: int = ROOM
+    ) -> None:
         self._work = work
         self._tell = tell
         self._file = file
-        self._journal = Journal()
+        self._journal = Journal(room)
         self._changing = threading.RLock()
         self._is_ending = False
         self._said = b""  # on the lifeline
