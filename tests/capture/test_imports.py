@@ -81,6 +81,26 @@ def test_a_log_that_names_the_server_beside_each_message_is_of_several_connectio
     assert len({each.connection for each in found}) == 2
 
 
+@pytest.mark.parametrize("arrows", ["-> <-", "→ ←", ">>> <<<", "==> <=="])
+def test_a_log_that_has_the_server_behind_each_arrow_is_of_several_connections(arrows: str) -> None:
+    sides = zip(arrows.split(), (ASK, TELL), strict=True)
+    lines = [
+        f"10:00:01 {arrow} [{name}] {json.dumps(value)}" for arrow, value in sides for name in ("math", "my tools")
+    ]
+    found = [each.draft for each in seen("\n".join(lines))]
+    assert [(each.connection, each.direction, each.malformed) for each in found] == [
+        (name, way, None) for way in ("out", "in") for name in ("math#1", "my tools#2")
+    ]
+
+
+@pytest.mark.parametrize("words", ["-> [server] <- [client]", "-> [request] <- [response]", "-> [1] <- [1]"])
+def test_what_stands_in_brackets_and_is_no_name_parts_no_connection(words: str) -> None:
+    first, second = words.split("] ")
+    found = [each.draft for each in seen(f"{first}] {json.dumps(ASK)}\n{second} {json.dumps(TELL)}")]
+    assert [(each.direction, each.malformed) for each in found] == [("out", None), ("in", None)]
+    assert len({each.connection for each in found}) == 1
+
+
 def test_a_file_of_messages_is_an_exchange_for_each_of_the_model_with_its_own_bytes_and_times() -> None:
     told = [
         b'{"role": "user", "content": "one", "ts": 1795312800000}',

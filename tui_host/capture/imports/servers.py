@@ -36,6 +36,15 @@ _OF_CLIENTS = re.compile(
 _OF_CLAUDE = re.compile(r"(?:\[(?:info|debug|warn|error)\] )?\[([^\]]{1,60})\].*Message from (?:client|server): ?$")
 """Claude Desktop's `mcp.log` has the lines of all servers, each with its server's name."""
 
+_NAMED = re.compile(r"([-=]+>|<[-=]+|>{2,}|<{2,}|→|←)[ \t]*\[([^\][]{1,60})\][ \t]*:?[ \t]*$")
+"""Behind an arrow stands who gets it, or whom it came from. What stands before one may as well be who writes the log."""
+_UNNAMED = re.compile(
+    rf"{_SERVER}|{_CLIENT}|(?:mcp|stdio|llm|model|agent|proxy|tap|user|me|std(?:in|out|err)|in|out|info|debug|trace|warn(?:ing)?|error)"
+    r"|(?:req(?:uest)?|resp(?:onse)?|result|call|notification|message|json-?rpc|sent|send|recv|received)s?|[\d\W_]*",
+    re.IGNORECASE,
+)
+"""What stands so in brackets and names no server."""
+
 
 @dataclass(slots=True)
 class _Server:
@@ -111,12 +120,20 @@ class Servers:
             self._notes.told.append(f"{self._name} does not tell which way {count} went: {what}.")
 
     def _server(self, before: str, name: str = "") -> _Server:
-        found = _OF_CLAUDE.search(before)
-        name = found[1] if found is not None else name or self._peer
+        name = _named(before) or name or self._peer
         server = self._known.get(name)
         if server is None:
             server = self._known[name] = _Server(name, self._notes.new_connection(name))
         return server
+
+
+@lru_cache(maxsize=1 << 8)
+def _named(before: str) -> str:
+    """The server's name, where what stands before a frame has one; else empty."""
+    if found := _OF_CLAUDE.search(before):
+        return found[1]
+    found = _NAMED.search(before)
+    return "" if found is None or _UNNAMED.fullmatch(found[2]) else found[2].strip()
 
 
 def _direction(before: str, method: str) -> Direction | None:
@@ -131,5 +148,6 @@ def _direction(before: str, method: str) -> Direction | None:
 @lru_cache(maxsize=1 << 8)
 def _told(before: str) -> Direction | None:
     """The direction that words tell; None where they tell none, or both."""
+    before = _NAMED.sub(r"\1", before)
     is_out, is_in = _OUT.search(before) is not None, _IN.search(before) is not None
     return None if is_out == is_in else "out" if is_out else "in"
