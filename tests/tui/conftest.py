@@ -8,6 +8,9 @@ import pytest
 
 from tests.demo.running import model_at
 from tests.tui.app_running import BROKEN, MATH, SMALL, Running, fast, running
+from tests.tui.settling import let_pilots_wait
+
+let_pilots_wait()
 
 
 @pytest.fixture(scope="session")

@@ -315,3 +315,29 @@ async def test_z_and_back_leaves_the_focus_in_the_inspector(app: Running) -> Non
         await app.pilot.pause()
         assert app.inspector.has_focus_within
     assert not app.main.unsent
+
+
+async def test_keys_pressed_at_once_after_f2_are_the_inspectors(app: Running) -> None:
+    await app.press_at_once("f2", "z")
+    await app.until(lambda: app.main.arrangement == "both")
+    assert app.focused is app.inspector.ladder
+    assert not app.main.unsent
+    await app.press_at_once("f2", "f2", "f2", "f2", "f2", "h", "i")
+    await app.until(lambda: app.main.unsent == "hi")
+    assert app.main.arrangement == "chat"
+
+
+async def test_another_session_leaves_the_focus_in_the_inspector_where_that_is_alone(app: Running) -> None:
+    """The list is empty at first, and hidden."""
+    await app.press("f2")
+    assert app.focused is app.inspector.ladder
+    for in_details in (False, True):
+        if in_details:
+            await app.until(lambda: app.inspector.ladder.selected is not None)
+            await app.press("tab")
+            assert app.focused is app.inspector.details[0].view
+        app.app.show_session(app.host.sessions.new())
+        await app.pilot.pause()
+        assert app.focused is app.inspector.ladder
+        await app.until(lambda: app.inspector.ladder.selected is not None and app.inspector.ladder.region.area)
+        assert app.focused is app.inspector.ladder

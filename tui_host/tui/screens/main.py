@@ -166,7 +166,7 @@ class MainScreen(Covered, SpeakingScreen):
         self.look()
         self.call_after_refresh(self._read_wires)
         if self._approval is None and self.shows_chat:
-            self._prompt.focus()
+            self.set_focus(self._prompt)
 
     def _read_wires(self) -> None:
         """The chat is painted; now there is time for what was recorded of it."""
@@ -301,7 +301,7 @@ class MainScreen(Covered, SpeakingScreen):
         if self._approval is None:
             self._host.stop_turn(self._session)
         elif self.shows_chat:
-            self._approval.focus()
+            self.set_focus(self._approval)
         else:
             self.next_arrangement()
 
@@ -323,8 +323,8 @@ class MainScreen(Covered, SpeakingScreen):
 
     @override
     def take_focus(self) -> None:
-        """The list where the inspector is alone, else the approval or the prompt."""
+        """The list where the inspector is alone, else the approval or the prompt; at once, for the next key may be there."""
         if self.arrangement == "inspector" and self._inspector is not None:
-            self._inspector.ladder.focus()
+            self.set_focus(self._inspector.ladder)
         else:
-            (self._approval or self._prompt).focus()
+            self.set_focus(self._approval or self._prompt)

@@ -155,6 +155,7 @@ class Inspector(Container):
         is_empty = source is None or not len(source.ladder.rows)
         self.set_class(is_empty, "-empty")
         if source is None or is_empty:
+            self._leave_details()
             self._say_why_empty((self._reading or EMPTY_LIVE) if source is None else source.why_empty)
             self._header.show(Heading(live=not self._reading if source is None else source.live))
             return
@@ -170,6 +171,11 @@ class Inspector(Container):
         for detail in (selected, relative):
             if not detail.has_class("-hidden"):
                 detail.sync()
+
+    def _leave_details(self) -> None:
+        """Where there is nothing to read, the list has the focus: what is hidden would take it away from the inspector."""
+        if any(detail.has_focus_within for detail in self.details):
+            self.screen.set_focus(self.ladder)
 
     def _say_why_empty(self, words: str) -> None:
         if words != self._why_empty:

@@ -67,6 +67,10 @@ class LadderView(LadderKeys):
         self.following = True
         self._new = 0
 
+    def on_hide(self, event: events.Hide) -> None:
+        """Keep the focus: the list is hidden while it is empty, as each session is at first, and its keys act there too."""
+        event.prevent_default()
+
     # What the inspector asks.
 
     @property
