@@ -102,7 +102,7 @@ def test_the_store_finds_a_calls_chain_without_the_rest_of_its_session(tmp_path:
     recorder = Recorder(store, Redactor(), capture="c1", clock=FixedClock())
     for draft in wires.drafts:
         recorder.append(draft)
-    recorder.flush(5)
+    recorder.flush(20)
     session = wires.drafts[-1].place.session or ""
 
     found = store.chain(session, "c1")

@@ -26,7 +26,7 @@ PROGRESS = rpc(method="notifications/progress", params={"progressToken": 4, "pro
 @asynccontextmanager
 async def client(kept: Kept) -> AsyncGenerator[httpx2.AsyncClient]:
     observer = Observer(kept, wire="mcp", peer="math", connection="math#1")
-    async with httpx2.AsyncClient(transport=RecordingTransport(observer), timeout=5) as opened:
+    async with httpx2.AsyncClient(transport=RecordingTransport(observer), timeout=20) as opened:
         yield opened
 
 

@@ -24,7 +24,7 @@ KEY = "sk-canary-0123456789abcdef"
 @asynccontextmanager
 async def client(kept: Kept, *, limit: int = 64 << 20) -> AsyncGenerator[httpx.AsyncClient]:
     observer = Observer(kept, wire="llm", peer="demo", limit=limit)
-    async with httpx.AsyncClient(transport=RecordingTransport(observer), timeout=5) as opened:
+    async with httpx.AsyncClient(transport=RecordingTransport(observer), timeout=20) as opened:
         yield opened
 
 

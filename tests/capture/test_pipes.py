@@ -44,14 +44,14 @@ class Written:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not is_so():
             await anyio.lowlevel.checkpoint()
 
 
 async def read(source: IO[bytes], size: int) -> bytes:
     data = b""
-    with ReadPipe(source) as chunks, anyio.fail_after(5):
+    with ReadPipe(source) as chunks, anyio.fail_after(20):
         while len(data) < size:
             data += await chunks.chunk()
     return data
@@ -120,7 +120,7 @@ async def test_nothing_is_sent_to_a_pipe_that_is_closed_at_either_end() -> None:
 async def test_what_is_not_taken_is_not_read() -> None:
     with pipe() as (source, sink):
         os.set_blocking(sink.fileno(), False)
-        with ReadPipe(source) as chunks, anyio.fail_after(5):
+        with ReadPipe(source) as chunks, anyio.fail_after(20):
             total = 0
             full = 0
             while full < 10:  # until it stays full although the loop turns
@@ -139,5 +139,5 @@ async def test_a_pipe_ends_with_an_empty_chunk_each_time_it_is_asked() -> None:
     with pipe() as (source, sink):
         os.write(sink.fileno(), b"last")
         sink.close()
-        with ReadPipe(source) as chunks, anyio.fail_after(5):
+        with ReadPipe(source) as chunks, anyio.fail_after(20):
             assert [await chunks.chunk() for _ in range(3)] == [b"last", b"", b""]

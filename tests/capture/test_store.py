@@ -72,7 +72,7 @@ def record(store: Store, drafts: list[Draft], capture: str = "c1") -> Recorder:
     recorder = Recorder(store, Redactor(), capture=capture, clock=FixedClock())
     for draft in drafts:
         recorder.append(draft)
-    recorder.flush(10)
+    recorder.flush(20)
     return recorder
 
 

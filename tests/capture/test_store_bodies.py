@@ -142,7 +142,7 @@ def test_a_body_whose_bytes_are_damaged_says_so_and_the_others_are_read(tmp_path
     for number in range(3):
         recorder.append(draft(f"x{number}", "request", body + b"%d" % number))
     recorder.append(frame(b"whole"))
-    recorder.flush(5)
+    recorder.flush(20)
     store.run(
         lambda connection: connection.execute("UPDATE records SET data = zeroblob(length(data)) WHERE key & 255 = 3")
     )
@@ -159,7 +159,7 @@ def test_what_stood_against_a_body_that_was_deleted_meanwhile_is_kept_by_itself(
     recorder = Recorder(store, Redactor(), capture="c1")
     body = json.dumps(list(range(5000))).encode()
     recorder.append(draft("x1", "request", body))
-    recorder.flush(5)
+    recorder.flush(20)
     other = sqlite3.connect(tmp_path / "tui-host.db", isolation_level=None)
     for statement in ("PRAGMA foreign_keys = ON", "DELETE FROM records", "DELETE FROM places", "DELETE FROM captures"):
         other.execute(statement)
@@ -168,7 +168,7 @@ def test_what_stood_against_a_body_that_was_deleted_meanwhile_is_kept_by_itself(
     recorder.append(draft("x2", "request", body + b"2"))
     recorder.append(frame(b"after it"))
 
-    assert recorder.flush(5)
+    assert recorder.flush(20)
     assert [record.draft.data for record in store.records()] == [body + b"2", b"after it"]
     assert store.notices == []
     store.close()
@@ -185,7 +185,7 @@ def test_a_record_inside_an_answer_is_found_by_its_number(tmp_path: Path) -> Non
     drafts.append(draft("x1", "end", b"{}"))
     for each in drafts:
         recorder.append(each)
-    recorder.flush(10)
+    recorder.flush(20)
 
     assert store.read("SELECT count(*) FROM records")[0][0] == 1 + 3 + 25, "a request, three runs, the frames between"
     assert [record.draft for record in store.records(capture="c1")] == drafts
@@ -213,7 +213,7 @@ def test_an_answer_with_a_secret_in_it_keeps_its_marks(tmp_path: Path) -> None:
         draft("x1", "end", b"{}"),
     ):
         recorder.append(each)
-    recorder.flush(5)
+    recorder.flush(20)
 
     kept = [record.draft for record in store.records()]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 from collections.abc import Generator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.cli.program import Programs
 from tests.cli.provider import asks, hangs, text
 from tests.llm.peer import head
 from tests.llm.streams import DONE, chunk, event
+from tests.ports import unused_port
 from tui_host.errors import JSON
 
 KEYS = ["session", "turn", "answer", "stop", "steps", "calls", "usage", "error"]
@@ -132,8 +132,7 @@ def test_what_is_not_done_ends_with_one_and_says_why(plain: Desk, said: bytes, s
 
 
 def test_a_refused_connection_is_an_error_of_the_turn(program: Programs, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = unused_port()
     with desk(program, tmp_path) as place:
         config = tmp_path / "config.toml"
         config.write_text(config.read_text().replace(place.provider.url, f"http://127.0.0.1:{port}/v1"))

@@ -60,7 +60,7 @@ def ask(url: str, path: str = "/chat/completions") -> bytes:
     asked = urllib.request.Request(  # noqa: S310 - a URL of this machine
         url + path, b'{"model":"m"}', {"Content-Type": "application/json", "Authorization": "Bearer sk-0123456789"}
     )
-    with urllib.request.urlopen(asked, timeout=10) as answered:  # noqa: S310
+    with urllib.request.urlopen(asked, timeout=20) as answered:  # noqa: S310
         body: bytes = answered.read()
     return body
 

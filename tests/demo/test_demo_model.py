@@ -14,6 +14,7 @@ import time
 import pytest
 
 from tests.demo.running import MATH_TOOLS, Client, folded, line_of, model_at, objects, started
+from tests.ports import unused_port
 from tui_host.demo.model.narrow import is_object
 from tui_host.errors import JSON
 
@@ -37,14 +38,16 @@ def test_its_first_line_says_where_it_is() -> None:
 
 
 def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with started("-m", "tui_host.demo.model", "--port", str(port)) as process:
-            output, errors = process.communicate(timeout=10)
-            assert process.returncode == 1
-            assert output == b""
-            assert f"127.0.0.1:{port}".encode() in errors
-            assert b"Traceback" not in errors
+    port = unused_port()
+    with (
+        socket.create_server(("127.0.0.1", port)),
+        started("-m", "tui_host.demo.model", "--port", str(port)) as process,
+    ):
+        output, errors = process.communicate(timeout=20)
+        assert process.returncode == 1
+        assert output == b""
+        assert f"127.0.0.1:{port}".encode() in errors
+        assert b"Traceback" not in errors
     with model_at("--port", str(port)) as (_, given):
         assert given == port
 
@@ -54,7 +57,7 @@ def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> No
 )
 def test_a_wrong_use_ends_with_2(arguments: list[str]) -> None:
     with started("-m", "tui_host.demo.model", *arguments) as process:
-        output, errors = process.communicate(timeout=10)
+        output, errors = process.communicate(timeout=20)
     assert (process.returncode, output) == (2, b"")
     assert errors
 
@@ -65,7 +68,7 @@ def test_a_signal_ends_it_with_0_at_once_also_in_mid_stream(kind: signal.Signals
         assert client.begin("write 5000 words", stream=True).read(20)
         sent = time.monotonic()
         process.send_signal(kind)
-        assert process.wait(10) == 0
+        assert process.wait(20) == 0
         assert time.monotonic() - sent < 4
 
 
@@ -74,12 +77,12 @@ def test_it_ends_with_its_lifeline_also_in_mid_stream() -> None:
         assert client.begin("write 5000 words", stream=True).read(20)
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(20) == 0
 
 
 def test_a_lifeline_that_has_ended_already_ends_it() -> None:
     command = [sys.executable, "-m", "tui_host.demo.model", "--lifeline"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=10)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=20)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -280,7 +283,7 @@ def test_a_page_on_the_web_cannot_reach_it_under_its_own_name(client: Client) ->
 
 
 def _raw(port: int, data: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as link:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as link:
         link.sendall(data)
         link.shutdown(socket.SHUT_WR)
         received = bytearray()
@@ -302,7 +305,7 @@ def test_bodies_in_chunks_and_an_expected_100_are_understood(model_port: int) ->
     head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in (body[:5], body[5:6], body[6:])) + b"0\r\n\r\n"
     assert _raw(model_port, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks).startswith(b"HTTP/1.1 200")
-    with socket.create_connection(("127.0.0.1", model_port), timeout=10) as link:
+    with socket.create_connection(("127.0.0.1", model_port), timeout=20) as link:
         link.sendall(head + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
         assert link.recv(100).startswith(b"HTTP/1.1 100")
         link.sendall(body)
@@ -334,7 +337,7 @@ def test_clients_that_leave_in_mid_stream_harm_no_other() -> None:
         with Client(port) as client:
             assert folded(client.ask("hello", stream=True).events).finish == "stop"
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(20) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
 

@@ -119,7 +119,7 @@ async def test_weather_over_streamable_http_in_both_eras_and_its_lifeline() -> N
                     assert "21 °C" in _text(await client.call_tool("get_forecast", {"city": "东京"}))
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(20) == 0
 
 
 async def test_over_http_a_signal_ends_it_with_0_at_once_also_with_a_client() -> None:
@@ -131,7 +131,7 @@ async def test_over_http_a_signal_ends_it_with_0_at_once_also_with_a_client() ->
             await client.list_tools()
             sent = time.monotonic()
             process.terminate()
-            assert process.wait(10) == 0
+            assert process.wait(20) == 0
             assert time.monotonic() - sent < 4
         assert process.stderr is not None
         assert process.stderr.read() == b"weather server: ready\n"
@@ -144,7 +144,7 @@ def test_over_stdio_it_says_on_stderr_that_it_is_ready_and_ends_with_its_input()
         assert process.stdout is not None
         assert process.stderr.readline() == b"math server: ready\n"
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(20) == 0
         assert process.stdout.read() == b""
 
 
@@ -154,7 +154,7 @@ def test_over_stdio_a_signal_ends_it_without_a_traceback() -> None:
             assert process.stderr is not None
             process.stderr.readline()
             process.send_signal(kind)
-            assert process.wait(5) == -kind
+            assert process.wait(20) == -kind
             assert process.stderr.read() == b""
 
 

@@ -217,7 +217,7 @@ async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
         async with started(remote("gone", url)) as running:
             process.kill()
             process.wait()
-            with anyio.fail_after(10), pytest.raises(ServerError, match="refused; nothing was sent") as caught:
+            with anyio.fail_after(20), pytest.raises(ServerError, match="refused; nothing was sent") as caught:
                 await running.call("gone")
             assert not caught.value.sent
             assert running.status("gone").notices[-1] == "the last request failed: connection refused"
@@ -301,7 +301,7 @@ async def test_an_event_of_two_megabytes_arrives() -> None:
             await asked.stream.send(data[start : start + 50_001])
 
     async with raw_http(call=large) as server, started(remote("raw", server.url)) as running:
-        with anyio.fail_after(10):
+        with anyio.fail_after(20):
             assert len((await running.call("raw")).content[0].text) == 2_000_000
 
 

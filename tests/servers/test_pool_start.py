@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from tests.servers.running import hostile, made_with_sdk
+from tests.servers.running import END_SECONDS, hostile, made_with_sdk
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact import Redactor
 from tui_host.servers.pool import Pool
@@ -34,7 +34,7 @@ async def at_work(pool: Pool) -> AsyncGenerator[None]:
         try:
             yield
         finally:
-            with anyio.CancelScope(shield=True), anyio.fail_after(6):
+            with anyio.CancelScope(shield=True), anyio.fail_after(END_SECONDS):
                 await pool.stop_all()
 
 
@@ -87,7 +87,7 @@ async def test_a_turn_waits_for_a_server_from_its_start_on_and_for_each_connecti
         with anyio.move_on_after(0.3) as waiting:
             await pool.settled_for_turn(PATIENCE)
         assert waiting.cancelled_caught, "the new connection is waited for"
-        with anyio.fail_after(6):
+        with anyio.fail_after(END_SECONDS):
             await pool.stop_all()
 
 

@@ -219,7 +219,7 @@ async def until(claim: Callable[[], bool]) -> None:
 
 async def until_has(client: SocketStream, wanted: bytes) -> bytes:
     data = b""
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while wanted not in data:
             data += await client.receive()
     return data

@@ -59,7 +59,7 @@ def test_without_a_reader_what_comes_waits_in_a_file_or_is_counted_and_no_end_is
     assert os.read(notices, 9) == TAKEN
     telling.taken()
     telling.close()
-    thread.join(10)
+    thread.join(20)
     found = [(kind, number, data) for kind, number, _, data in items]
     kept = b"".join(data for kind, _, data in found if kind == CHUNK)
     missing = sum(int(data) for kind, _, data in found if kind == lost(CHUNK))

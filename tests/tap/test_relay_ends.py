@@ -12,6 +12,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from typing_extensions import override
 
+from tests.ports import unused_port
 from tests.tap.relaying import PLACE, Kept, Relaying, answer, ending, peer, relaying, request, rest_of, until, until_has
 from tui_host.capture.ending import read_ending
 from tui_host.capture.record import Draft
@@ -62,8 +63,8 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it(way: st
     assert ending(relay).reason == "closed by host"
 
 
-async def test_clients_that_go_before_they_are_refused_end_nothing_but_themselves(free_tcp_port: int) -> None:
-    async with relaying(f"http://127.0.0.1:{free_tcp_port}") as relay:
+async def test_clients_that_go_before_they_are_refused_end_nothing_but_themselves() -> None:
+    async with relaying(f"http://127.0.0.1:{unused_port()}") as relay:
         for number in range(1, 6):
             async with await relay.client() as client:
                 await client.send(request(relay.host))
@@ -170,7 +171,7 @@ async def test_a_request_that_meets_the_end_of_a_kept_connection_is_asked_once_a
         await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
         await until_has(client, b"first")
         await client.send(request(relay.host))
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await rest_of(client) == b""
     assert [bytes(each).count(b"POST ") for each in up.received] == [2]
 
@@ -186,7 +187,7 @@ async def test_a_client_that_has_said_all_may_say_so_and_still_hears_the_answer(
     async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host))
         await client.send_eof()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert (await rest_of(client)).endswith(b"hello\r\n0\r\n\r\n")
     assert ending(relay).reason == "complete"
 
@@ -203,7 +204,7 @@ async def test_a_client_that_has_sent_all_its_requests_ahead_hears_every_answer(
     async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(b"".join(b"GET /%c HTTP/1.1\r\nHost: %s\r\n\r\n" % (each, relay.host) for each in b"123"))
         await client.send_eof()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert (await rest_of(client)).count(b"answer") == 3
 
 
@@ -215,7 +216,7 @@ async def test_a_client_that_says_no_more_in_the_middle_of_its_request_hears_wha
     async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host, body=b"0123456789")[:-5])
         await client.send_eof()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert (await rest_of(client)).endswith(b"short")
 
 
@@ -231,7 +232,7 @@ async def test_a_server_that_has_waited_long_enough_says_so_to_the_client() -> N
         await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
         await until_has(client, b"first")
         heard.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert (await rest_of(client)).startswith(b"HTTP/1.1 408 ")
 
 
@@ -326,7 +327,7 @@ async def test_an_upstream_that_closes_between_requests_closes_the_clients_conne
 
     async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert (await rest_of(client)).endswith(b"{}")
 
 
@@ -338,7 +339,7 @@ async def test_what_comes_unasked_is_no_answer_to_the_next_request() -> None:
 
     async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert b"poison" not in await rest_of(client)
 
 
@@ -354,7 +355,7 @@ async def test_the_end_of_the_tap_cuts_what_is_on_its_way() -> None:
             await client.send(request(relay.host))
             await until_has(client, b"hello")
         async with client:
-            with anyio.fail_after(5), pytest.raises(anyio.BrokenResourceError):
+            with anyio.fail_after(20), pytest.raises(anyio.BrokenResourceError):
                 await rest_of(client)
         await until(lambda: up.ended == 1)
     assert ending(relay).error == "the tap was ended"
@@ -396,7 +397,7 @@ async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_
         await client.send(request(relay.host, body=b"").replace(b"Connection: close\r\n", b""))
         got = await until_has(client, b"\r\n\r\n")
         wanted = got.index(b"\r\n\r\n") + 4 + len(LARGE)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while len(got) < wanted:
                 got += await client.receive(1 << 17)
         assert got[wanted - len(LARGE) :] == LARGE
@@ -423,7 +424,7 @@ async def test_what_passes_by_itself_ends_as_it_does_at_the_upstream(way: str, f
     async with peer(script) as up, relaying(up.origin, answer_limit=4) as relay, await relay.client() as client:
         await client.send(request(relay.host))
         got = await until_has(client, b"\r\n\r\n")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while not got.endswith(b"the end"):
                 got += await client.receive(1 << 17)
             taken.set()

@@ -29,7 +29,7 @@ async def test_what_a_server_says_when_it_has_waited_long_enough_may_come_in_pie
         turns[2].set()
         assert await until_has(client, said[30:-3]) == said[30:-3]
         turns[3].set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await rest_of(client) == said[-3:]
 
 
@@ -50,7 +50,7 @@ async def test_half_a_head_is_left_to_the_client(half: bytes, way: str) -> None:
         await client.send(request(relay.host))
         got = await until_has(client, hints)
         taken.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while got != hints + half:
                 got += await client.receive()
             with pytest.raises(anyio.BrokenResourceError if way == "reset" else anyio.EndOfStream):
@@ -71,7 +71,7 @@ async def test_an_upstream_that_resets_between_requests_resets_the_client() -> N
         await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
         await until_has(client, b"first")
         taken.set()
-        with anyio.fail_after(5), pytest.raises(anyio.BrokenResourceError):
+        with anyio.fail_after(20), pytest.raises(anyio.BrokenResourceError):
             await rest_of(client)
 
 
@@ -84,7 +84,7 @@ async def test_a_client_that_says_no_more_behind_half_a_request_is_heard_at_once
     async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host) + behind)
         await client.send_eof()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await rest_of(client) == answer(b"all heard")
 
 
@@ -105,5 +105,5 @@ async def test_a_client_that_changes_the_protocol_and_has_said_all_before_it_is_
         await client.send(b"\x81early")
         await client.send_eof()
         asked.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await rest_of(client) == said + b"heard \x81early"

@@ -399,7 +399,7 @@ async def test_what_is_not_as_long_as_it_was_comes_in_chunks_but_where_one_side_
 
     async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
         asked = (GET % (b"/sse", relay.host)).replace(b"HTTP/1.1", b"HTTP/" + asking)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             answered = await relay.ask(asked.replace(b"Connection: close", b"Connection: keep-alive"))
     led = events % relay.origin.encode()
     if b"1.0" in versions:

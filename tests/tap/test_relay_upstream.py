@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 import sys
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -13,7 +12,8 @@ import pytest
 from anyio.streams.tls import TLSStream
 
 from tests.llm.test_model_reach import certificate
-from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tests.ports import unused_port
+from tests.tap.relaying import Kept, answer, peer, relaying, request, until_has
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.tap.http.rounds import BUSY
 from tui_host.tap.http.upstream import upstream_of
@@ -136,24 +136,21 @@ async def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
 
 
 async def test_a_tap_before_itself_is_refused() -> None:
-    async with relaying("http://127.0.0.1:1") as relay:
-        port = relay.port
+    port = unused_port()
     with pytest.raises(TuiHostError, match="is this tap itself"):
         async with relaying(f"http://localhost:{port}/v1", port=port):
             pass
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
-async def test_taps_that_lead_to_each_other_say_so_instead_of_asking_each_other_for_ever(
-    free_tcp_port_factory: Callable[[], int],
-) -> None:
-    one, other = free_tcp_port_factory(), free_tcp_port_factory()
+async def test_taps_that_lead_to_each_other_say_so_instead_of_asking_each_other_for_ever() -> None:
+    one, other = unused_port(), unused_port()
     async with (
         relaying(f"http://127.0.0.1:{other}/v1", port=one) as relay,
         relaying(f"http://localhost:{one}", port=other) as second,
     ):
         for _ in range(2):
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 answered = await relay.ask(request(relay.host))
             assert answered.startswith(b"HTTP/1.1 508 ")
             assert b"taps lead to each other" in answered
@@ -171,6 +168,6 @@ async def test_a_busy_tap_reaches_an_upstream_that_is_none_however_many_connecti
             for _ in range(2 * BUSY):
                 client = await clients.enter_async_context(await relay.client())
                 await client.send(request(relay.host))
-                with anyio.fail_after(5):
-                    assert (await client.receive()).startswith(b"HTTP/1.1 200 ")
+                with anyio.fail_after(20):
+                    assert (await until_has(client, b"\r\n")).startswith(b"HTTP/1.1 200 ")
         assert {bytes(each) for each in up.received} == {bytes(up.received[0])}

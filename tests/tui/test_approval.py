@@ -161,8 +161,8 @@ async def test_a_session_rule_takes_a_second_a_after_it_was_told() -> None:
     asked = question()
     app = Asking(asked, quiet=0.5)
     async with app.run_test(size=(100, 26)) as pilot:
-        await decide(pilot, app, "A")
-        await pilot.press("A", "A")
+        await armed(pilot, app)
+        await at_once(pilot, app, "A", "A", "A")
         assert asked.open
         await armed(pilot, app)
         assert "A again: every call of math.multiply, as it is defined now" in " ".join(

@@ -125,11 +125,11 @@ async def test_a_model_tap_that_is_started_under_a_story_has_its_turns_where_the
     call = Call("", "math__add", {"a": 1, "b": 2})
     math = KeptServerTap(tmp_path, "math")
     math.start(["add"], client="Cline")
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not (tmp_path / "data" / DATABASE).exists():
             await anyio.sleep(0.02)
     store = Store.open(tmp_path / "data" / DATABASE)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not store.sessions.taps(0):
             await anyio.sleep(0.02)
     (session,) = store.sessions.taps(0)
@@ -139,7 +139,7 @@ async def test_a_model_tap_that_is_started_under_a_story_has_its_turns_where_the
     list(model.answer(CLINE, model.ask(CLINE, [User("one and two?")]), Answer("", [call])))
     math.result(math.call("add", call.arguments)[0], "3")
     told: list[Piece] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while not (told and told[-1].told.is_whole and told[-1].told.turns):
             following.read(0.1)
             told += following.pieces
