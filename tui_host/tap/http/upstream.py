@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -12,7 +11,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
-import anyio
 from typing_extensions import override
 
 from tui_host.capture.faults import words_of
@@ -20,12 +18,11 @@ from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.urls import is_loopback, shown, split
 from tui_host.tap.heads import RequestHead, request_bytes
+from tui_host.tap.http.connecting import connected
 from tui_host.tap.http.reach import Reach, is_here
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10
-_TURN_SECONDS = 1.0
-"""How long one of several addresses may take to be connected to before the next one is tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,15 +127,11 @@ class Upstream:
             else:
                 return
         name = host if self.trust is not None else None
-        if self.within is not None:
-            connected = await _connected(host, port, self.within)
-            await loop.create_connection(protocol, sock=connected, ssl=self.trust, server_hostname=name)
-            return
-        transport, _ = await loop.create_connection(
-            protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=0.25
-        )
+        within = self.within
+        made = await connected(host, port, lambda address: within is None or within.allows(address))
+        transport, _ = await loop.create_connection(protocol, sock=made, ssl=self.trust, server_hostname=name)
         seen = transport.get_extra_info("peername")
-        if seen is not None:  # it has not ended at once
+        if within is None and seen is not None:  # it has not ended at once
             self.reach.seen_at(str(seen[0]))
 
     async def _through(
@@ -160,41 +153,6 @@ class Upstream:
         if transport is None:
             raise ConnectionError("the connection ended while it was being encrypted")
         made.connection_made(transport)
-
-
-async def _connected(host: str, port: int, within: Reach) -> socket.socket:
-    """A connection to one of a host's addresses that are within this reach.
-
-    Raises:
-        OSError: There is none.
-    """
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    allowed = [each for each in found if within.allows(str(each[4][0]))]
-    if not allowed:
-        raise ConnectionError(
-            "an address further inside than the server's own, whose metadata therefore does not lead there"
-        )
-    for family, kind, protocol, _, address in allowed[:-1]:
-        try:
-            with anyio.move_on_after(_TURN_SECONDS):
-                return await _connected_to(socket.socket(family, kind, protocol), address)
-        except OSError:
-            continue
-    family, kind, protocol, _, address = allowed[-1]
-    return await _connected_to(socket.socket(family, kind, protocol), address)
-
-
-async def _connected_to(
-    made: socket.socket, address: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
-) -> socket.socket:
-    try:
-        made.settimeout(0)
-        await asyncio.get_running_loop().sock_connect(made, address)
-    except BaseException:
-        made.close()
-        raise
-    return made
 
 
 class _ProxyAnswer(asyncio.Protocol):
