@@ -91,6 +91,21 @@ def test_two_that_say_the_same_at_once_each_through_a_tap_of_its_own_have_turns_
     assert said == {(model.id, turn, step) for turn, model in enumerate(models, 1) for step in (1, 2)}
 
 
+def test_a_request_that_ends_with_an_answer_is_one_that_tells_no_result_of_its_calls() -> None:
+    """Hosts let a model write on at what it has said so far."""
+    world, one = World(), call("math__add", "")
+    model, spoken = world.model(), FORMS["ollama"]
+    asked: list[User | Answer | Results] = [User("sum"), Answer("I add.", [one])]
+    for entries, answer in ((asked[:1], asked[1]), (asked, Answer("them.")), ([*asked, Results([(one, "3")])], None)):
+        world.now += 100 * MS
+        exchange = model.ask(spoken, entries)
+        if isinstance(answer, Answer):
+            world.run(model.answer(spoken, exchange, answer))
+    story = world.story()
+    assert [(said.turn, said.step) for said in story.exchanges] == [(1, 1), (1, 2), (1, 2)]
+    assert [[told.exchange for told in each.told] for each in story.joined()] == [["3"]]
+
+
 def test_a_question_to_a_host_that_drops_calls_from_its_history_is_the_new_one_alone() -> None:
     scene = Scene()
     scene.server("math", "add")

@@ -251,7 +251,8 @@ class Talks:
             return False
         if any(child.mark == mark and child.children for child in children):
             return True
-        return all(child.asking.messages[child.after + 1].mark != repeated[1].mark for child in children)
+        told = [message for child in children for message in child.asking.messages[child.after + 1 : child.after + 2]]
+        return bool(told) and all(message.mark != repeated[1].mark for message in told)
 
     def _forgetting(self, asking: Asking, mark: bytes) -> tuple[Key | None, int]:
         """The same where a host has dropped what was said before: the one answer whose calls stand last, and that waits for results."""
