@@ -36,6 +36,16 @@ def test_a_call_that_two_conversations_may_have_asked_for_is_joined_to_neither_b
     assert scene.sent() == {first: [frame]}
 
 
+def test_an_empty_word_that_stands_with_a_frame_names_no_call_without_an_id() -> None:
+    scene, spoken, one = Scene(), FORMS["ollama"], call("math__add", "")
+    math = scene.server("math", "add")
+    scene.world.run(scene.model.answer(spoken, scene.model.ask(spoken, [User("sum")]), Answer("", [one])))
+    scene.world.now += MS
+    math.result(math.call("add", SUM, meta={"progressToken": ""})[0], "3")
+    known = [each.link.known for each in scene.world.story().links() if each.link.relation in {"sent", "answered"}]
+    assert known == ["value", "value"]
+
+
 @pytest.mark.parametrize("name", ["{}__now", "mcp__{}__now", "{}.now", "{}-now", "mcp_{}_now", "{}/now"])
 def test_of_two_servers_with_a_tool_of_one_name_the_one_that_is_named_is_called(name: str) -> None:
     scene = Scene()

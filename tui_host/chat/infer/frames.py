@@ -149,7 +149,7 @@ class Frames:
             arguments=canonical(arguments),
             at_ns=message.at_ns,
             rpc_id=message.identity.strip('"'),
-            ids=frozenset(value for value in meta.values() if isinstance(value, str)),
+            ids=frozenset(value for value in meta.values() if isinstance(value, str) and value),
             defaults=self._defaults.get((record.draft.peer, tool), ()),
             since_ns=self._since[line],
             mono_ns=record.mono_ns,
