@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.settings.reading import read
-from tui_host.settings.credentials_places import in_variables, in_words
+from tui_host.settings.credentials import credentials_in_protocols
+from tui_host.settings.credentials_places import in_url, in_variables, in_words
 from tui_host.settings.secrets import secrets_of
 
 
@@ -26,6 +27,8 @@ from tui_host.settings.secrets import secrets_of
         (["srv", "--config", '{"apiKey": "abc-12345", "max_tokens": "1"}'], {"apiKey": "abc-12345"}),
         (["srv", "Server=h;User Id=me;Password=correcthorse"], {"Password": "correcthorse"}),
         (["srv", "--password", "correcthorse"], {"password": "correcthorse"}),
+        (["srv", "--opts=header=Authorization: Bearer abc-12345"], {"Authorization": "abc-12345"}),
+        (["srv", "My  Api-Key = abc-12345; User=me"], {"My  Api-Key": "abc-12345"}),
     ],
 )
 def test_a_credential_on_a_command_line_is_known_by_its_place(words: list[str], expected: dict[str, str]) -> None:
@@ -43,6 +46,33 @@ def test_a_credential_on_a_command_line_is_known_by_its_place(words: list[str], 
 )
 def test_what_only_sounds_like_one_on_a_command_line_is_none(words: list[str]) -> None:
     assert not list(in_words(words))
+
+
+@pytest.mark.parametrize("part", [" ", "\n", ";", "; ", "a:", "a=", "a ", "-", "word; ", '"a":"', "?a=;", ";a>"])
+def test_a_long_text_on_a_command_line_and_in_a_variable_is_looked_at_in_no_time(part: str) -> None:
+    text = part * (100_000 // len(part))
+    assert not list(in_words([text, f"{text}x"]))
+    assert not list(in_variables({"TEXT": text}))
+
+
+@pytest.mark.parametrize(
+    ("url", "hidden"),
+    [
+        ("https://h/?a=;token=abc-12345&b=1", ["abc-12345"]),
+        ("https://h/?token=abc>12345;6", ["abc>12345;6"]),
+        ("<https://h?token=a1>; rel=next, <https://h/?token=b2>,<https://h/?token=c3>", ["a1", "b2", "c3"]),
+        ("https://h/?token=a1;key=b2?secret=c3", ["a1", "b2", "c3"]),
+    ],
+)
+def test_what_is_a_credential_in_a_url_goes_to_where_another_part_begins(url: str, hidden: list[str]) -> None:
+    assert [url[span.start : span.end] for span in in_url(url)] == hidden
+
+
+def test_a_long_name_of_a_protocol_is_looked_at_in_no_time() -> None:
+    assert not list(credentials_in_protocols("a." * 32_000))
+    assert list(credentials_in_protocols("openai-insecure-api-key.abc-12345")) == [
+        ("openai-insecure-api-key", "abc-12345")
+    ]
 
 
 def test_variables_are_known_by_their_names_and_by_what_stands_in_them() -> None:

@@ -19,6 +19,8 @@ LONG_KEYS = frozenset(("code", "code_verifier"))
 """Query keys that are a login's, or, as functions in Azure have it, the caller's key, where what stands behind them is long."""
 PROTOCOLS = "sec-websocket-protocol"
 """The one header that a web page can set of a WebSocket: credentials stand in it as names of protocols."""
+_LONGEST = 100
+"""Characters that such a name may have."""
 
 _WORD = re.compile(r"[a-z0-9]+")
 _DOT = re.compile(r"\.")
@@ -106,7 +108,7 @@ def credentials_in_protocols(value: str) -> Iterator[tuple[str, str]]:
     """Names and values of what stands among a WebSocket's protocols, as `api-key.VALUE`, or as `token, VALUE`."""
     before = ""
     for each in map(str.strip, value.split(",")):
-        named = (dot.start() for dot in _DOT.finditer(each) if is_credential_key(each[: dot.start()]))
+        named = (dot.start() for dot in _DOT.finditer(each, 0, _LONGEST) if is_credential_key(each[: dot.start()]))
         at = next(named, None)
         if at is not None and each[at + 1 :]:
             yield each[:at], each[at + 1 :]

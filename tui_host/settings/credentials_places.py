@@ -13,10 +13,12 @@ TELLING_FROM = 20
 """Characters from which a word without a digit is no common one: what hosts send where no key is wanted is a short word that texts have too."""
 
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
-_PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=([^&#>]+?)(?=[&#>]|[;?][^=&;#?>]+=|$)")
-"""Its value may have any of these characters, but where another one begins with them."""
+_PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=(?![;?][^=&;#?>]+=)([^&#]+?)(?=[&#]|>\s*(?:[;,]|$)|[;?][^=&;#?>]+=|$)")
+"""Its value may have any of these characters, but where another one begins with them, or a link that stands in brackets ends."""
 _ASSIGNED = re.compile(r"\s*-{0,2}([\w.-]+)\s*[=:]\s*(\S.*)", re.DOTALL)
-_IN_LIST = re.compile(r"(?:^|;)\s*([\w .-]+?)\s*=\s*([^;]+)")
+_NESTED = 8
+"""So often what is assigned may be an assignment itself."""
+_IN_LIST = re.compile(r"(?:^|;)\s*([\w.-]+(?: +[\w.-]+)*)\s*=\s*([^;]+)")
 """As in `Server=tcp:a.example;Password=b`."""
 _IN_JSON = re.compile(r'"([\w.-]+)"\s*:\s*"((?:[^"\\]|\\.)+)"')
 _ELSEWHERE = re.compile(
@@ -25,8 +27,6 @@ _ELSEWHERE = re.compile(
 """Of what is so named the value tells where a credential is, or what it is called."""
 _NO_VALUE = re.compile(r"\.{0,2}/.*|~.*|[A-Za-z]:\\.*|\$.*", re.DOTALL)
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
-
-
 _ORIGIN = re.compile(r"([A-Za-z][\w+.-]*://)(?:([^/?#\s]*)@)?([^/?#@\s]*)")
 
 
@@ -99,13 +99,13 @@ def password_in(userinfo: str) -> str:
     return unquote_plus(password if colon else name)
 
 
-def _in_text(text: str) -> Iterator[tuple[str, str]]:
+def _in_text(text: str, nested: int = _NESTED) -> Iterator[tuple[str, str]]:
     for span in in_url(text):
         value = text[span.start : span.end]
         yield span.name, password_in(value) if span.name == "userinfo" else unquote_plus(value)
     assigned = None if "://" in text else _ASSIGNED.fullmatch(text)
-    if assigned and _ASSIGNED.fullmatch(assigned[2]):  # as in `--header=Authorization: Bearer X`
-        yield from _in_text(assigned[2])
+    if assigned and nested and _ASSIGNED.fullmatch(assigned[2]):  # as in `--header=Authorization: Bearer X`
+        yield from _in_text(assigned[2], nested - 1)
     for match in (*([assigned] if assigned else []), *_IN_LIST.finditer(text), *_IN_JSON.finditer(text)):
         yield from _given(match[1], match[2])
 
