@@ -7,26 +7,30 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
 from tui_host.chat.infer.asking.history import Heard, Piece
+from tui_host.chat.infer.asking.marked import Form
 from tui_host.chat.infer.asking.prompted import envelopes, offsets_of
 
-_LISTED = r"<tools>\s*(?:[{\[]|<tool>).*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z)"
+_SPACE = r"(?:(?<!\s)\s+)?"
+"""All white space before what follows: looked at once, where it begins."""
 _RESULT = (
     r"\[(?:use_mcp_tool|access_mcp_resource) for '[^'\n]*'\] Result:\n?"
     r"|<tool_use_result>\s*<name>[^<]*</name>\s*<result>|</result>\s*</tool_use_result>"
     r"|^Here is the result of mcp tool use `[^`\n]*`:"
-    r"|<tool_response>\s*|\s*</tool_response>"
+    rf"|<tool_response>\s*|{_SPACE}</tool_response>"
     r"|^Observation:[ \t]*|^Tool execution result:|^Tool (?:result|error) for [^\n]*:\n"
 )
-_FRAMES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(_LISTED, re.DOTALL | re.MULTILINE), "lists the tools"),
-    (re.compile(r"\s*<environment_details>.*?</environment_details>", re.DOTALL), "details of the environment"),
-    (re.compile(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>"), "frames what was said"),
-    (re.compile(_RESULT, re.MULTILINE), "frames a result"),
+_FRAMES = (
+    (Form(r"<tools>\s*(?:[{\[]|<tool>).*?", "</tools>"), "lists the tools"),
+    (Form(r"^# Connected MCP Servers\n.*?(?=^====|^# |\Z)"), "lists the tools"),
+    (Form(rf"{_SPACE}<environment_details>.*?", "</environment_details>"), "details of the environment"),
+    (Form(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>"), "frames what was said"),
+    (Form(_RESULT), "frames a result"),
 )  # fmt: skip
 """What hosts put into messages, and what for."""
 
@@ -91,12 +95,16 @@ def _around(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
     """What stands around what was said in a message, and around the results that it tells: not within these."""
     found = list(chain.from_iterable(_in_bytes(body, piece, _framed(piece.text)) for piece in message.of("text")))
     told = [(each.start, each.end) for each in envelopes(body, message)] if found else []
-    yield from (each for each in found if not any(start < each[1] and each[0] < end for start, end in told))
+    ends = [end for _, end in told]
+    for each in found:
+        first = bisect_right(ends, each[0])  # the first that is not over before it
+        if first == len(told) or told[first][0] >= each[1]:
+            yield each
 
 
 def _framed(text: str) -> list[tuple[int, int, str]]:
     """The frames in a text, in order; of what one holds nothing is named again."""
-    found = [(*match.span(), words) for form, words in _FRAMES for match in form.finditer(text)]
+    found = [(*match.span(), words) for form, words in _FRAMES for match in form.found_in(text)]
     kept: list[tuple[int, int, str]] = []
     for each in sorted(found, key=lambda each: (each[0], -each[1])):
         if not kept or each[0] >= kept[-1][1]:

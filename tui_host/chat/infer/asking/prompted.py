@@ -6,14 +6,15 @@ The forms are those that hosts were seen to send, ours among them. Source: tool-
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from tui_host.capture.words import said
-from tui_host.chat.infer.asking.history import Heard
+from tui_host.chat.infer.asking.history import Heard, Piece
+from tui_host.chat.infer.asking.marked import Form
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols import protocol
@@ -23,13 +24,13 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cline", re.compile(r"<use_mcp_tool>|<attempt_completion>")),
     ("cherry", re.compile(r"<tool_use>")),
     ("hermes", re.compile(r"<tool_call>")),
-    ("react", re.compile(r"^\W*Action Input\W", re.MULTILINE)),
+    ("react", re.compile(r"^[^\w\n]*Action Input\W", re.MULTILINE)),
     ("json", re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:')),
     ("function", re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:')),
 )
 """What in a system prompt teaches a protocol, or in an answer follows it; the first that fits."""
 
-_TOOLS = re.compile(r'^\W*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^\W*(?:- )?([\w.-]+)(?=:\s)', re.MULTILINE)
+_TOOLS = re.compile(r'^[^\w\n]*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^[^\w\n]*(\w[\w.-]*)(?=:\s)', re.MULTILINE)
 """Names that a prompt lists."""
 _MOST_TOOLS = 2000
 _SERVERS = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
@@ -38,21 +39,21 @@ _SERVERS = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
 _READS = "access_mcp_resource"
 """What reads a resource, as Cline's prompt calls it."""
 
-_RESULTS: tuple[re.Pattern[str], ...] = (
-    re.compile(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:\s*(?P<told>.*?)"
-               r"(?=\s*\[\w+ for '[^'\n]*'\] Result:|\s*<environment_details>|\s*\Z)", re.DOTALL),
-    re.compile(r"<tool_use_result>\s*<name>(?P<name>.*?)</name>\s*<result>(?P<told>.*?)</result>\s*</tool_use_result>",
-               re.DOTALL),
-    re.compile(r"Here is the result of mcp tool use `(?P<name>[^`\n]*)`:\s*(?P<told>.*?)"
-               r"(?=\s*Here is the result of mcp tool use `|\s*\Z)", re.DOTALL),
-    re.compile(r"<tool_response>\s*(?P<told>.*?)\s*</tool_response>(?P<name>)", re.DOTALL),
-    re.compile(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)",
-               re.DOTALL | re.MULTILINE),
-    re.compile(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)", re.DOTALL | re.MULTILINE),
-    re.compile(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z", re.DOTALL | re.MULTILINE),
+_RESULTS = (
+    Form(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
+         r"(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)"),
+    Form(r"<tool_use_result>\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*?)", r"</result>\s*</tool_use_result>"),
+    Form(r"Here is the result of mcp tool use `(?P<name>[^`\n]*)`:(?P<told>.*?)(?=Here is the result of mcp tool use `|\Z)"),
+    Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)"),
+    Form(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"),
+    Form(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)"),
+    Form(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z"),
 )  # fmt: skip
-_NOT_SAID = re.compile(r"<environment_details>.*?(?:</environment_details>|\Z)|</?(?:task|feedback|answer|user_message)>"
-                       r"|<(system-reminder|session_context|environment_context)>.*?</\1>", re.DOTALL)  # fmt: skip
+_NOT_SAID = (
+    *(Form(f"<{name}>.*?", f"</{name}>") for name in ("system-reminder", "session_context", "environment_context")),
+    Form(r"<environment_details>.*?(?:</environment_details>|\Z)"),
+    Form(r"</?(?:task|feedback|answer|user_message)>"),
+)
 """What a host puts around, or beside, what a person said."""
 
 
@@ -126,15 +127,13 @@ def envelopes(body: bytes, message: Heard) -> Iterator[Envelope]:
     """
     texts = message.of("text")
     whole = "\n".join(piece.text for piece in texts)
-    for form in _RESULTS:
-        found = list(form.finditer(whole))
-        if not found:
-            continue
-        for match in found:
-            start, end = _place(body, [(piece.text, piece.start, piece.end) for piece in texts], *match.span("told"))
-            told = match["told"].strip()
-            yield Envelope(name=match["name"].strip() or _name_in(told), text=told, start=start, end=end)
-        return
+    by_form = (list(form.found_in(whole)) for form in _RESULTS)
+    found = next(filter(None, by_form), list[re.Match[str]]())
+    told = [match["told"].strip() for match in found]
+    starts = [match.end("told") - len(match["told"].lstrip()) for match in found]
+    ranges = [(start, start + len(text)) for start, text in zip(starts, told, strict=True)]
+    for match, text, (start, end) in zip(found, told, _places(body, texts, ranges), strict=True):
+        yield Envelope(name=match["name"].strip() or _name_in(text), text=text, start=start, end=end)
 
 
 def _name_in(told: str) -> str:
@@ -151,24 +150,28 @@ def _name_in(told: str) -> str:
 def said_by_person(message: Heard) -> str:
     """What a person said in a message, without what a host put around it and without results."""
     text = "\n".join(piece.text for piece in message.of("text"))
-    for form in _RESULTS:
-        text = form.sub("", text)
-    return _NOT_SAID.sub("", text).strip()
+    for form in (*_RESULTS, *_NOT_SAID):
+        text = form.without(text)
+    return text.strip()
 
 
-def _place(body: bytes, texts: Sequence[tuple[str, int, int]], start: int, end: int) -> tuple[int, int]:
-    """The bytes of a range of the joined texts; where it goes over several, from the first of them to the last."""
-    first = last = -1
+def _places(body: bytes, texts: Sequence[Piece], ranges: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """The bytes of ranges of the joined texts, in order; of one that goes over several, from the first of them to the last."""
+    found: dict[int, tuple[int, int]] = {}
+    starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
     at = 0
-    for text, begin, stop in texts:
-        if at <= end and start <= at + len(text):
-            low, high = max(start - at, 0), min(end - at, len(text))
-            offsets = offsets_of(body[begin:stop], low, high)
-            if high > low or (start == end and first < 0):
-                first = begin + offsets[0] if first < 0 else first
-                last = begin + offsets[1]
-        at += len(text) + 1
-    return (first, last) if first >= 0 else (texts[0][1], texts[-1][2])
+    for piece in texts:
+        size = len(piece.text)
+        there = range(bisect_left(ends, at), bisect_right(starts, at + size))
+        spans = {number: (max(starts[number] - at, 0), min(ends[number] - at, size)) for number in there}
+        offsets = iter(offsets_of(body[piece.start : piece.end], *chain.from_iterable(spans.values())) if spans else ())
+        for number, (low, high) in spans.items():
+            first, last = piece.start + next(offsets), piece.start + next(offsets)
+            if high > low or (starts[number] == ends[number] and number not in found):
+                found[number] = found.get(number, (first, last))[0], last
+        at += size + 1
+    whole = (texts[0].start, texts[-1].end) if texts else (0, 0)
+    return [found.get(number, whole) for number in range(len(ranges))]
 
 
 _RUNS = re.compile(

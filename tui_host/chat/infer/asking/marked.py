@@ -1,0 +1,37 @@
+"""What hosts put into texts, looked for in the time that a text's length takes, whatever stands in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+
+class Form:
+    """A form of what hosts put into texts: line by line, and over several lines.
+
+    What begins so and does not end is none of it. So it is looked for up to the last end alone: behind that each beginning would be
+    followed to the end of the text.
+
+    Args:
+        pattern: Its pattern; where an end is given, all before that.
+        end: The pattern of its end, of which the first one counts; empty where there is none, as the text's end will do.
+    """
+
+    def __init__(self, pattern: str, end: str = "") -> None:
+        flags = re.DOTALL | re.MULTILINE
+        self._whole = re.compile(pattern + end, flags)
+        self._end = re.compile(end, flags) if end else None
+
+    def found_in(self, text: str) -> Iterator[re.Match[str]]:
+        """Each in a text, in order."""
+        if self._end is None:
+            return self._whole.finditer(text)
+        return self._whole.finditer(text, 0, max((match.end() for match in self._end.finditer(text)), default=0))
+
+    def without(self, text: str) -> str:
+        """A text without them."""
+        kept, start = list[str](), 0
+        for match in self.found_in(text):
+            kept.append(text[start : match.start()])
+            start = match.end()
+        return "".join((*kept, text[start:]))
