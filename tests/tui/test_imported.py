@@ -22,6 +22,7 @@ from tui_host.host.host import Host
 from tui_host.host.importing import import_files
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
+from tui_host.tui.imported import ArrivingSource
 from tui_host.tui.incoming import Incoming
 from tui_host.tui.run import around
 from tui_host.tui.source import EMPTY_KEPT
@@ -128,6 +129,26 @@ async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp
         store.sessions.put_back(info)
         await app.until_shown("from a file: read only")
     store.close()
+
+
+async def test_a_chat_that_cannot_be_read_when_its_file_has_been_is_shown_when_it_can_be(tmp_path: Path) -> None:
+    brought(tmp_path, f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n")
+    async with running(tmp_path, config=MATH) as app:
+        await app.until(lambda: app.host.store is not None)
+        store = app.host.store
+        assert store is not None
+        (info,) = [each for each in store.sessions.list() if each.source == "import"]
+        session = app.host.sessions.foreign(replace(info, live=True))
+        source = ArrivingSource(app.host, session)
+        for name, new in (("items", "away"), ("away", "items")):
+            store.run(lambda connection, name=name, new=new: connection.execute(f"ALTER TABLE {name} RENAME TO {new}"))
+            store.run(lambda _: None, WAIT)
+            assert source.live
+            source.look()
+            while not source.is_settled:
+                source.look()
+            assert source.live == (new == "away")
+        assert AnswerItem in map(type, session.conversation.items)
 
 
 async def test_a_file_that_has_been_read_by_the_time_it_is_shown_has_its_chat(tmp_path: Path) -> None:

@@ -122,9 +122,12 @@ class ArrivingSource(ImportSource):
     def _end(self, info: SessionInfo) -> None:
         """All is there: what was said, and by whom."""
         store, session = self._host.store, self._session
+        items = (
+            () if store is None else store.session_items(session.id)
+        )  # where they cannot be read it has not ended yet
         self.live, self.empty = False, NO_CHAT
         tell_imported(session, info)
-        for text in () if store is None else store.session_items(session.id):
+        for text in items:
             session.conversation.add(item_from_text(text))
         self.is_stale = info.source != "import"  # in one of our own what belongs to no session has another place
 
