@@ -180,6 +180,13 @@ def test_the_endpoints_of_an_event_stream_are_found_by_its_standard_and_nothing_
         assert found == urls, size
 
 
+@pytest.mark.parametrize("ends", [b"\n\n", b"\r\n\r\n", b"\r\n\n", b"\n\r"])
+def test_an_endpoint_in_two_lines_that_end_in_two_ways_is_still_an_event(ends: bytes) -> None:
+    one = EndpointFilter(EndpointOrigin("http://a:1", "http://b"), lambda _: None)
+    (event,) = SseDecoder().feed(one.feed(b"event: endpoint\ndata: http://a:1\rdata: /m" + ends + b": x\n"))[:1]
+    assert (event.kind, event.event, event.data) == ("event", "endpoint", b"http://b/m")
+
+
 def test_of_an_event_stream_no_byte_waits_but_those_of_an_url_that_may_have_to_be_changed() -> None:
     stream = b'event: message\r\ndata: {"a":"http://a:1/m"}\r\n\r\nevent: endpoint\rdata: m\r\r: x\ndata: x\n\ndata: '
     one = EndpointFilter(EndpointOrigin("http://a:1", "http://b"), lambda _: None)

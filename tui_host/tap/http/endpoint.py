@@ -168,4 +168,6 @@ def _with_data(held: bytes, url: bytes) -> bytes:
     first, *others = _LINE.findall(held)
     end = first[len(first.rstrip(_LINE_ENDS)) :]
     kept = (line for line in others if line.rstrip(_LINE_ENDS).partition(b":")[0] != b"data")
-    return url + end + b"".join(kept)
+    lines = url + end + b"".join(kept)
+    # an empty line follows, which is no rest of a line end that it did not follow before
+    return lines + b"\n" if lines.endswith(b"\r") and not held.endswith(b"\r") else lines
