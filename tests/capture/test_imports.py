@@ -17,6 +17,7 @@ from tests.capture.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, WIRES,
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.exchanges import NOT_KNOWN, address_of
 from tui_host.capture.imports.pythonic import read_pythonic
+from tui_host.capture.imports.quoted import quoted
 from tui_host.capture.imports.wires import dialect_of_answer, dialect_of_request
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON, TuiHostError
@@ -445,3 +446,10 @@ def test_frames_of_which_nothing_tells_which_way_they_went_are_told_as_such() ->
     assert reading.notes.told == [
         "a.log does not tell which way 2 messages went: requests are shown as the host's, answers as a server's."
     ]
+
+
+@pytest.mark.parametrize("before", ["event:", ":", "event: a\n:"])
+def test_a_text_is_no_event_whose_first_line_is_no_line_of_one(before: str) -> None:
+    said = f"data: {json.dumps(PIECE)}"
+    assert quoted({"said": said}, "")
+    assert not quoted({"said": before + said}, "")

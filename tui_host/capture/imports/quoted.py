@@ -33,7 +33,8 @@ MOST_WORDS = 100
 MOST_MEMBERS = 30
 MOST_AROUND = 1000
 """Characters of a member that can tell a time or a direction, how many such members are heard, and characters of all of them."""
-_EVENT = re.compile(r"(?:\s++|:[^\n]*+\n|(?:event|id|retry):[^\n]*+\n)*+data:[ \t]?(?=\{)")
+_EVENT = re.compile(r"(?:\s++|:[^\n]*+\n|(?:event|id|retry):[^\n]*+\n)*data:[ \t]?(?=\{)")
+"""An event with an object. Its group is not possessive: Python before 3.11.5 goes wrong with those."""
 _ONE_BREAK = re.compile(rb"(?m)^(data:[^\r\n]*)(\r?\n)(?=(?:data|event|id):)")
 """Between events that are one line each."""
 
