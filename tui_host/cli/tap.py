@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 ROOM = 20 << 20
 """Bytes that wait in memory to be recorded, at most: all that is kept of a long answer, which may come at once."""
+
+DESCRIPTORS = 10_240
+"""Open files that a tap may have, if its user may: some systems have no more for anyone."""
 
 
 def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> int:
@@ -52,6 +56,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
     gc.freeze()  # what has been imported stays: looked through again and again it would hold up what passes
     beside = Beside(lambda ends: _record(ends, asked, is_mcp=is_mcp), diagnostics.tell, asked.log_file, room=ROOM)
     gc.enable()
+    _take_descriptors()
 
     async def relay() -> int:
         telling = beside.telling(asyncio.get_running_loop().call_soon)
@@ -78,6 +83,18 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
             beside.end()
 
     return anyio.run(relay)
+
+
+def _take_descriptors() -> None:
+    """Have as many open files as this user may have: each connection takes two of them, and the usual limit is for programs that take few."""
+    import resource
+
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, DESCRIPTORS)
+    if now == resource.RLIM_INFINITY or now >= wanted:
+        return
+    with suppress(OSError, ValueError):  # the system has a limit of its own
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _asked(arguments: Arguments, name: str, plain: Plain) -> Asked:
