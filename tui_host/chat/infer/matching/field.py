@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -97,11 +97,14 @@ class Field:
         found: Possible = {}
         for kind, frames in self._frames.items():
             calls = self._calls.get(kind, [])
+            able: list[tuple[Sent, list[Candidate]]] = []
             for frame, alive in _in_time(calls, frames):
                 own = [each for each in alive if each.may_be_on(frame)]
-                able = [each for each in own if each.tells(frame) != OTHER]
-                self.refused[frame.key] = [each for each in own if each not in able]
-                found[frame.key] = _naming(_told(able, frame), frame)
+                able.append((frame, [each for each in own if each.tells(frame) != OTHER]))
+                self.refused[frame.key] = [each for each in own if each not in able[-1][1]]
+            elsewhere = _elsewhere(able)
+            for frame, own in able:
+                found[frame.key] = _naming(_told(own, frame, elsewhere), frame)
         return found
 
 
@@ -154,10 +157,21 @@ def _until(call: Candidate) -> int:
     return call.asked.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
 
 
-def _told(calls: list[Candidate], frame: Sent) -> list[Candidate]:
+def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[str]:
+    """The calls that may have brought what stands in another's place among the results: what stands in their own may then be another's."""
+    return {
+        each.asked.key
+        for frame, calls in able
+        for each in calls
+        if each.beside and not each.is_twin and not each.tells_itself(frame) and each.tells_beside(frame)
+    }
+
+
+def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str]) -> list[Candidate]:
     """Without those that are told nothing, where others are told just what a frame brought: of these each had a frame that did."""
     told = [each for each in calls if each.told is not None]
-    if 0 < len(told) < len(calls) and any(each.tells_itself(frame) and each.is_sure_of(frame) for each in told):
+    own = [each for each in told if each.asked.key not in elsewhere]
+    if len(told) < len(calls) and any(each.tells_itself(frame) and each.is_sure_of(frame) for each in own):
         return told
     return calls
 
