@@ -7,6 +7,7 @@ import pytest
 from tests.chat.infer.forms import Answer, Call, Results, User, form
 from tests.chat.infer.world import World
 from tui_host.chat.conversation import CallItem, Conversation, UserItem
+from tui_host.chat.infer.asking.prompted import names_told
 from tui_host.chat.infer.telling import Telling
 
 CALL = Call("", "math__add", {"a": 1, "b": 2})
@@ -14,7 +15,6 @@ SIZE = 200_000
 REPEATED = {
     "blanks": " ",
     "blank lines": "\n",
-    "rules": "-",
     "empty rows": "|\n",
     "lists of tools that do not end": "<tools>{",
     "results that do not end": "<tool_response>",
@@ -23,7 +23,7 @@ REPEATED = {
 }
 
 
-@pytest.mark.parametrize("name", ["openai", "cline", "older cherry", "hermes", "react"])
+@pytest.mark.parametrize("name", ["openai", "cline", "older cherry", "hermes"])
 @pytest.mark.parametrize("repeated", REPEATED)
 def test_a_long_question_and_a_long_result_are_told_in_no_time(name: str, repeated: str) -> None:
     text = f"x{REPEATED[repeated] * (SIZE // len(REPEATED[repeated]))}y"
@@ -34,6 +34,11 @@ def test_a_long_question_and_a_long_result_are_told_in_no_time(name: str, repeat
     items = list(chat.items)
     assert [item.text for item in items if isinstance(item, UserItem)] == [text, text]
     assert [len(item.result) >= len(text) for item in items if isinstance(item, CallItem)] == [True]
+
+
+@pytest.mark.parametrize("repeated", ["-", "\n", "|\n"])
+def test_the_tools_of_a_long_prompt_are_named_in_no_time(repeated: str) -> None:
+    assert list(names_told("json", f"{repeated * SIZE}\n- add: adds\n")) == ["add"]
 
 
 @pytest.mark.parametrize(
