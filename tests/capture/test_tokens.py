@@ -149,7 +149,7 @@ def test_what_opens_somebodys_door_is_taken_out_of_a_request_to_a_model(
     ],
 )
 def test_an_answer_that_makes_a_key_is_kept_without_it(path: str, answer: JSON, learned: list[str]) -> None:
-    assert is_login(path.encode(), b"application/json")
+    assert is_login(path.encode(), b"application/json", b"{}")
     kept, found = taken(answer, login=True)
     assert found == learned
     assert not [each for each in learned if f'"{each}"' in json.dumps(kept)]
@@ -191,7 +191,7 @@ def test_a_login_loses_its_tokens_in_its_form_and_its_answer() -> None:
     )
     assert answer.data.decode() == '{"access_token":"⟨secret:access_token⟩","token_type":"Bearer"}'
     assert [
-        is_login(path, b"")
+        is_login(path, b"", b"")
         for path in (
             b"/oauth/token",
             b"/login/",

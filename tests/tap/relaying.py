@@ -231,9 +231,16 @@ def ending(relay: Relaying) -> Ending:
     return read_ending(record.draft.data)
 
 
-def request(host: bytes, *, target: bytes = b"/v1/chat/completions", body: bytes = b"{}", more: bytes = b"") -> bytes:
+def request(
+    host: bytes,
+    *,
+    target: bytes = b"/v1/chat/completions",
+    body: bytes = b"{}",
+    more: bytes = b"",
+    kind: bytes = b"application/json",
+) -> bytes:
     """A request as most clients send it, for a connection that ends with it."""
-    head = b"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n" % (target, host)
+    head = b"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\n" % (target, host, kind)
     return head + more + b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body)
 
 

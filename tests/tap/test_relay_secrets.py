@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
+import anyio
 import pytest
 
-from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tests.tap.relaying import PATIENCE, Kept, answer, peer, relaying, request
 from tui_host.capture.codings import coded, decoder
 from tui_host.capture.ending import read_ending
 from tui_host.capture.exports.jsonl import record_line
@@ -114,6 +115,57 @@ async def test_a_login_before_a_model_passes_and_its_tokens_are_not_kept() -> No
     assert b"at-1" in answered
     assert b"cs-1" in up.received[0]
     assert not any(secret in kept for secret in (b"at-1", b"cs-1", b"c-1"))
+
+
+FORM = b"application/x-www-form-urlencoded"
+
+
+async def test_json_that_is_called_a_form_as_by_curl_has_its_answer_recorded_as_it_comes() -> None:
+    asked = b'{"model":"m","stream":true,"max_tokens":9,"prompt_cache_key":"a","messages":[]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+    events = [b'data: {"n":%d}\n\n' % number for number in range(3)]
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(head)
+        for number, event in enumerate(events):
+            await stream.send(event)
+            while len(relay.records("chunk")) <= number:  # before anything follows
+                await anyio.sleep(0.001)
+
+    with anyio.fail_after(PATIENCE):
+        async with peer(script) as up, relaying(up.origin) as relay:
+            await relay.ask(request(relay.host, target=b"/v1/chat/completions", body=asked, kind=FORM))
+    assert [record.draft.data for record in relay.records("chunk")] == events
+    assert relay.records("request")[0].draft.data == asked
+
+
+@pytest.mark.parametrize("is_mcp", [False, True])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        b"grant_type=client_credentials&client_id=c&client_secret=cs-1",
+        b'{"grant_type":"client_credentials","client_id":"c"}',
+        b'{"model":"m","refresh_token":"cs-1"}',
+        b'{"model":"m","otp":123456}',
+        b'{"email":"a@a.example","p":"q"}',
+        b'["model"]',
+        b'{"model":"m"',
+    ],
+)
+async def test_a_login_at_any_place_has_no_token_kept_that_is_sent_as_a_form_or_called_one(
+    *, is_mcp: bool, asked: bytes
+) -> None:
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(b'{"access_token":"at-1","token_type":"Bearer"}'))
+
+    async with peer(script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
+        answered = await relay.ask(request(relay.host, target=b"/connect/somewhere", body=asked, kind=FORM))
+    kept = b"".join(record.draft.data for record in relay.records())
+    assert b"at-1" in answered
+    assert asked in up.received[0]
+    assert not any(secret in kept for secret in (b"at-1", b"cs-1"))
 
 
 @pytest.mark.parametrize("coding", ["utf-8", "gzip", ""])

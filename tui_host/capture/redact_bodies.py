@@ -58,6 +58,8 @@ _OF_LOGINS = frozenset(
     ("code", "code_verifier", "device_code", "user_code", "verification_uri_complete", "id_token_hint", "auth_req_id")
 ) | {"registration_client_uri", "pre-authorized_code", "tx_code", "ticket", "SAMLResponse", "otp"}
 """Source: RFC 6749, 7592, 7636 and 8628; OpenID Connect, RP-Initiated Logout, CIBA and credential issuance; UMA."""
+_TO_LOG_IN = frozenset(("grant_type", "client_id", "client_assertion", "assertion", "username", "login", "email"))
+"""What a login tells besides its secrets, or has them named by. Source: RFC 6749 and 7521."""
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
 _OF_SERVERS = ("tools", "mcp_servers", "mcpServers", "session")
 _NAME_LIMIT = 100
@@ -173,6 +175,14 @@ def without_tokens(data: bytes, learn: Learn) -> Kept:
     else:
         data = _FIELD.sub(of_form, data)
     return (data, taking.found) if taking.found else (written, ())
+
+
+def is_json_without_login(data: bytes) -> bool:
+    """Whether a body is an object in JSON, and no member of it is named as a login's are, but for what is on or off."""
+    told = _read(data)
+    if not isinstance(told, dict):
+        return False
+    return not any(name in _TO_LOG_IN or (_is_named(name) and not isinstance(told[name], bool)) for name in told)
 
 
 def _names_read(data: bytes) -> bytes:

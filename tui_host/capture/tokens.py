@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tui_host.capture.held import Held
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.recording import BodyRedactor, Recording, RedactedStream
-from tui_host.capture.redact_bodies import Learn, without_keys, without_tokens
+from tui_host.capture.redact_bodies import Learn, is_json_without_login, without_keys, without_tokens
 from tui_host.capture.redact_coded import request_without
 from tui_host.capture.redact_values import Kept, Shift
 from tui_host.settings.urls import parts_of
@@ -21,11 +21,14 @@ _LOGIN_PATH = re.compile(
 )
 
 
-def is_login(target: bytes, kind: bytes) -> bool:
-    """Whether a request with this target and content type is about to get, or renew, or make somebody's credential."""
-    return (
-        kind.strip().lower().startswith(b"application/x-www-form-urlencoded") or _LOGIN_PATH.search(target) is not None
-    )
+def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
+    """Whether a request with this target, content type and body is about to get, or renew, or make somebody's credential.
+
+    Forms are sent for little else; but curl calls a form whatever nobody told it the type of.
+    """
+    if _LOGIN_PATH.search(target) is not None:
+        return True
+    return kind.strip().lower().startswith(b"application/x-www-form-urlencoded") and not is_json_without_login(body)
 
 
 def without_credentials(draft: Draft, learn: Learn) -> Draft:
@@ -40,7 +43,7 @@ def without_credentials(draft: Draft, learn: Learn) -> Draft:
     if draft.kind == "chunk":
         is_token = draft.encoding is None and b'"access_token"' in draft.data and b'"token_type"' in draft.data
         return _without(draft, learn, is_of_login=True, is_to_model=False) if is_token else draft
-    is_of_login = draft.head is not None and is_login(_target(draft.head), _content_type(draft.head))
+    is_of_login = draft.head is not None and is_login(_target(draft.head), _content_type(draft.head), draft.data)
     return _without(draft, learn, is_of_login=is_of_login, is_to_model=draft.wire == "llm")
 
 

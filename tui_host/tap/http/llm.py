@@ -136,8 +136,8 @@ class OneObserver:
 
     def of(self, head: RequestHead, body: bytes) -> Observer:
         """The one there is, but for a login."""
-        del body
-        is_of_login = head.method == b"POST" and is_login(head.target.partition(b"?")[0], head.value(b"content-type"))
+        path = head.target.partition(b"?")[0]
+        is_of_login = head.method == b"POST" and is_login(path, head.value(b"content-type"), body)
         return self._login if is_of_login else self._observer
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:

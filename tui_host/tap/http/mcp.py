@@ -46,7 +46,9 @@ class Connections:
         """The one of the connection that a request belongs to."""
         known = self._known.get(head.value(b"mcp-session-id") or head.target)
         path = head.target.partition(b"?")[0]
-        may_be_login = known is None or is_login(path, head.value(b"content-type"))  # a server may announce any place
+        may_be_login = known is None or is_login(
+            path, head.value(b"content-type"), body
+        )  # a server may announce any place
         if head.method == b"POST" and may_be_login and not is_rpc(body):
             return self._login
         if known is not None:
