@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import tui_host
 
 LIGHT = (
     "tui_host.settings.load",
@@ -39,3 +43,30 @@ def test_what_is_needed_before_the_first_frame_loads_nothing_heavy(module: str) 
     code = f"import sys, {module}; print(*(name for name in {HEAVY!r} if name in sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""
+
+
+OURS = Path(tui_host.__file__).parent
+LOADED_ALONE = {"tui_host.capture.exports", "tui_host.capture.imports"}
+"""Packages that are loaded in one thread, when a command or a process needs them."""
+
+
+def imported_by(file: Path) -> set[str]:
+    """The modules that one imports as it is loaded."""
+    found: set[str] = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+    return found
+
+
+def test_no_package_imports_its_own_modules() -> None:
+    """The app imports in several threads: one in a package that waits for its module, and one in the module that waits for its package.
+
+    CPython ends one of them with an error, and the app with it. Source: CPython, issue 83065.
+    """
+    for file in OURS.rglob("__init__.py"):
+        package = ".".join(file.parent.relative_to(OURS.parent).parts)
+        own = {name for name in imported_by(file) if name.startswith(f"{package}.")}
+        assert package in LOADED_ALONE or not own, (package, own)

@@ -15,9 +15,9 @@ from tui_host.chat.policy import Policy
 from tui_host.chat.profiles import Applied
 from tui_host.chat.session import Session
 from tui_host.errors import JSON
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.messages import Message, Text
-from tui_host.llm.protocols import protocol
+from tui_host.llm.protocols.by_name import protocol
 from tui_host.llm.request import Outgoing, model_request
 from tui_host.servers.catalog import Tool
 from tui_host.settings.schema import ModelRef, Provider, Template

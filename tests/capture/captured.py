@@ -9,7 +9,7 @@ from tui_host.capture.imports import File, read
 from tui_host.capture.imports.seen import Seen
 from tui_host.capture.imports.wires import Wires
 from tui_host.errors import JSON
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.by_name import DIALECTS
 
 WIRES = Wires({name: dialect.paths for name, dialect in DIALECTS.items()})
 NOW_NS = 1_795_268_701_000_000_000

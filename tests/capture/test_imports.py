@@ -21,7 +21,7 @@ from tui_host.capture.imports.quoted import quoted
 from tui_host.capture.imports.wires import dialect_of_answer, dialect_of_request
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON, TuiHostError
-from tui_host.llm.dialects import DIALECTS, dialect_at
+from tui_host.llm.dialects.by_name import DIALECTS, dialect_at
 
 
 def test_what_is_packed_or_utf_16_is_read_as_if_it_were_not() -> None:

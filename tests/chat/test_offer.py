@@ -6,10 +6,10 @@ import pytest
 
 from tests.llm.asking import TARGET
 from tui_host.chat.offer import Offer
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.messages import Ask, Message, Text, ToolSpec
 from tui_host.llm.names import OPENAI_NAMES, NameRule
-from tui_host.llm.protocols import protocol
+from tui_host.llm.protocols.by_name import protocol
 from tui_host.llm.writing import Tools
 from tui_host.servers.catalog import Tool
 

@@ -19,7 +19,7 @@ from tui_host.chat.policy import Policy
 from tui_host.chat.result import TurnResult
 from tui_host.chat.stored import message_from_text, message_to_text
 from tui_host.errors import JSON
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask, Thinking
 from tui_host.settings.options import Options

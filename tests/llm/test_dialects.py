@@ -19,7 +19,7 @@ from tests.llm.recorded.case import TEXT, Case, Recorded
 from tests.llm.recorded.every import EVERY
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, forms, means, said
 from tui_host.errors import JSON
-from tui_host.llm.dialects import DIALECTS, dialect
+from tui_host.llm.dialects.by_name import DIALECTS, dialect
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.events import (
     CallArguments,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.by_name import DIALECTS
 from tui_host.llm.dialects.openai import OpenAI
 from tui_host.llm.events import Failed
 from tui_host.llm.faults import failure, fault_words, refusal, wait_seconds

@@ -9,7 +9,7 @@ import pytest
 
 from tests.llm.asking import TARGET
 from tui_host.errors import JSON
-from tui_host.llm.dialects import DIALECTS, dialect
+from tui_host.llm.dialects.by_name import DIALECTS, dialect
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai import OpenAI
 from tui_host.llm.dialects.openai_forms import ECHOED

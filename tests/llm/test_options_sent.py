@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.by_name import DIALECTS
 from tui_host.llm.messages import Ask
 from tui_host.llm.request import model_request
 from tui_host.settings.options import SETTABLE, Options, value_of, with_value

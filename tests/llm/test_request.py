@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.llm.dialects import DIALECTS, dialect_at
+from tui_host.llm.dialects.by_name import DIALECTS, dialect_at
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask
 from tui_host.llm.request import credential_place, join, model_request, models_request

@@ -13,7 +13,7 @@ from tests.llm.peer import Script, head, peer
 from tui_host.capture.exchange import fold_exchanges
 from tui_host.chat.policy import Policy
 from tui_host.errors import ModelError
-from tui_host.llm import dialects
+from tui_host.llm.dialects import by_name as dialects
 from tui_host.llm.dialects.dialect import Dialect, Target, WireRequest
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, Stopped, TextDelta
 from tui_host.llm.faults import refusal

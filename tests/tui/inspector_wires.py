@@ -12,7 +12,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction
 from tui_host.errors import JSON
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.by_name import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.masks import Mask
 from tui_host.tui.source import EMPTY_KEPT

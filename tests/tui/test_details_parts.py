@@ -12,7 +12,7 @@ from tests.tui.inspector_wires import CALL, MESSAGES, Wires, a_turn, events_of, 
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.redact import Redactor
 from tui_host.errors import JSON
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.by_name import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.details.wire import (

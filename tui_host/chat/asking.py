@@ -11,7 +11,7 @@ from tui_host.chat.hub import HUB, Hub
 from tui_host.chat.offer import Offer
 from tui_host.llm.messages import Ask, Message, Part, Text, ToolSpec
 from tui_host.llm.names import NameRule, NameTable
-from tui_host.llm.protocols import protocol
+from tui_host.llm.protocols.by_name import protocol
 from tui_host.settings.templates import template_of
 
 if TYPE_CHECKING:

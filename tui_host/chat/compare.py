@@ -17,7 +17,7 @@ from tui_host.capture.exchange import Exchange, fold_exchanges
 from tui_host.capture.record import lasted
 from tui_host.chat.arguments import canonical
 from tui_host.errors import JSON
-from tui_host.llm.dialects import dialect_at
+from tui_host.llm.dialects.by_name import dialect_at
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record

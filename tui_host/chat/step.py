@@ -12,7 +12,7 @@ from tui_host.chat.conversation import AnswerItem, AnswerState, NoteItem
 from tui_host.chat.links import Links
 from tui_host.chat.retrying import Retries
 from tui_host.errors import ModelError
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 

@@ -20,7 +20,7 @@ from tui_host.chat.profiles import applied, offers, profile_of
 from tui_host.chat.result import TurnResult
 from tui_host.chat.step import Step, cut_note
 from tui_host.errors import ModelError, TuiHostError
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.messages import Message, Text
 from tui_host.llm.protocols.native import Native
 

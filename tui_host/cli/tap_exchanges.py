@@ -20,7 +20,7 @@ from tui_host.chat.infer.asking.speaking import NATIVE
 from tui_host.cli.tap_exchange import LOOKED_AT, Exchange
 from tui_host.cli.tap_line import ERROR, SAID, Line, begun, short
 from tui_host.llm.describe import call_words, request_words, said_words
-from tui_host.llm.dialects import dialect_at
+from tui_host.llm.dialects.by_name import dialect_at
 from tui_host.llm.faults import fault_in
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import Usage

@@ -52,7 +52,7 @@ async def coming(host: Host, session: Session, text: str, attached: Sequence[Att
     from tui_host.chat.history import untold
     from tui_host.chat.links import Links
     from tui_host.chat.profiles import applied, local_time, profile_of
-    from tui_host.llm.dialects import dialect
+    from tui_host.llm.dialects.by_name import dialect
 
     await host.ready()
     client = host.client

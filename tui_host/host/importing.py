@@ -27,7 +27,7 @@ from tui_host.errors import SettingsError, TuiHostError
 from tui_host.host.arriving import Arriving, Desk
 from tui_host.host.interleaving import interleaved
 from tui_host.host.retelling import Retelling
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.by_name import DIALECTS
 
 if TYPE_CHECKING:
     from tui_host.capture.imports.elements import Data

@@ -9,7 +9,7 @@ import anyio
 import httpx
 
 from tui_host.capture import codings
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.events import CutOff, Failed, ModelEvent, Stopped, Unreadable
 from tui_host.llm.messages import Stop
 from tui_host.llm.protocols.protocol import Reader

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from tui_host.capture.record import value_of
-from tui_host.llm.dialects import DIALECTS
+from tui_host.llm.dialects.by_name import DIALECTS
 from tui_host.llm.dialects.dialect import Decoder, Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.jsonspans import Node, spans

@@ -13,7 +13,7 @@ from tui_host.capture.http import header_pairs
 from tui_host.capture.httpx_tap import exchange_of
 from tui_host.capture.redact import mark
 from tui_host.errors import ModelError
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.request import Outgoing, credential_place
 from tui_host.settings.schema import Provider
 

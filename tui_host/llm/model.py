@@ -13,7 +13,7 @@ from tui_host.capture import codings
 from tui_host.capture.record import NOWHERE, Draft, Place
 from tui_host.capture.recording import Recording
 from tui_host.errors import ModelError
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.exchange_faults import fault_of, read_body, refusal_of, where
 from tui_host.llm.messages import Ask
 from tui_host.llm.protocols.protocol import Reader

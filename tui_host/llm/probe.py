@@ -88,7 +88,7 @@ async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
     await to_thread.run_sync(import_module, "httpcore")  # what httpx would import, here on the loop
     import httpx
 
-    from tui_host.llm.dialects import dialect
+    from tui_host.llm.dialects.by_name import dialect
     from tui_host.llm.request import join
 
     body, speaks = bytearray(), dialect(spoken)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from typing_extensions import override
 
 from tui_host.errors import ModelError, SettingsError
-from tui_host.llm.dialects import dialect
+from tui_host.llm.dialects.by_name import dialect
 from tui_host.llm.dialects.dialect import Target, Window
 from tui_host.llm.messages import Ask
 from tui_host.llm.writing import Growing

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.llm.dialects import DIALECTS, dialect_at
+from tui_host.llm.dialects.by_name import DIALECTS, dialect_at
 from tui_host.tui.masks import mask_of
 from tui_host.tui.widgets.first import EMPTY_LIVE
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Entry, Results, User
 from tui_host.chat.infer.asking.hearing import Hearing
-from tui_host.llm.dialects import dialect_at
+from tui_host.llm.dialects.by_name import dialect_at
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -12,7 +12,7 @@ from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.injected import Injections
 from tui_host.errors import JSON
-from tui_host.llm.dialects import dialect_at
+from tui_host.llm.dialects.by_name import dialect_at
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
 
 

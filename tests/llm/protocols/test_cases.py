@@ -14,7 +14,7 @@ from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, Reading, call, each, 
 from tui_host.llm.events import Stopped, TextDelta
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Stop
-from tui_host.llm.protocols import protocol
+from tui_host.llm.protocols.by_name import protocol
 from tui_host.llm.thinktags import ThinkTags
 
 ONE = [("math__add", SUM)]

@@ -14,7 +14,7 @@ from tui_host.capture.ending import read_ending
 from tui_host.llm.answer import CLOSED, MADE_UP_LIMIT
 from tui_host.llm.fold import Fold
 from tui_host.llm.model import ModelClient
-from tui_host.llm.protocols import protocol
+from tui_host.llm.protocols.by_name import protocol
 
 
 @pytest.mark.parametrize("name", PLAIN)

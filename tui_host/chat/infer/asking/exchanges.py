@@ -17,7 +17,7 @@ from tui_host.chat.infer.asking.recognise import agent_of, host_asking, is_host,
 from tui_host.chat.infer.names import meant
 from tui_host.chat.infer.values import Asked, canonical_text
 from tui_host.llm.describe import ResponseWords
-from tui_host.llm.dialects import dialect_at
+from tui_host.llm.dialects.by_name import dialect_at
 from tui_host.llm.dialects.dialect import Decoder, Dialect
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold

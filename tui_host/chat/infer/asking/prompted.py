@@ -17,7 +17,7 @@ from tui_host.chat.infer.asking.history import Heard, Piece
 from tui_host.chat.infer.asking.marked import Form
 from tui_host.llm.jsonspans import read_json
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols import protocol
+from tui_host.llm.protocols.by_name import protocol
 from tui_host.llm.protocols.protocol import Reader
 
 _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
