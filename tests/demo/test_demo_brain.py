@@ -342,3 +342,10 @@ def test_a_huge_question_is_answered_quickly() -> None:
         "call " * 50_000,
     ):
         assert play(text, told=lambda _: "Error").plans
+
+
+def test_the_demo_answers_behind_a_host_that_writes_one_line_between_server_and_tool() -> None:
+    tools = [
+        tool(f"mcp_{name.replace('__', '_')}") for name in ("math__multiply", "math__add", "weather__get_forecast")
+    ]
+    assert play("what is 2 + 3?", tools, told=lambda _: "5").names == [["mcp_math_add"]]

@@ -10,6 +10,8 @@ from tui_host.demo.model.conversation import Tool
 
 _HOSTS_OWN = "mcp__"
 """What other hosts put before the server's name."""
+_HOSTS_OWN_IN_ONE = "mcp_"
+"""What some put there, with one line more between server and tool: where the one ends and the other begins cannot be told."""
 
 
 class Toolbox:
@@ -24,7 +26,8 @@ class Toolbox:
             found = [tool for tool in self.tools if own_name(tool.name).casefold() == name]
             if found:
                 return next((tool for tool in found if server_name(tool.name) == prefer), found[0])
-        return None
+        behind_one = [tool for tool in self.tools if tool.name.startswith(_HOSTS_OWN_IN_ONE)]
+        return next((tool for name in names for tool in behind_one if tool.name.endswith(f"_{name}")), None)
 
     def named(self, asked: str) -> Tool | None:
         """The tool that a person calls `SERVER.TOOL`, split at the first dot, or by its bare or full name."""
