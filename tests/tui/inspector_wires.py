@@ -17,6 +17,7 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.masks import Mask
 from tui_host.tui.source import EMPTY_KEPT
 from tui_host.tui.widgets.first import EMPTY_LIVE
+from tui_host.tui.widgets.pages.source import request_above
 
 CAPTURE = "c1"
 CALL_ID = "s.1.1.1"
@@ -60,6 +61,7 @@ class Wires:
         self.ladder = Ladder()
         self.live = live
         self.user = "you"
+        self.has_talks = False
         self.why_empty = EMPTY_LIVE if live else EMPTY_KEPT
         self.mask = Mask()
         self.records: list[Record] = []
@@ -95,6 +97,9 @@ class Wires:
 
     def marks(self, text: str) -> str:
         return self.mask.marks(text)
+
+    def before(self, row: Row) -> Row | None:
+        return request_above(self, row)
 
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         return NAMES if row.lane == "llm" else {}

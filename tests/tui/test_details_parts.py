@@ -25,7 +25,7 @@ from tui_host.tui.widgets.details.wire import (
 from tui_host.tui.widgets.ladder.describe import describe
 from tui_host.tui.widgets.pages.making import Steps, made
 from tui_host.tui.widgets.pages.page import Page
-from tui_host.tui.widgets.pages.parts import parts_page, request_before
+from tui_host.tui.widgets.pages.parts import parts_page
 from tui_host.tui.widgets.pages.tree import Entry, TreePage
 
 
@@ -66,8 +66,8 @@ def test_a_request_is_compared_with_the_one_before_it_in_its_own_dialect() -> No
     wires = SpokenTwoWays()
     body = request_body([{"role": "user", "content": "one"}])
     first, between, last = (wires.request(body, 1.0, exchange=each) for each in ("first", "between", "last"))
-    assert request_before(wires, between) is None
-    before = request_before(wires, last)
+    assert wires.before(between) is None
+    before = wires.before(last)
     assert before is not None
     assert before.number == first.number
 

@@ -9,6 +9,7 @@ import anyio
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.kept import KeptModelTap, KeptServerTap
 from tests.tui.app_running import NARROW, PATIENT, WIDE, Running, running
+from tests.tui.details_drawn import drawn
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
@@ -16,6 +17,7 @@ from tui_host.chat.infer.following import Following, Piece
 from tui_host.host.importing import import_files
 from tui_host.settings.paths import DATABASE
 from tui_host.tui.tapped import LOADING, NOTHING_SAID, TapSource
+from tui_host.tui.widgets.pages.parts import parts_page
 
 CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
 CLINE = FORMS["cline"]
@@ -154,3 +156,29 @@ async def test_a_model_tap_that_is_started_under_a_story_has_its_turns_where_the
     store.close()
     assert model.kept.recording.close()
     assert math.kept.recording.close()
+
+
+async def test_what_is_new_in_a_request_is_told_by_its_own_conversation_whatever_its_host_asked_beside_it(
+    tmp_path: Path,
+) -> None:
+    form, call = FORMS["openai"], Call("c1", "math__add", {"a": 1, "b": 2})
+    asked, model = [User("what is one and two?")], KeptModelTap(tmp_path, "deepseek")
+    whole = [*asked, Answer("", [call]), Results([(call, "3")])]
+    for entries, answer in (
+        ([User("a title for: what is one and two?")], Answer("Sums")),
+        (asked, Answer("", [call])),
+        ([User("is this a new topic?"), Answer("No."), User("and now?")], Answer("No.")),
+        (whole, Answer("It is three.")),
+    ):
+        list(model.answer(form, model.ask(form, entries), answer))
+    async with running(tmp_path, config=CONFIG) as app:
+        await app.press("f5")
+        await app.until_shown("what is one and two?", "live")
+        await app.press("enter")
+        await app.until_shown("It is three.", "B · +2 messages")
+        source = app.inspector_source
+        requests = [row for row in source.ladder.rows if row.kind == "request"]
+        pages = ["\n".join(drawn(parts_page(source, row, set()))) for row in requests]
+        assert ["the first request of its conversation" in page for page in pages] == [True, True, True, False]
+        assert "since the request before: +2 messages, prefix identical for" in pages[3]
+    assert model.kept.recording.close()

@@ -11,6 +11,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.llm.dialects.by_name import DIALECTS, dialect_at
 from tui_host.tui.masks import mask_of
 from tui_host.tui.widgets.first import EMPTY_LIVE
+from tui_host.tui.widgets.pages.source import request_above
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -40,11 +41,13 @@ class SessionSource:
         is_stale: Something that was shown is not so: another source of the same session shows what is.
         empty: What stands in the chat while nothing was said; None for what can be tried.
         read_only: What the prompt tells of one in which nothing can be said.
+        has_talks: Several conversations may go on in it, and it is known which request belongs to which.
     """
 
     is_stale: bool = False
     empty: str | None = None
     read_only: str = ""
+    has_talks: bool = False
 
     def __init__(self, host: Host, session: Session) -> None:
         self.ladder = Ladder()
@@ -190,6 +193,10 @@ class SessionSource:
             return spoken
         provider = self._host.settings.providers.get(row.peer)
         return None if provider is None else DIALECTS.get(provider.dialect)
+
+    def before(self, row: Row) -> Row | None:
+        """The request that a row's is compared with: that before it to the same model's API, as all is one conversation."""
+        return request_above(self, row)
 
     def hide(self, text: str) -> str:
         """Masks in the place of the secrets that the host knows now."""

@@ -53,6 +53,7 @@ class TapSource(SessionSource):
     read_only = "A tap's, read only.  ctrl+n new session  / commands"
     no_model = NO_MODEL
     nothing_said = NOTHING_SAID
+    has_talks = True
 
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
@@ -67,6 +68,7 @@ class TapSource(SessionSource):
         self._is_behind = True
         self._links: dict[tuple[str, int], Record] = {}
         self._turns: dict[int, int] = {}
+        self._before: dict[tuple[str, str], tuple[str, str]] = {}
 
     # What is new.
 
@@ -116,6 +118,7 @@ class TapSource(SessionSource):
                 self._links[record.key] = record
             elif record.mono_ns is not None:
                 self._turns.setdefault(record.draft.place.turn or 0, record.mono_ns)
+        self._before.update(piece.before)
         self.ladder.feed(piece.records)
         for number, item in piece.items:
             if number < len(session.conversation):
@@ -178,6 +181,12 @@ class TapSource(SessionSource):
     @override
     def started_mono_ns(self, row: Row) -> int | None:
         return self._turns.get(row.turn, row.mono_ns)
+
+    @override
+    def before(self, row: Row) -> Row | None:
+        key = self._before.get((row.capture, row.exchange))
+        number = None if key is None else self.ladder.request_of(*key)
+        return None if number is None or self.ladder.rows[number].missing else self.ladder.rows[number]
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:

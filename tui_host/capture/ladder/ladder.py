@@ -83,6 +83,10 @@ class Ladder:
         """The row that begins with a record, named by capture and number."""
         return self._rows.row_of(*key)
 
+    def request_of(self, capture: str, exchange: str) -> int | None:
+        """The row of an exchange's request to a model."""
+        return self._http.half(capture, exchange, is_request=True)
+
     def links(self, row: Row) -> Sequence[tuple[str, int]]:
         """The `link` records about bytes of a row's exchange, of both its directions, named by capture and number."""
         return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []

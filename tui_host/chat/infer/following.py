@@ -12,6 +12,7 @@ from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.conversation import Item
 from tui_host.chat.infer.asking.speaking import models_of, protocols_of
+from tui_host.chat.infer.asking.talks import Key
 from tui_host.chat.infer.merging import Merging
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.taps.stories import Known, story_with
@@ -70,11 +71,13 @@ class Piece:
 
     Attributes:
         records: On the clock that all share, with their places in the story; links among them.
+        before: For the requests among these that go on with a conversation the one before in it: capture and exchange of both.
         items: Items of the chat by number, in order; a new one has the next number.
         told: What is known by now.
     """
 
     records: Sequence[Record] = ()
+    before: Mapping[Key, Key] = field(default_factory=dict[Key, Key])
     items: Sequence[tuple[int, Item]] = ()
     told: Told
 
@@ -165,7 +168,7 @@ class Following:
             ready = list(self._merging.ready())
             if not ready:
                 break
-            self._hand_over(records=[self._story.feed(record) for record in ready])
+            self._hand_over_read(ready)
         is_read = self._merging.is_read
         if self._joined != self._story.revision and time.monotonic() >= self._join_at:
             began = time.monotonic()
@@ -177,6 +180,12 @@ class Following:
         if is_whole != self._told.is_whole:
             self._told = replace(self._told, is_whole=is_whole)
             self._hand_over()
+
+    def _hand_over_read(self, ready: Sequence[Record]) -> None:
+        records = [self._story.feed(record) for record in ready]
+        requests = [record for record in records if record.draft.wire == "llm" and record.draft.kind == "request"]
+        before = {_exchange(record): key for record in requests if (key := self._story.before(record)) is not None}
+        self.pieces.append(Piece(records=records, before=before, told=self._told))
 
     def _hand_over(self, *, records: Sequence[Record] = (), items: Sequence[tuple[int, Item]] = ()) -> None:
         self.pieces.append(Piece(records=records, items=items, told=self._told))
@@ -245,6 +254,10 @@ class Following:
         self._links += 1
         draft = Draft(wire="host", kind="link", place=found.place, data=found.link.to_bytes())
         return Record(capture=found.capture, seq=_LINKS_FROM + self._links, time_ns=0, mono_ns=0, draft=draft)
+
+
+def _exchange(record: Record) -> Key:
+    return record.capture, record.draft.exchange or ""
 
 
 def _place(found: Found) -> tuple[object, ...]:

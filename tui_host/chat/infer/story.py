@@ -13,7 +13,7 @@ from tui_host.chat.infer.asking.exchanges import asking_of
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.injected import Injections
 from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, speaking_in
-from tui_host.chat.infer.asking.talks import Said, Talks
+from tui_host.chat.infer.asking.talks import Key, Said, Talks
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.joining import Joined, Joining
 from tui_host.chat.infer.naming import Naming
@@ -112,6 +112,11 @@ class Story:
         if said is None:
             return Place(session=self._session or None)
         return Place(session=self._session or None, turn=said.turn, step=said.step)
+
+    def before(self, record: Record) -> Key | None:
+        """The exchange that asked before the one of a record in its conversation; None where that is the first, or none."""
+        said = self.talks.said.get((record.capture, record.draft.exchange or ""))
+        return None if said is None else said.before
 
     # What is found.
 

@@ -16,6 +16,7 @@ from tui_host.errors import TuiHostError
 from tui_host.tui.masks import mask_of, masked
 from tui_host.tui.screens.page import PageScreen
 from tui_host.tui.widgets.details.panel import Detail
+from tui_host.tui.widgets.pages.source import request_above
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -38,11 +39,13 @@ class ComingSource:
         live: Nothing more comes.
         why_empty: Nothing: there is a row.
         user: Who would send it.
+        has_talks: It is of the one conversation that is held here.
     """
 
     live = False
     why_empty = ""
     user = "you"
+    has_talks = False
 
     def __init__(self, drafts: Sequence[Draft], wires: SessionSource | None) -> None:
         from tui_host.capture.record import Record
@@ -88,6 +91,10 @@ class ComingSource:
     def dialect(self, row: Row) -> Dialect | None:
         """As in the inspector."""
         return None if self._wires is None else self._wires.dialect(row)
+
+    def before(self, row: Row) -> Row | None:
+        """The last one that was sent."""
+        return request_above(self, row)
 
     def hide(self, text: str) -> str:
         """Nothing is joined here."""

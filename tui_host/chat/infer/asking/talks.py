@@ -40,6 +40,7 @@ class Said:
         children: The exchanges that go on from its answer.
         again: It sends the same as an exchange before it.
         unheard: The places of its messages that were said when nobody listened.
+        before: The exchange that asked before in its conversation, or the same; None for the first.
     """
 
     asking: Asking
@@ -53,6 +54,7 @@ class Said:
     children: list[Key] = field(default_factory=list[Key])
     again: bool = False
     unheard: tuple[int, ...] = ()
+    before: Key | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -135,6 +137,8 @@ class Talks:
             text = text if parent is not None else "".join(said_by_person(message) for message in last)
             talk = asking.key if parent is None else self.said[parent].talk
             said = Said(asking, marks[-1], self.turns, 1, talk, text, parent, after)
+        said.before = earlier.asking.key if earlier is not None and said.again else parent
+        said.before = said.before or self._continued(asking, marks)
         said.unheard = self._unheard.feed(asking, said.talk, after)
         self.said[asking.key] = said
         self._results.pop(asking.key, None)
@@ -155,6 +159,19 @@ class Talks:
             return False  # two that begin alike, each through a tap of its own
         is_next = earlier.turn == self.turns or asking.at_ns - earlier.asking.end_ns < AGAIN_NS
         return is_next and not earlier.asking.is_answered
+
+    def _continued(self, asking: Asking, marks: Sequence[bytes]) -> Key | None:
+        """The newest exchange of the conversation of a request that goes on from no answer that was heard.
+
+        It sent all that this one begins with, and its answer did not come, or is told as another; or the host drops what was said
+        first, and an answer to what it asked last stands in this one.
+        """
+        for mark in reversed(marks[1:-1]):
+            for key in islice(self._alike(mark, asking), _LOOKED_BACK):
+                if self.said[key].asking.may_go_on_as(asking):
+                    return key
+        found = self._unheard.going_on_in(asking)
+        return None if found is None else found.key
 
     def learn(self, asking: Asking) -> None:
         """An answer has come to its end."""

@@ -26,6 +26,7 @@ class Unheard:
     def __init__(self) -> None:
         self._marks: dict[bytes, bytes] = {}
         self._pairs: set[tuple[bytes, bytes]] = set()
+        self._last_asked: dict[tuple[bytes, bytes], Asking] = {}
         self._talks: dict[bytes, dict[tuple[str, str], None]] = {}
         self._askings: dict[tuple[str, str], list[Asking]] = {}
 
@@ -50,10 +51,22 @@ class Unheard:
         places = range(after + 1 - first, len(messages) - (messages[-1:] != () and messages[-1].role == "user"))
         found = tuple(first + place for place in places if not is_known[place])
         self._pairs.update(pairs)
+        if len(asking.messages) > 1:
+            self._last_asked[pairs[-1]] = asking
         for mark in marks:
             self._talks.setdefault(mark, {})[talk] = None
         self._askings.setdefault(talk, []).append(asking)
         return found
+
+    def going_on_in(self, asking: Asking) -> Asking | None:
+        """The last request that ended with what a request holds, and has an answer to: hosts drop what was said before that."""
+        marks = [self._mark(message) for message in asking.messages]
+        for place in reversed(range(2, len(marks))):
+            if asking.messages[place].role == "model":
+                before = self._last_asked.get((marks[place - 2], marks[place - 1]))
+                if before is not None and before.may_go_on_as(asking):
+                    return before
+        return None
 
     def _is_answer(self, message: Heard, before: bytes) -> bool:
         """Whether a message is an answer that was heard in a conversation where this was said before."""

@@ -14,14 +14,13 @@ def describe(source: InspectorSource, row: Row) -> Steps[str]:
     """«3 tools · 2 messages», «asks math.add {"a":1,"b":2}», «12 models»; nothing for what is too large or not known."""
     from tui_host.llm.describe import ResponseWords, list_words, request_words
     from tui_host.tui.widgets.pages.body import head_of, reading
-    from tui_host.tui.widgets.pages.parts import request_before
 
     if row.size > MOST or row.missing:
         return ""
     body = yield from reading(source, row)
     dialect = source.dialect(row)
     if row.kind == "request":
-        before = request_before(source, row)
+        before = source.before(row)
         in_turn = before is not None and before.turn == row.turn and before.clock == row.clock
         earlier = source.body(before) if before is not None and in_turn else None
         return request_words(body.data, earlier, dialect=dialect)

@@ -24,8 +24,6 @@ from tui_host.tui.widgets.pages.tree import Entry, TreePage
 
 MOST = 8 << 20
 """Bytes of a body that is taken apart; a larger one is shown raw."""
-_LOOK_BACK = 2000
-"""Rows that are looked through for the request before."""
 
 
 def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
@@ -43,18 +41,6 @@ def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Pa
     return (yield from _response_page(source, row, body, dialect, flipped))
 
 
-def request_before(source: InspectorSource, row: Row) -> Row | None:
-    """The request to a model before this one, in the same dialect: where taps are looked at, others may have asked between."""
-    rows, dialect = source.ladder.rows, source.dialect(row)
-    for number in range(row.number - 1, max(-1, row.number - _LOOK_BACK), -1):
-        other = rows[number]
-        is_request = other.kind == "request" and other.lane == "llm" and not other.missing
-        is_alike = is_request and other.method == row.method and other.peer == row.peer
-        if is_alike and source.dialect(other) == dialect:
-            return other
-    return None
-
-
 def outline_of(
     source: InspectorSource, row: Row, body: Body, dialect: Dialect
 ) -> Steps[tuple[Outline | None, Comparison | None]]:
@@ -62,7 +48,7 @@ def outline_of(
     names = source.names(row)
     now = dialect.outline(body.data, names)
     yield "taken apart"
-    before = request_before(source, row)
+    before = source.before(row)
     if now is None or before is None:
         return now, None
     body = yield from reading(source, before)
@@ -84,7 +70,8 @@ def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialec
     entries = [drawing.entry(part) for part in outline.parts]
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
-    since = f"since the request before: {comparison.words}" if comparison is not None else "the first request"
+    first = "the first request of its conversation" if source.has_talks else "the first request"
+    since = f"since the request before: {comparison.words}" if comparison is not None else first
     tokens = sum(part.tokens for part in outline.parts)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
     return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since, *put_in(marks)])

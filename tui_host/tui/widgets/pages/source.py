@@ -12,6 +12,9 @@ from tui_host.capture.record import Record
 if TYPE_CHECKING:
     from tui_host.llm.dialects.dialect import Dialect
 
+_LOOK_BACK = 2000
+"""Rows that are looked through for the request before."""
+
 
 class InspectorSource(Protocol):
     """One session's rows and bytes. Every call is quick: it is made on the screen's own thread."""
@@ -63,6 +66,15 @@ class InspectorSource(Protocol):
         """What an exchange with a model is written in; None if that is not known."""
         ...
 
+    @property
+    def has_talks(self) -> bool:
+        """Whether several conversations may go on in it, and it is known which request belongs to which."""
+        ...
+
+    def before(self, row: Row) -> Row | None:
+        """The request that came before a row's in its conversation; None for the first."""
+        ...
+
     def hide(self, text: str) -> str:
         """A text that was joined from several records, with masks for the secrets in it: in none of them was there a whole one."""
         ...
@@ -74,3 +86,15 @@ class InspectorSource(Protocol):
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         """Server and tool for each tool name that a model was given; empty where that is not known."""
         ...
+
+
+def request_above(source: InspectorSource, row: Row) -> Row | None:
+    """The request to a model that stands next above a row, asked of the same provider in the same dialect."""
+    rows, dialect = source.ladder.rows, source.dialect(row)
+    for number in range(row.number - 1, max(-1, row.number - _LOOK_BACK), -1):
+        other = rows[number]
+        is_request = other.kind == "request" and other.lane == "llm" and not other.missing
+        is_alike = is_request and other.method == row.method and other.peer == row.peer
+        if is_alike and source.dialect(other) == dialect:
+            return other
+    return None
