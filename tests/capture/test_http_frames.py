@@ -48,6 +48,21 @@ def event(data: bytes) -> bytes:
     return b"event: message\r\nid: 1\r\ndata: " + data + b"\r\n\r\n"
 
 
+@pytest.mark.parametrize(
+    ("said", "frames_in_it"),
+    [
+        (b'{"error":"invalid_token","error_description":"Authentication required"}', 0),
+        (rpc(id=4, error={"code": 1}), 1),
+    ],
+)
+async def test_a_refusal_in_a_form_of_its_own_gives_no_frame(said: bytes, frames_in_it: int) -> None:
+    kept = Kept()
+    async with serving(response(said, status="401 No")) as peer:
+        await post(kept, peer)
+    assert b"".join(draft.data for draft in kept.of("chunk")) == said
+    assert frames(kept) == [("out", ASK), *[("in", said)] * frames_in_it]
+
+
 async def test_a_json_answer_gives_a_frame_each_way_beside_the_bytes() -> None:
     kept = Kept()
     async with serving(response(RESULT)) as peer:

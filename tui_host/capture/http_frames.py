@@ -20,7 +20,7 @@ class HttpFrames:
         self._recorder = recorder
         self._correlator = correlator
         self._draft = draft
-        self._asked = False
+        self._asked = self._is_refused = False
         self._decoder: Decoder | None = None
         self._events: SseDecoder | None = None
         self._body: bytearray | None = None
@@ -33,7 +33,11 @@ class HttpFrames:
                 self._record("out", data)
 
     def answered(self, status: int, content_type: str, encoding: str | None) -> None:
-        """The head of the response: an event stream gives a frame for each event, JSON one for each message."""
+        """The head of the response: an event stream gives a frame for each event, JSON one for each message.
+
+        Of a refusal only what is JSON-RPC: what stands before a server, and wants a login or has no room, says why in a form of its own.
+        """
+        self._is_refused = status >= 400
         if content_type.startswith("text/event-stream"):
             self._events = SseDecoder()
         elif content_type.startswith("application/json") and self._asked and status != 202:
@@ -63,7 +67,8 @@ class HttpFrames:
         if self._events is not None:
             self._take(self._events.finish())
         elif self._body is not None and whole:
-            for data in frames_in(bytes(self._body)):
+            body = bytes(self._body)
+            for data in frames_in(body) if is_rpc(body) or not self._is_refused else ():
                 self._record("in", data)
         self._forget()
 
