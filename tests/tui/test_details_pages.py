@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -14,7 +15,7 @@ from rich.cells import cell_len
 from tests.tui.details_drawn import LONG, drawn, frame, row_of
 from tests.tui.inspector_wires import Wires, a_turn
 from tui_host.capture.ending import Ending
-from tui_host.capture.record import Redaction
+from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 from tui_host.tui.masks import masked
@@ -121,6 +122,28 @@ def test_why_there_was_no_answer_wraps_between_words() -> None:
     assert fault.kind == "fault"
     words = {word for line in drawn(raw_page(wires, fault), 36) for word in line.split()}
     assert {"connection", "attempts", 'failed"}'} <= words
+
+
+@pytest.mark.parametrize("encoding", [None, "gzip"])
+def test_a_refusal_in_the_place_of_a_frame_shows_what_was_answered_and_not_what_was_asked(encoding: str | None) -> None:
+    wires = Wires()
+    frame(wires, b'{"method":"other"}')
+    asked = Draft(wire="mcp", kind="request", peer="docs", connection="n2", direction="out", exchange="x")
+    head = Head(method="POST", url="http://docs/mcp")
+    rpc = b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'
+    said = b'{"error":"invalid_token"}'
+    packed = gzip.compress(said) if encoding else said
+    wires.append(replace(asked, head=head, data=rpc), 1.0)
+    wires.append(replace(asked, kind="frame", data=rpc), 1.0)
+    came = replace(asked, direction="in")
+    wires.append(replace(came, kind="response", head=Head(status=401)), 1.1)
+    wires.append(replace(came, kind="chunk", data=packed, encoding=encoding), 1.2)
+    ending = Ending(reason="complete", size=len(packed), kept=len(packed))
+    wires.append(replace(came, kind="end", data=ending.to_bytes()), 1.3)
+    fault = wires.ladder.rows[-1]
+    assert (fault.kind, fault.status) == ("fault", 401)
+    assert drawn(raw_page(wires, fault))[-1] == said.decode()
+    assert drawn(raw_page(wires, wires.ladder.rows[fault.number - 1]))[-1] == rpc.decode()
 
 
 def test_bytes_that_are_no_text_are_shown_as_hex() -> None:

@@ -47,7 +47,8 @@ def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
     if row.missing:
         return TextPage(what_of(row), missing_words(row), form="plain")
     body = yield from reading(source, row)
-    form: Form = "plain" if row.kind == "fault" and row.exchange else "raw"  # how an exchange ended, in our words
+    is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
+    form: Form = "plain" if is_ending else "raw"
     return TextPage(what_of(row), body.text, form=form, notes=(" · ".join(body.notes[:1]), *body.notes[1:]))
 
 

@@ -17,6 +17,11 @@ from tui_host.tui.widgets.pages.text import hex_text, is_text
 _NOTICED = 1 << 20
 """Characters that are looked through for hidden ones."""
 _OF_RESPONSE = frozenset(("response", "chunk", "end", "error"))
+_OF_ONE_RECORD = frozenset(("request", "frame", "decision"))
+_SAID = frozenset(("chunk",))
+_SHOWN = {"request": frozenset(("request",)), "response": _SAID, "fault": frozenset(("frame", "error", "chunk"))}
+"""The kinds of records that a row's bytes stand in; of all others they are `_OF_ALL_OTHERS`."""
+_OF_ALL_OTHERS = frozenset(("frame", "line", "decision", "error"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +64,23 @@ def head_of(source: InspectorSource, row: Row) -> Head | None:
 
 
 def own_pages(source: InspectorSource, row: Row) -> Iterator[Sequence[Record]]:
-    """The records that the row itself is made of, a page at a time: one direction of an exchange, or all that it has."""
-    first = source.record((row.capture, row.seq)) if row.kind in {"request", "frame", "decision"} else None
-    if first is not None:
+    """The records that the row itself is made of, a page at a time: one direction of an exchange, or all that it has.
+
+    What broke in an exchange is a frame, what the other side said instead of one, or how it ended, where nothing was said.
+    """
+    is_fault = row.kind == "fault" and bool(row.exchange)
+    first = source.record((row.capture, row.seq)) if is_fault or row.kind in _OF_ONE_RECORD else None
+    if first is not None and not (is_fault and row.size and first.draft.kind != "frame"):
         yield [first]
         return
+    kinds = _OF_RESPONSE if row.kind == "response" else _SAID if is_fault else None
     for page in source.pages_of(row):
-        yield [record for record in page if row.kind != "response" or record.draft.kind in _OF_RESPONSE]
+        yield [record for record in page if kinds is None or record.draft.kind in kinds]
 
 
 def reading(source: InspectorSource, row: Row) -> Steps[Body]:
     """The row's bytes, decoded and ready to be read. Linear in their length."""
-    kinds = {"request": {"request"}, "response": {"chunk"}}.get(row.kind, {"frame", "line", "decision", "error"})
+    kinds = _SHOWN.get(row.kind, _OF_ALL_OTHERS)
     pieces: list[bytes] = []
     redacted: list[Redaction] = []
     encoding: str | None = None
