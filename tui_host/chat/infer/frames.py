@@ -81,6 +81,7 @@ class Frames:
         self._calls: dict[_Identity, FrameKey | None] = {}
         self._lists: set[_Identity] = set()
         self._since: dict[Line, int] = {}
+        self._begun: set[Line] = set()
         self._tasks: dict[_Identity, FrameKey] = {}
         self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
 
@@ -116,6 +117,8 @@ class Frames:
             self.clients[line] = client
             self.revision += 1
         match message.content["method"]:
+            case "initialize":
+                self._begun.add(line)
             case "tools/call":
                 self._call(message, said(params.get("name")), params.get("arguments"))
                 self.tools.add((server, said(params.get("name"))))
@@ -152,6 +155,7 @@ class Frames:
             ids=frozenset(value for value in meta.values() if isinstance(value, str) and value),
             defaults=self._defaults.get((record.draft.peer, tool), ()),
             since_ns=self._since[line],
+            is_from_start=line in self._begun,
             mono_ns=record.mono_ns,
         )
         self.sent[sent.key] = sent

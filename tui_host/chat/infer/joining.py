@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tui_host.chat.infer.asking.before import calls_before
 from tui_host.chat.infer.asking.recognise import asks_no_model, host_named, is_host
 from tui_host.chat.infer.asking.talks import Key, Talks
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.clients import Clients
 from tui_host.chat.infer.matching.matching import match
-from tui_host.chat.infer.names import names_server
+from tui_host.chat.infer.names import meant, names_server
 from tui_host.chat.infer.naming import Naming
 from tui_host.chat.infer.values import Asked, Line, Sent, Told
 
@@ -59,6 +60,7 @@ class Joining:
         self._talks = talks
         self._frames = frames
         self._naming = naming
+        self._before: dict[Key, Sequence[tuple[Asked, Told | None]]] = {}
 
     def joined(self) -> Iterator[Joined]:
         """All calls that were asked for, in order, with the frames and places that are theirs without a doubt."""
@@ -74,6 +76,7 @@ class Joining:
                 told.setdefault(call.key, []).append(place)
             if not self._talks.is_left(key):
                 candidates += self._candidates(key, calls, told, connections[said.asking.host])
+            candidates += self._candidates_before(key, connections[said.asking.host])
         clients = Clients(names, self._frames.peers)
         matched = match(candidates, list(self._frames.sent.values()), clients)
         rivals: dict[str, list[Sent]] = {}
@@ -126,6 +129,32 @@ class Joining:
                 told=first,
                 beside=tuple(_beside(call, first_told)),
             )
+
+    def _candidates_before(self, key: Key, connections: frozenset[Line]) -> Iterator[Candidate]:
+        """The calls that a request repeats that were asked for when nobody listened: what carried them carries no other."""
+        said = self._talks.said[key]
+        asking = said.asking
+        if key not in self._before:
+            since_ns = 0 if said.parent is None else self._talks.said[said.parent].asking.end_ns
+            self._before[key] = calls_before(said, since_ns)
+        of_answer: dict[str, dict[Asked, Told | None]] = {}
+        for call, told in self._before[key]:
+            of_answer.setdefault(call.exchange, {})[call] = told
+        for calls in of_answer.values():
+            for call, told in calls.items():
+                name, arguments = meant(call)
+                yield Candidate(
+                    asked=call,
+                    arguments=arguments,
+                    tools=self._naming.tools_named(name, asking),
+                    talk=said.talk,
+                    agent=(key[0], asking.host, asking.agent),
+                    connections=connections,
+                    until_ns=asking.at_ns,
+                    told=told,
+                    beside=tuple(_beside(call, calls)),
+                    is_of_before=True,
+                )
 
 
 def _beside(call: Asked, told: Mapping[Asked, Told | None]) -> Iterator[str]:

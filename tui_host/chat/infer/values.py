@@ -93,6 +93,7 @@ class Sent:
         defaults: The tool's arguments that have a default, which hosts may add or leave out.
         dropped: When the host cancelled it, and in which record; None if it has not.
         since_ns: When its connection began.
+        is_from_start: That is known from its first frame on.
         within_ns: How exact its times are, on the clock of the model's side.
         number: Its place among the messages of a batch, from 0.
     """
@@ -110,6 +111,7 @@ class Sent:
     defaults: tuple[tuple[str, str], ...] = ()
     dropped: tuple[int, int] | None = None
     since_ns: int = 0
+    is_from_start: bool = False
     within_ns: int = SURE_NS
     mono_ns: int | None = None
     number: int = 0

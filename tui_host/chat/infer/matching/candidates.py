@@ -29,6 +29,7 @@ class Candidate:
         told: Where the model was told of it first, None if nothing yet.
         beside: What it was told of other calls of the same answer, where nothing but the order says what belongs to which.
         is_twin: A call of the same answer asks for the same, is told otherwise, and again nothing but the order says which is which.
+        is_of_before: It was asked for before anything was recorded; what it was is known from what a request repeats.
     """
 
     asked: Asked
@@ -41,6 +42,7 @@ class Candidate:
     told: Told | None = None
     beside: tuple[str, ...] = ()
     is_twin: bool = False
+    is_of_before: bool = False
 
     @property
     def answer(self) -> tuple[str, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import TypeAlias
 
 from tui_host.chat.infer.matching.candidates import Candidate
+from tui_host.chat.infer.matching.courses import Courses, goes_on_before
 from tui_host.chat.infer.matching.orders import Orders
 from tui_host.chat.infer.telltale import BEGINNING, END, HINT, OTHER, SAME
 from tui_host.chat.infer.values import Carried, FrameKey, Sent
@@ -46,6 +47,7 @@ class Group:
         carried: The frames.
         calls: The calls.
         possible: Which may carry which.
+        courses: Where these frames stand among others.
         unasked: Server and name of tools that are called without a model's asking, too.
 
     Attributes:
@@ -57,11 +59,13 @@ class Group:
         carried: Sequence[Carried],
         calls: Sequence[Candidate],
         possible: Possible,
+        courses: Courses | None = None,
         unasked: Container[tuple[str, str]] = (),
     ) -> None:
         self._carried = {each.key: each for each in carried}
         self._calls = {call.asked.key: call for call in calls}
         self._possible = {each.key: [call.asked.key for call in possible[each.key]] for each in carried}
+        self._courses = courses
         self._unasked = unasked
         self._joined: dict[str, tuple[Sent, ...]] = {}
         self._before: set[FrameKey] = set()  # not answered, and maybe what a call was sent with before that has another
@@ -126,17 +130,17 @@ class Group:
 
     def _in_order(self) -> bool:
         """As many frames on one connection as calls, each asked for after the conversation had gone on from the one before."""
-        calls = sorted({call for found in self._possible.values() for call in found}, key=self._asked_at)
+        names = {call for found in self._possible.values() for call in found}
+        calls = sorted(names, key=lambda call: self._calls[call].asked.at_ns)
         keys = sorted((key for key, found in self._possible.items() if found), key=lambda key: key[1])
-        lasting = [self._calls[call].until_ns for call in calls[:-1]]
+        asked, carried = [self._calls[call] for call in calls], [self._carried[key] for key in keys]
         is_settled = (
             len(calls) == len(keys) > 1
             and self._is_one_line(keys)
             and all(call in self._possible[key] for call, key in zip(calls, keys, strict=True))
-            and all(
-                until is not None and until <= self._asked_at(after)
-                for until, after in zip(lasting, calls[1:], strict=True)
-            )
+            and all(starmap(goes_on_before, pairwise(asked)))
+            and self._courses is not None
+            and self._courses.are_told_apart(asked, carried)
         )
         for call, key in zip(calls, keys, strict=True) if is_settled else ():
             self._take(call, key)
@@ -187,9 +191,6 @@ class Group:
 
     def _is_one_line(self, keys: Iterable[FrameKey]) -> bool:
         return len({self._carried[key].line for key in keys}) == 1
-
-    def _asked_at(self, call: str) -> int:
-        return self._calls[call].asked.at_ns
 
 
 def _fits(left: Mapping[FrameKey, Sequence[str]]) -> bool:

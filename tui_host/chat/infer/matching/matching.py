@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from tui_host.chat.infer.matching.again import carried
 from tui_host.chat.infer.matching.candidates import Candidate, with_twins
 from tui_host.chat.infer.matching.clients import Clients
+from tui_host.chat.infer.matching.courses import Courses
 from tui_host.chat.infer.matching.edited import with_edited
 from tui_host.chat.infer.matching.field import Field
 from tui_host.chat.infer.matching.groups import Group, Possible, groups
@@ -95,8 +96,10 @@ def _competed(
 ) -> tuple[dict[str, tuple[Sent, ...]], set[str]]:
     """What is certain of calls and frames that compete, with what is known; and the calls whose results stand as they were asked for."""
     joined = dict(known)
+    courses = Courses(frames, possible)
     competing = [
-        Group(members, calls, possible, unasked) for members, calls in groups(list(carried(possible, frames)), possible)
+        Group(members, calls, possible, courses, unasked)
+        for members, calls in groups(list(carried(possible, frames)), possible)
     ]
     for group in competing:
         joined.update(group.joined())

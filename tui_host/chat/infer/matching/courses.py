@@ -1,0 +1,69 @@
+"""Whether calls and frames that follow each other were counted from the same one on: logs, and taps, begin and end at different times."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from tui_host.chat.infer.matching.candidates import Candidate
+from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent
+
+_NEAR = 50
+"""Frames beside others that are looked at for one that tells where those stand."""
+
+
+class Courses:
+    """The frames of each connection in order, with the calls that each may carry.
+
+    Args:
+        frames: The frames.
+        possible: The calls that each frame may carry.
+    """
+
+    def __init__(self, frames: Iterable[Sent], possible: Mapping[FrameKey, Sequence[Candidate]]) -> None:
+        self._possible = possible
+        self._keys: dict[Line, list[FrameKey]] = defaultdict(list)
+        for frame in frames:
+            if possible[frame.key]:
+                self._keys[frame.line].append(frame.key)
+        for keys in self._keys.values():
+            keys.sort()
+
+    def are_told_apart(self, calls: Sequence[Candidate], carried: Sequence[Carried]) -> bool:
+        """Whether of as many calls as frames, each in order, the first belongs to the first: nothing else fits, or both are known from there on.
+
+        Where all say the same it might else be that the frames of the first calls are not known, nor the calls of the last frames, or
+        the other way round.
+        """
+        own = [{call.asked.key for call in self._possible[each.key]} for each in carried]
+        keys = [call.asked.key for call in calls]
+        is_sure = not any(_fit(keys[by:], own) or _fit(keys, own[by:]) for by in range(1, len(keys)))
+        return is_sure or self._are_known_from_the_first(calls, carried) or self._are_beside_others(calls, carried)
+
+    @staticmethod
+    def _are_known_from_the_first(calls: Sequence[Candidate], carried: Sequence[Carried]) -> bool:
+        """Whether the calls are all of one conversation, which tells what it has said before, and the connection is known from its beginning."""
+        return len({call.talk for call in calls}) == 1 and all(each.frames[0].is_from_start for each in carried)
+
+    def _are_beside_others(self, calls: Sequence[Candidate], carried: Sequence[Carried]) -> bool:
+        """Whether a frame before the first can only carry a call before the first, or the same behind the last."""
+        keys = self._keys[carried[0].first_line]
+        first, last = carried[0].frames[0].key, carried[-1].key
+        before = keys[: bisect_left(keys, first)][-_NEAR:]
+        behind = keys[bisect_right(keys, last) :][:_NEAR]
+        return any(
+            all(goes_on_before(call, calls[0]) for call in self._possible[key]) for key in reversed(before)
+        ) or any(all(goes_on_before(calls[-1], call) for call in self._possible[key]) for key in behind)
+
+
+def goes_on_before(call: Candidate, later: Candidate) -> bool:
+    """Whether the conversation had gone on from a call when another was asked for."""
+    if call.is_of_before and later.is_of_before and call.talk == later.talk:
+        return call.asked.at_ns < later.asked.at_ns and call.answer != later.answer
+    return call.until_ns is not None and call.until_ns <= later.asked.at_ns
+
+
+def _fit(calls: Sequence[str], possible: Sequence[Container[str]]) -> bool:
+    """Whether each frame may carry the call of its number, as far as there are any."""
+    return all(call in own for call, own in zip(calls, possible, strict=False))
