@@ -20,7 +20,7 @@ from tui_host.capture.digits import load
 from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.redact_coded import request_without
 from tui_host.capture.redact_heads import in_header, shown_by
-from tui_host.capture.redact_known import BY_VALUE_FROM, Known
+from tui_host.capture.redact_known import BY_VALUE_FROM, Known, Now
 from tui_host.capture.redact_values import Hit, Shift, mark, name_in_mark, without
 from tui_host.errors import JSON
 from tui_host.settings.credentials_places import Span, in_url
@@ -44,6 +44,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
         self._known = Known(secrets)
         self._headers: frozenset[str] = frozenset()
+        self._former: tuple[tuple[tuple[str, str], ...], Redactor] | None = None
 
     def add(self, name: str, value: str) -> None:
         """Know one more secret, from now on."""
@@ -62,25 +63,30 @@ class Redactor:
         """Take out whatever stands in these headers too: configured ones with a reference in them."""
         self._headers = self._headers.union(name.lower() for name in headers)
 
-    def draft(self, draft: Draft) -> Draft:
-        """The draft without secrets; the same object where there is none."""
-        if draft.kind == "request" and self.is_needed:
-            draft = request_without(draft, self.bytes, self.bytes)
-            data, found = draft.data, ()
-        else:
-            data, found = self.bytes(draft.data)
-        head = draft.head
-        if head is not None:
-            head, found_in_head = self._head(head)
-            found += found_in_head
-        malformed = self.text(draft.malformed) if draft.malformed else draft.malformed
-        if not found and malformed == draft.malformed:
-            return draft
-        return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + found)
+    @property
+    def learned(self) -> Mapping[str, str]:
+        """The credentials of others that are known now; whoever keeps it knows later which they were."""
+        return self._known.now.learned
 
-    def may_be_in(self, data: bytes) -> bool:
-        """Whether a secret known by value stands in the bytes."""
-        return self._known.needles.are_in(data)
+    def draft(self, draft: Draft, learned: Mapping[str, str] | None = None) -> Draft:
+        """The draft without secrets; the same object where there is none.
+
+        Args:
+            draft: It.
+            learned: What was known of others when it came: is taken out too.
+        """
+        now = self._known.now
+        draft = self._draft(draft)
+        former = self._before(now, learned)
+        return former.draft(draft) if former else draft
+
+    def may_be_in(self, data: bytes, learned: Mapping[str, str] | None = None) -> bool:
+        """Whether a secret known by value stands in the bytes, or one that was known when this was what others had shown."""
+        now = self._known.now
+        if now.needles.are_in(data):
+            return True
+        former = self._before(now, learned)
+        return former is not None and former.may_be_in(data)
 
     def bytes(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
         """Bytes without the secrets known by value, and what was taken out."""
@@ -146,6 +152,31 @@ class Redactor:
     def open_end(self, data: bytes) -> int:
         """Where the longest end of the bytes begins that could be the beginning of a secret; their length if none could."""
         return self._known.needles.open_end(data)
+
+    def _draft(self, draft: Draft) -> Draft:
+        if draft.kind == "request" and self.is_needed:
+            draft = request_without(draft, self.bytes, self.bytes)
+            data, found = draft.data, ()
+        else:
+            data, found = self.bytes(draft.data)
+        head = draft.head
+        if head is not None:
+            head, found_in_head = self._head(head)
+            found += found_in_head
+        malformed = self.text(draft.malformed) if draft.malformed else draft.malformed
+        if not found and malformed == draft.malformed:
+            return draft
+        return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + found)
+
+    def _before(self, now: Now, learned: Mapping[str, str] | None) -> Redactor | None:
+        """For what others had shown then and that has had to make room since; None where that is nothing, as it mostly is."""
+        forgotten = () if learned is None else self._known.forgotten(learned, now)
+        if not forgotten:
+            return None
+        former = self._former  # of the record before, mostly
+        if former is None or former[0] != forgotten:
+            self._former = former = forgotten, Redactor(forgotten)
+        return former[1]
 
     def _text(self, text: str) -> tuple[str, tuple[Redaction, ...]]:
         if not self._known.needles:

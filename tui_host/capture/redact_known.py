@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
 from tui_host.capture.redact_values import Needles, Spelled, name_in_mark
 from tui_host.settings.credentials_places import is_telling
@@ -14,6 +16,25 @@ LEARNED_MOST, LEARNED_LENGTH = 16, 8192
 """Credentials of others that are remembered, those used last, and the characters of one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What is known at a time.
+
+    Attributes:
+        learned: The name of each credential that others have shown, by its value.
+        needles: What is looked for, of all.
+    """
+
+    learned: Mapping[str, str]
+    needles: Needles
+
+
+@lru_cache(4 * LEARNED_MOST)
+def _spelled(name: str, value: str) -> Spelled:
+    """This takes a while, and what had to make room is looked for again, in what came before that."""
+    return Spelled(name, value)
+
+
 class Known:
     """Callable from any thread.
 
@@ -21,12 +42,12 @@ class Known:
         secrets: Names and values.
 
     Attributes:
-        needles: What is looked for, of all.
+        now: What is known now. It never changes: another takes its place.
         names: The name of each that was configured or given, however short, by its value.
     """
 
     def __init__(self, secrets: Iterable[tuple[str, str]]) -> None:
-        self.needles = Needles()
+        self.now = Now({}, Needles())
         self.names: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._given: tuple[Spelled, ...] = ()
@@ -44,7 +65,7 @@ class Known:
                 if value and value not in names:
                     names[value] = name
                     if len(value) >= BY_VALUE_FROM:
-                        self._given = (*self._given, Spelled(name, value))
+                        self._given = (*self._given, _spelled(name, value))
             if len(names) > len(self.names):
                 self.names = names
                 self._given_alone = Needles(self._given)
@@ -63,10 +84,22 @@ class Known:
             is_new = value not in self._learned
             self._learned = {**{key: item for key, item in self._learned.items() if key != value}, value: name}
             if is_new:
-                self._learned_forms[value] = Spelled(name, value)
+                self._learned_forms[value] = _spelled(name, value)
                 for oldest in list(self._learned)[:-LEARNED_MOST]:
                     del self._learned[oldest], self._learned_forms[oldest]
                 self._arrange()
+
+    @property
+    def needles(self) -> Needles:
+        """What is looked for, of all."""
+        return self.now.needles
+
+    def forgotten(self, learned: Mapping[str, str], since: Now) -> tuple[tuple[str, str], ...]:
+        """Names and values of what others had shown and that was not known all the time since."""
+        known: Mapping[str, str] = since.learned if since is self.now else {}
+        if learned is known:
+            return ()
+        return tuple((name, value) for value, name in learned.items() if value not in known and value not in self.names)
 
     @property
     def lengths(self) -> Mapping[str, int]:
@@ -75,4 +108,6 @@ class Known:
 
     def _arrange(self) -> None:
         """Look for all; what is known twice goes by the name that was given."""
-        self.needles = Needles((*self._given, *self._learned_forms.values()))
+        forms = self._learned_forms.values()
+        needles = Needles((*self._given, *forms)) if forms else self._given_alone
+        self.now = Now(dict(self._learned), needles)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from tui_host.capture.record import Draft, Record
@@ -40,9 +41,10 @@ class Slot:
         source: Where it comes from; is told what became of it.
         size: Bytes that it took in memory when it was made.
         redactor: What takes the secrets out; None once they are.
+        learned: The credentials of others that it knew when the record came: until it is looked through, they may have had to make room.
     """
 
-    __slots__ = ("capture", "draft", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
+    __slots__ = ("capture", "draft", "learned", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
 
     def __init__(  # noqa: PLR0913, PLR0917 - made for each record: a value to hold some of these would cost as much again
         self,
@@ -63,6 +65,7 @@ class Slot:
         self.source = source
         self.size = size
         self.redactor = redactor
+        self.learned = None if redactor is None else redactor.learned
 
     @property
     def record(self) -> Record:
@@ -72,8 +75,8 @@ class Slot:
     def finish(self) -> None:
         """Take the secrets out. Left to the writer: looking for them takes longer than a caller may wait."""
         if self.redactor is not None:
-            self.draft = self.redactor.draft(self.draft)
-            self.redactor = None
+            self.draft = self.redactor.draft(self.draft, self.learned)
+            self.redactor = self.learned = None
 
 
 def finish_all(slots: Sequence[Slot]) -> int:
@@ -82,16 +85,19 @@ def finish_all(slots: Sequence[Slot]) -> int:
     Returns:
         Bytes that they take in memory.
     """
-    clean: set[Redactor | None] = set()
-    size = sum([slot.size for slot in slots])
-    if size <= AT_ONCE:
-        redactors = {slot.redactor for slot in slots}
-        bytes_of_all = b"\0".join([slot.draft.data for slot in slots])
-        clean = {each for each in redactors if each is None or not each.may_be_in(bytes_of_all)}
+    for (redactor, learned), those in groupby(slots, lambda slot: (slot.redactor, slot.learned)):
+        if redactor is not None:
+            _finish(list(those), redactor, learned)
+    return sum([slot.size for slot in slots])
+
+
+def _finish(slots: Sequence[Slot], redactor: Redactor, learned: Mapping[str, str] | None) -> None:
+    """Of those for which the same is looked for."""
+    is_little = sum([slot.size for slot in slots]) <= AT_ONCE
+    is_clean = is_little and not redactor.may_be_in(b"\0".join([slot.draft.data for slot in slots]), learned)
     for slot in slots:
         draft = slot.draft
-        if draft.head is None and draft.malformed is None and slot.redactor in clean:
-            slot.redactor = None
+        if is_clean and draft.head is None and draft.malformed is None:
+            slot.redactor = slot.learned = None
         else:
             slot.finish()
-    return size
