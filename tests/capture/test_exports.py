@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -255,6 +256,28 @@ def test_foreign_text_never_breaks_out_of_its_quote_or_fence(said: str, answered
     ]
 
     assert headings(document(items, drafts)) == ["what's 6 × 5?", "Turn 1", "Step 1", "Step 2"]
+
+
+def _an_answer(body: bytes, encoding: str) -> str:
+    """The document with an answer that has such a body in such a coding."""
+    response = Draft(wire="llm", kind="response", peer="p", direction="in", exchange="x")
+    head = Head(status=200, headers=(("content-encoding", encoding),))
+    drafts = [replace(response, head=head), replace(response, kind="chunk", data=body, encoding=encoding)]
+    return document([], drafts)
+
+
+def test_a_compressed_stream_that_is_cut_is_readable_as_far_as_it_came() -> None:
+    coder = zlib.compressobj(wbits=31)
+    written = _an_answer(coder.compress(b'data: {"a":1}\n\n') + coder.flush(zlib.Z_SYNC_FLUSH), "gzip")
+    assert 'data: {"a":1}' in written
+    assert "the compressed body is not complete" in written
+
+
+def test_a_body_that_is_not_in_the_coding_it_names_is_readable_where_it_is_text() -> None:
+    assert 'data: {"a":1}' in _an_answer(b'data: {"a":1}\n\n', "deflate")
+    assert "4 bytes that cannot be shown as text: `compress cannot be decoded here`" in _an_answer(
+        b"\x1f\x9d\0\1", "compress"
+    )
 
 
 def test_items_that_cannot_be_read_are_left_out() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tui_host.capture.codings import encoding_of
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
@@ -148,8 +149,8 @@ class Wires:
     def response(self, request: Row, at: float, *chunks: bytes, status: int = 200, encoding: str | None = None) -> Row:
         """The head of the answer to a request, and what came of its body; the row stays open."""
         kind = "text/event-stream" if status == 200 else "application/json"
-        draft = self._inward(request, "response", encoding=encoding)
-        self.append(replace(draft, head=Head(status=status, headers=(("content-type", kind),))), at)
+        headers = (("content-type", kind), *((("content-encoding", encoding),) if encoding else ()))
+        self.append(replace(self._inward(request, "response"), head=Head(status=status, headers=headers)), at)
         row = self.ladder.rows[-1]
         for number, data in enumerate(chunks):
             self.chunk(row, data, at + 0.1 + number / 100)
@@ -157,7 +158,9 @@ class Wires:
 
     def chunk(self, response: Row, data: bytes, at: float) -> Row:
         """More of an answer."""
-        encoding = next((record.draft.encoding for record in self.records_of(response) if record.draft.encoding), None)
+        record = self.record((CAPTURE, response.seq))
+        head = record.draft.head if record is not None else None
+        encoding = encoding_of(head.headers) if head is not None else None
         self.append(replace(self._inward(response, "chunk", encoding=encoding), data=data), at)
         return self.ladder.rows[response.number]
 

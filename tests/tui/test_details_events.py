@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import zlib
+from collections.abc import Callable, Sequence
 from itertools import count
+
+import pytest
 
 from tests.tui.details_drawn import drawn, row_of
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, events_of, request_body
 from tui_host.capture.ladder.row import Row
-from tui_host.tui.widgets.details.wire import (
-    events_page,
-)
+from tui_host.capture.zstd_library import zstd
+from tui_host.tui.widgets.details.happened import events_page
 from tui_host.tui.widgets.pages.making import PIECE, Making
 from tui_host.tui.widgets.pages.parts import parts_page
 from tui_host.tui.widgets.pages.tree import Entry, TreePage
@@ -101,3 +105,104 @@ def test_an_open_entry_of_many_lines_grows_and_the_ones_below_it_follow() -> Non
 
 
 # Parts.
+
+
+# With a content coding.
+
+
+def _coded(encoding: str, pieces: Sequence[bytes]) -> list[bytes]:
+    """The chunks of a body whose coding is flushed behind each piece, as services do that stream."""
+    encode, flush, finish = _coder(encoding)
+    coded = [encode(piece) + flush() for piece in pieces]
+    return [*coded[:-1], coded[-1] + finish()]
+
+
+def _coder(encoding: str) -> tuple[Callable[[bytes], bytes], Callable[[], bytes], Callable[[], bytes]]:
+    match encoding:
+        case "br":
+            brotli = importlib.import_module("brotli").Compressor()
+            return brotli.process, brotli.flush, brotli.finish
+        case "zstd":
+            packing = zstd.ZstdCompressor()
+            return packing.compress, lambda: packing.flush(packing.FLUSH_BLOCK), packing.flush
+        case _:
+            zipping = zlib.compressobj(wbits=31 if encoding == "gzip" else 15)
+            return zipping.compress, lambda: zipping.flush(zlib.Z_SYNC_FLUSH), zipping.flush
+
+
+def _a_coded_stream(wires: Wires, encoding: str) -> Row:
+    """The head of an answer in a coding; its body is yet to come."""
+    request = wires.request(b"{}", 1.0, exchange="x")
+    return wires.response(request, 1.1, encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
+def test_the_events_of_a_compressed_stream_are_read_each_at_the_chunk_that_completed_it(encoding: str) -> None:
+    wires = Wires()
+    response = _a_coded_stream(wires, encoding)
+    first, second, third = _coded(encoding, [b'data: {"a":1}\n\n', b'data: {"b"', b":2}\n\ndata: [DONE]\n\n"])
+    wires.chunk(response, first, 1.2)
+    live = drawn(events_page(wires, wires.chunk(response, second, 1.3), set()))
+    assert [line.split()[:2] for line in live[-1:]] == [["+", '{"a":1}']]  # followed: what is half is not there yet
+    wires.chunk(response, third, 1.4)
+    lines = drawn(events_page(wires, wires.end(response, 1.5), set()))
+    assert encoding in lines[0]
+    assert [line.split()[1:4] for line in lines[3:6]] == [
+        ['{"a":1}', "+200", "ms"],
+        ['{"b":2}', "+400", "ms"],
+        ["[DONE]", "+400", "ms"],
+    ]
+    assert "end: complete" in lines[6]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "compress"])
+def test_events_that_are_not_in_the_coding_they_name_are_read_as_they_were_sent(encoding: str) -> None:
+    wires = Wires()
+    response = _a_coded_stream(wires, encoding)
+    for number in range(40):
+        wires.chunk(response, b'data: {"number":%d}\n\n' % number, 1.2)
+    lines = drawn(events_page(wires, wires.end(response, 1.5), set()))
+    assert sum("not decoded" in line for line in lines) == 1
+    assert sum('{"number":' in line for line in lines) == 40
+
+
+def test_a_compressed_stream_that_breaks_shows_what_came_before_and_says_where() -> None:
+    wires = Wires()
+    response = _a_coded_stream(wires, "gzip")
+    whole, _ = _coded("gzip", [b'data: {"a":1}\n\n', b"data: 2\n\n"])
+    wires.chunk(response, whole, 1.2)
+    wires.chunk(response, b"\xff\xff\xff", 1.3)
+    wires.chunk(response, b"more", 1.4)
+    lines = drawn(events_page(wires, wires.end(response, 1.5), set()))
+    assert '{"a":1}' in lines[3]
+    assert "not decoded from here on: the compressed body is broken" in lines[4]
+    assert "chunk more" in lines[6]
+
+
+def test_the_chunks_of_a_compressed_body_that_is_no_event_stream_are_read() -> None:
+    wires = Wires()
+    request = wires.request(b"{}", 1.0, exchange="x")
+    response = wires.response(request, 1.1, status=500, encoding="gzip")
+    for piece in _coded("gzip", [b'{"error":', b'"x"}']):
+        wires.chunk(response, piece, 1.2)
+    lines = drawn(events_page(wires, wires.end(response, 1.3), set()))
+    assert 'chunk {"error":' in lines[3]
+    assert 'chunk "x"}' in lines[4]
+
+
+def test_a_compressed_stream_that_ends_too_early_says_so() -> None:
+    wires = Wires()
+    response = _a_coded_stream(wires, "gzip")
+    wires.chunk(response, _coded("gzip", [b"data: 1\n\n", b"data: 2\n\n"])[0], 1.2)
+    lines = drawn(events_page(wires, wires.end(response, 1.3, reason="failed"), set()))
+    assert "the compressed body is not complete" in lines[-2]
+
+
+def test_bytes_in_a_coding_that_nobody_knows_stay_chunks() -> None:
+    wires = Wires()
+    response = _a_coded_stream(wires, "compress")
+    wires.chunk(response, b"\x1f\x9d\x90\nx", 1.2)
+    wires.chunk(response, b"data: 1\n\n", 1.3)
+    lines = drawn(events_page(wires, wires.end(response, 1.5), set()))
+    assert "compress cannot be decoded here" in lines[3]
+    assert sum("chunk " in line for line in lines[4:]) == 2

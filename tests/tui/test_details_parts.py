@@ -15,8 +15,8 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.by_name import DIALECTS
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.masks import Mask
+from tui_host.tui.widgets.details.happened import events_page
 from tui_host.tui.widgets.details.wire import (
-    events_page,
     frame_page,
     headers_page,
     raw_page,

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
-from tui_host.capture.codings import CodingError, decoder, encoding_of
+from tui_host.capture.codings import encoding_of
 from tui_host.capture.ending import read_ending
 from tui_host.capture.frames import frame_head
+from tui_host.capture.plain_body import PlainBody
 from tui_host.capture.record import MISSING, Draft, Record
 from tui_host.capture.session import SessionInfo
 from tui_host.errors import JSON
@@ -24,6 +25,8 @@ Item: TypeAlias = Mapping[str, JSON]
 StepKey: TypeAlias = tuple[int, int]
 
 _BREAK = re.compile(r"\r\n|\r|\n")
+_PIECE = 1 << 12
+"""Bytes that are decoded at a time: of the piece in which a fault is, nothing is had."""
 _TICKS = re.compile(r"`+")
 
 
@@ -247,14 +250,26 @@ def _decision(data: bytes) -> str:
 def _body(data: bytes, encoding: str | None) -> Iterator[str]:
     if not data:
         return
-    try:
-        inflate = decoder(encoding)
-        data = inflate.feed(data) + inflate.finish()
-    except CodingError as error:
-        yield f"{len(data)} bytes that cannot be shown as text: {code(str(error))}"
+    body, problem = _decoded(data, encoding)
+    if problem:
+        yield f"{len(data)} bytes{', shown as far as they can be read' if body else ' that cannot be shown as text'}: {code(problem)}"
+    if problem and not body:
         return
-    text = data.decode("utf-8", "backslashreplace")
+    text = body.decode("utf-8", "backslashreplace")
     yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
+
+
+def _decoded(data: bytes, encoding: str | None) -> tuple[bytes, str]:
+    """What of a body can be read, and why that is not all of it."""
+    body = PlainBody()
+    found: list[bytes] = []
+    for start in range(0, len(data), _PIECE):
+        plain = body.feed(data[start : start + _PIECE], encoding)
+        if plain is None:
+            break
+        found.append(plain)
+    body.finish()
+    return b"".join(found), body.problem
 
 
 def _text(item: Item, name: str) -> str:

@@ -52,7 +52,9 @@ def _wire(name: str) -> Make:
             case "Headers":
                 return wire.headers_page(source, row)
             case "Events":
-                return wire.events_page(source, row, flipped)
+                from tui_host.tui.widgets.details.happened import events_page
+
+                return events_page(source, row, flipped)
             case "Frame":
                 return (yield from wire.frame_page(source, row))
             case "Decision":

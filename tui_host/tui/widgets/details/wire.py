@@ -1,18 +1,15 @@
-"""The tabs that show what was on the wire: raw bytes, headers, events, frames, times, decisions."""
+"""The tabs that show what was on the wire: raw bytes, headers, frames, times, decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import partial
-from itertools import chain, islice
+from itertools import islice
 
-from tui_host.capture.ending import read_ending
-from tui_host.capture.figures import short_size, short_time
+from tui_host.capture.figures import short_time
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.record import MISSING, Head, Record, Redaction, lasted
-from tui_host.capture.sse import SseDecoder, SseEvent
-from tui_host.capture.visible import decode, line
+from tui_host.capture.record import Head, Record, lasted
+from tui_host.capture.visible import line
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.lines.jsonlines import looks_like_json
 from tui_host.tui.widgets.pages.body import Body, missing_words, reading
@@ -20,7 +17,6 @@ from tui_host.tui.widgets.pages.making import Steps
 from tui_host.tui.widgets.pages.page import Page
 from tui_host.tui.widgets.pages.source import InspectorSource
 from tui_host.tui.widgets.pages.text import Form, TextPage
-from tui_host.tui.widgets.pages.tree import Entry, TreePage
 
 _BAR = 24
 _PREVIEW = 300
@@ -86,86 +82,6 @@ def _head_lines(head: Head, record: Record) -> Sequence[str]:
     first = f"{head.method} {head.url}" if head.method else str(head.status or "")
     lines = [*filter(None, [first]), *(f"{name}: {value}" for name, value in head.headers)]
     return [masked(text.replace("\n", "␊"), record.draft.redacted) for text in lines]
-
-
-def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
-    """All that happened in an exchange, each thing with its time and size; each opens to what it says."""
-    pages = source.pages_of(row)
-    first = next(pages, ())
-    is_answered = any(record.draft.kind == "response" for record in first)
-    is_plain = is_answered and not any(_is_event_stream(record) for record in first)
-    notes = ["no stream of events: the chunks as they came"] if is_plain and len(first) > 2 else []
-    entries = _entries(chain([first], pages))
-    return TreePage("events", entries, flipped=flipped, notes=notes, empty="nothing came yet")
-
-
-def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
-    decoder: SseDecoder | None = None
-    start: int | None = None
-    for record in (record for page in pages for record in page):
-        draft = record.draft
-        start = record.mono_ns if start is None else start
-        after = _milliseconds(lasted(start, record.mono_ns))
-        if draft.kind == "response":
-            decoder = SseDecoder() if _is_event_stream(record) and not draft.encoding else None
-        if decoder is None or draft.kind not in {"chunk", "end", "error"} or draft.encoding:
-            yield _record_entry(record, after)
-            continue
-        for event in decoder.feed(draft.data) if draft.kind == "chunk" else decoder.finish():
-            yield _event_entry(event, record, after)
-        if draft.kind != "chunk":
-            yield _record_entry(record, after)
-
-
-def _is_event_stream(record: Record) -> bool:
-    head = record.draft.head
-    if head is None or record.draft.kind != "response":
-        return False
-    return "event-stream" in head.value("content-type").lower()
-
-
-def _milliseconds(nanoseconds: int | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / 1e6
-
-
-def _figures(after: float | None, size: int) -> tuple[str, str]:
-    return "" if after is None else f"+{short_time(after)}", short_size(size) if size else ""
-
-
-def _record_entry(record: Record, after: float | None) -> Entry:
-    draft = record.draft
-    match draft.kind:
-        case "request" | "response":
-            head = draft.head or Head()
-            label = f"{head.method} {head.url}" if head.method else f"{draft.kind} {head.status or ''}".rstrip()
-            label = masked(label, draft.redacted)
-        case "end" | "error":
-            ending = read_ending(draft.data)
-            label = f"end: {ending.reason}" + (f": {ending.error[:_PREVIEW]}" if ending.error else "")
-        case _:
-            label = f"{draft.kind} {masked(decode(draft.data[:_PREVIEW]), draft.redacted)}"
-    is_body = bool(draft.data) and draft.kind not in {"end", "error"}
-    text = partial(_text_of, draft.data, draft.redacted) if is_body else None
-    size = len(draft.data) if is_body else 0
-    style = "failed" if draft.kind == "error" or draft.malformed not in {None, MISSING} else "what"
-    return Entry(key=f"{record.seq}", label=label, figures=_figures(after, size), text=text, style=style)
-
-
-def _event_entry(event: SseEvent, record: Record, after: float | None) -> Entry:
-    redacted = record.draft.redacted
-    names = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}
-    name = names[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
-    return Entry(
-        key=f"{record.seq}:{event.start}",
-        label=name + masked(decode(event.data[:_PREVIEW]), redacted),
-        figures=_figures(after, event.end - event.start),
-        text=partial(_text_of, event.data, redacted),  # no closure: of 60,000 events each object counts
-        style="failed" if event.kind == "cut" else "",
-    )
-
-
-def _text_of(data: bytes, redacted: tuple[Redaction, ...]) -> str:
-    return masked(decode(data), redacted)
 
 
 def timing_page(source: InspectorSource, row: Row) -> Page:
