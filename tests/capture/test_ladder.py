@@ -165,6 +165,16 @@ def test_an_exchange_with_a_server_that_carries_no_frame_is_one_row() -> None:
     assert (rows[0].status, rows[0].state) == (200, "done")
 
 
+def test_what_a_tap_asks_for_itself_says_so_in_its_row() -> None:
+    wires = Wires()
+    for status, agent in ((200, "tui-host tap"), (404, "tui-host tap"), (404, "host/1")):
+        asked = wires.server.begin("GET", "http://docs/.well-known/a", [("User-Agent", agent)], b"", NOWHERE)
+        asked.response(status, JSON_TYPE)
+        asked.chunk(b"Not Found")
+        asked.end()
+    assert [row.words for row in wires.rows()] == ["by the tap itself", "by the tap itself: Not Found", "Not Found"]
+
+
 def test_lines_of_standard_error_that_follow_each_other_are_one_row() -> None:
     wires = Wires()
     wires.line(b"one")

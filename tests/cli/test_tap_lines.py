@@ -188,6 +188,14 @@ def test_of_a_servers_exchange_that_holds_frames_only_the_failure_has_a_line() -
     ]
 
 
+def test_what_the_tap_asks_for_itself_is_told_as_its_own() -> None:
+    world = World()
+    asked = Head(method="GET", url="http://h/.well-known/a", headers=(("User-Agent", "tui-host tap"),))
+    exchange(world, replace(MODELS, wire="mcp", head=asked), status=200)
+
+    assert " ".join(lines(world)[0].split()) == "example --> #1 0 B GET /.well-known/a · by the tap itself"
+
+
 def test_frames_are_told_with_what_they_answer_and_how_long_that_took() -> None:
     world = World()
     tap = world.server("math")

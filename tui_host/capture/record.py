@@ -10,6 +10,9 @@ Wire: TypeAlias = Literal["llm", "mcp", "stderr", "host"]
 Direction: TypeAlias = Literal["out", "in"]
 MISSING: Final = "not in the file"
 """Why a body is not what it should be: what others captured does not have it. Of an answer, its ending says so."""
+TAP: Final = "tui-host tap"
+"""What a tap calls itself: as `User-Agent` where it asks, as `Server` where it answers."""
+BY_THE_TAP: Final = "by the tap itself"
 Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame", "line", "decision", "link"]
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from tui_host.capture.codings import CodingError, Decoder, decoder
 from tui_host.capture.ending import Ending
-from tui_host.capture.record import Head, Record
+from tui_host.capture.record import TAP, Head, Record
 from tui_host.chat.infer.asking.exchanges import Asking
-from tui_host.tap.http.refusal import NAME
 
 LOOKED_AT = 16 << 10
 """Characters of what was said that are looked through for secrets before the beginning of it is shown."""
@@ -52,9 +51,14 @@ class Exchange:
     def answered(self, head: Head) -> None:
         """The response's head."""
         self.status = head.status or 0
-        self.is_the_taps = head.value("server") == NAME
+        self.is_the_taps = head.value("server") == TAP
         self.location = head.value("location") if 300 <= self.status < 400 else ""
         self.kind = head.value("content-type").partition(";")[0]
+
+    @property
+    def is_asked_by_the_tap(self) -> bool:
+        """Whether the tap wanted to know something, and its host did not."""
+        return (self.request.draft.head or Head()).value("user-agent") == TAP
 
     def hear(self, record: Record) -> None:
         """More of the response's body."""

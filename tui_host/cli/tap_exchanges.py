@@ -11,7 +11,7 @@ from dataclasses import replace
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.figures import short_size, short_time
 from tui_host.capture.http_frames import is_rpc
-from tui_host.capture.record import Head, Record, lasted
+from tui_host.capture.record import BY_THE_TAP, Head, Record, lasted
 from tui_host.capture.visible import decode
 from tui_host.chat.infer.asking.exchanges import Asking, asking_of
 from tui_host.chat.infer.asking.hearing import Hearing
@@ -97,7 +97,7 @@ class Exchanges:
 
     def _asked(self, exchange: Exchange) -> str:
         asking, draft = exchange.asking, exchange.request.draft
-        words = [f"{exchange.method} {short(exchange.path)}"]
+        words = [f"{exchange.method} {short(exchange.path)}", BY_THE_TAP if exchange.is_asked_by_the_tap else ""]
         if asking is not None:
             dialect = dialect_at((draft.head or Head()).url or "")
             taught = asking.protocol if asking.protocol != NATIVE else ""

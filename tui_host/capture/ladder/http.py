@@ -8,7 +8,7 @@ from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.http_frames import is_rpc
 from tui_host.capture.ladder.row import Row, RowState
 from tui_host.capture.ladder.rows import LadderRows
-from tui_host.capture.record import MISSING, Record
+from tui_host.capture.record import BY_THE_TAP, MISSING, TAP, Record
 
 _SAID = 800
 """Bytes of a refusal's body that are looked at for words."""
@@ -84,6 +84,8 @@ class LadderHttp:
         elif exchange.method != "POST" or not is_rpc(draft.data):
             row = self._rows.row_for(record, "mcp", "request")
             row = replace(row, method=exchange.method, url=exchange.url, state="open", size=0)
+            if draft.head is not None and draft.head.value("user-agent") == TAP:
+                row = replace(row, words=BY_THE_TAP)
             exchange.request = exchange.response = self._rows.add(row)
             exchange.has_own_row = True
 
@@ -121,6 +123,8 @@ class LadderHttp:
             row = self._rows.table[exchange.response]
             state = "done" if row.lane == "mcp" and ending.reason == "closed by host" else _state(ending)
             state = "failed" if refused and state == "done" else state
+            if words and row.words == BY_THE_TAP:
+                words = f"{BY_THE_TAP}: {words}"
             self._rows.change(
                 replace(
                     row,

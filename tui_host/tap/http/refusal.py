@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from http import HTTPStatus
 
+from tui_host.capture.record import TAP
 from tui_host.errors import JSON
 from tui_host.tap.heads import ResponseHead, made
 
-NAME = "tui-host tap"
+NAME = TAP
 
 
 def redirection(url: bytes) -> ResponseHead:
