@@ -144,7 +144,7 @@ async def test_a_call_that_hangs_ends_when_its_server_is_disconnected_and_no_too
 async def test_a_server_that_dies_while_idle_is_noticed() -> None:
     async with started(hostile("bad", "good")) as running:
         os.kill(pid_of(running, "bad"), 9)
-        await running.until(lambda: running.status("bad").state == "failed", 2)
+        await running.until(lambda: running.status("bad").state == "failed")
         assert running.status("bad").detail == "ended by SIGKILL"
 
 
