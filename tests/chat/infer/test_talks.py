@@ -133,6 +133,28 @@ def test_what_failed_is_tried_again_by_its_host_soon_and_by_a_person_after_other
     assert [said.turn for said in scene.world.story().exchanges] == [1, 2, 1, 2, 3]
 
 
+@pytest.mark.parametrize("before", [[], [User("hello"), Answer("Hello.")]])
+def test_what_is_asked_again_once_another_turn_is_over_stands_behind_that(before: list[User | Answer]) -> None:
+    scene = Scene()
+
+    def refused(text: str, *, later: int = 100 * MS) -> None:
+        scene.world.now += later
+        scene.model.refuse(scene.model.ask(OPENAI, [*before, User(text)]))
+
+    if before:
+        scene.again(before[:1], text="Hello.")
+    first = len(before) // 2
+    refused("a title for it")
+    refused("a title for it")
+    scene.again([User("a sum")], text="It is 3.")
+    refused("a title for it", later=(9_000 if not before else 25_000) * MS)
+    refused("a title for it")
+    said = scene.world.story().exchanges[first:]
+    turns = [each.turn - first for each in said]
+    assert turns == [1, 1, 2, 3, 3]
+    assert [each.text for each in said] == ["a title for it", "", "a sum", "a title for it", ""]
+
+
 def test_what_was_joined_before_an_answer_was_whole_is_joined_again_when_it_is() -> None:
     calls = [call("math__add", each) for each in ("c1", "c2")]
     user, answer = User("twice"), Answer("", calls)

@@ -104,6 +104,7 @@ class Talks:
     def __init__(self) -> None:
         self.said: dict[Key, Said] = {}
         self.turns = 0
+        self._ended = 0  # the newest turn of which an answer came that asks for nothing
         self._by_messages: dict[bytes, list[Key]] = {}
         self._by_capture: dict[tuple[bytes, str], list[Key]] = {}
         self._again: dict[tuple[bytes, Key | None], _Again] = {}
@@ -126,7 +127,7 @@ class Talks:
         earlier = self.said[before] if (before := again.before(asking.key)) is not None else None
         new = (said_by_person(each) for each in reversed(asking.messages[after + 1 :]) if each.role == "user")
         text = next(filter(None, new), "")  # hosts that drop calls from the history repeat more
-        if earlier is not None and self._is_again(earlier, asking, parent):
+        if earlier is not None and self._is_again(earlier, asking, parent, text):
             said = Said(asking, marks[-1], earlier.turn, earlier.step, earlier.talk, "", parent, after, again=True)
         elif parent is not None and not text:
             before = self.said[parent]
@@ -151,14 +152,17 @@ class Talks:
             self.said[parent].children.append(asking.key)
         return said
 
-    def _is_again(self, earlier: Said, asking: Asking, parent: Key | None) -> bool:
-        """Whether a host, and not a person, sends the same once more."""
-        if earlier.children or parent is not None:
-            return not earlier.children
+    def _is_again(self, earlier: Said, asking: Asking, parent: Key | None, text: str) -> bool:
+        """Whether a host, and not a person, sends the same once more: while no turn that began since is over, or in the midst of one."""
+        if earlier.children:
+            return False
+        is_soon = asking.at_ns - earlier.asking.end_ns < AGAIN_NS
+        is_over = self._ended > earlier.turn
+        if parent is not None:
+            return not text or is_soon or not is_over
         if earlier.asking.key[0] != asking.key[0] and not earlier.asking.is_over:
             return False  # two that begin alike, each through a tap of its own
-        is_next = earlier.turn == self.turns or asking.at_ns - earlier.asking.end_ns < AGAIN_NS
-        return is_next and not earlier.asking.is_answered
+        return (earlier.turn == self.turns or (is_soon and not is_over)) and not earlier.asking.is_answered
 
     def _continued(self, asking: Asking, marks: Sequence[bytes]) -> Key | None:
         """The newest exchange of the conversation of a request that goes on from no answer that was heard.
@@ -175,6 +179,8 @@ class Talks:
 
     def learn(self, asking: Asking) -> None:
         """An answer has come to its end."""
+        if asking.is_answered and not asking.fold.calls:
+            self._ended = max(self._ended, self.said[asking.key].turn)
         for asked in asking.calls():
             if asked.wire_id:
                 owners = self._by_wire_id.setdefault((asking.dialect, asked.wire_id), [])
