@@ -13,7 +13,7 @@ from tests.chat.infer.world import MS, ModelTap, World
 from tui_host.capture.ending import Ending
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Head
-from tui_host.chat.conversation import CallItem, Conversation, Item, NoteItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling, doubts_of
 from tui_host.errors import JSON
@@ -185,3 +185,36 @@ def test_one_conversation_needs_no_word_on_what_belongs_to_what() -> None:
         list(model.answer(OPENAI, exchange, Answer(f"answer {number}")))
         world.now += 100 * MS
     assert not [item for item in told(world)[1] if isinstance(item, NoteItem)]
+
+
+def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_their_number() -> None:
+    world, chat, story = World(), Conversation(), Story()
+    model, telling = world.model(), Telling(story, chat)
+
+    def ask(text: str, *, status: int = 0) -> None:
+        world.now += 100 * MS
+        exchange = model.ask(OPENAI, [User(text)])
+        model.refuse(exchange, status) if status else list(model.answer(OPENAI, exchange, Answer("Hello.")))
+
+    def hear() -> None:
+        for _, record in world.records:
+            story.feed(record)
+        world.records.clear()
+        telling.tell()
+
+    for _ in range(1_089):
+        ask("hello", status=404)
+    for status in (404, 404, 429, 404, 404, 0):
+        hear()
+        ask("hello", status=status)
+    ask("something else", status=404)
+    hear()
+    assert [(type(item), getattr(item, "what", "") or getattr(item, "text", "")) for item in chat.items] == [
+        (UserItem, "hello"),
+        (NoteItem, "example answered 404: slow down (1,091 times)"),
+        (NoteItem, "example answered 429: slow down"),
+        (NoteItem, "example answered 404: slow down (2 times)"),
+        (AnswerItem, "Hello."),
+        (UserItem, "something else"),
+        (NoteItem, "example answered 404: slow down"),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from tui_host.capture.record import MISSING, lasted
@@ -28,6 +29,8 @@ _BY_HOST = "decided in its own host"
 _INFERRED = f"{_BY_HOST} · inferred"
 _NAMED = 4
 """Frames, or calls, that are named where nothing tells which of them it was."""
+_NOTE = ("note",)
+"""Names the item that tells of an exchange how it ended, where that is no answer."""
 _QUESTION = 60
 """Characters of a question by which it is known again."""
 
@@ -63,6 +66,7 @@ class Telling:
         self._questions: dict[int, str] = {}
         self._opened: set[tuple[str, str]] = set()
         self._last: Said | None = None
+        self._failed: tuple[int, Item, int] | None = None
         self._revision = -1
 
     def tell(self) -> None:
@@ -90,12 +94,24 @@ class Telling:
             self._put(said, (*said.asking.key, *key), item, is_asking=said.step == 1)
 
     def _put(self, said: Said, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
-        number = self._numbers.get(key)
-        if number is None:
+        number, is_note = self._numbers.get(key), key[len(said.asking.key) :] == _NOTE
+        if number is None and is_note and (number := self._repeated(item)) is not None:
+            self._numbers[key] = number
+        elif number is None:
             self._go_over_to(said, is_asking=is_asking)
-            self._numbers[key] = self._chat.add(item)
-        elif self._chat[number] != item:
+            self._numbers[key] = number = self._chat.add(item)
+            self._failed = (number, item, 1) if is_note else None
+        elif not is_note and self._chat[number] != item:  # how it ended stays so, and may be told of several
             self._chat.put(number, item)
+
+    def _repeated(self, item: Item) -> int | None:
+        """The last item's number, if that says the same of how an answer ended: it says how often, as hosts may try a thousand times."""
+        if self._failed is None or self._failed[1] != item or not isinstance(item, NoteItem):
+            return None
+        number, _, times = self._failed
+        self._failed = number, item, times + 1
+        self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
+        return number
 
     def _go_over_to(self, said: Said, *, is_asking: bool) -> None:
         """Say to what the next item belongs, where another conversation of the host came between: it may have many at once."""
@@ -135,7 +151,7 @@ def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], I
         yield ("call", joined.asked.key), _call(said, joined)
     trouble = "" if not asking.is_over else end_words(fold) if asking.is_answered else _trouble(asking)
     if trouble:
-        yield ("note",), NoteItem(turn=said.turn, kind="note", what=trouble)
+        yield _NOTE, NoteItem(turn=said.turn, kind="note", what=trouble)
 
 
 def _trouble(asking: Asking) -> str:
