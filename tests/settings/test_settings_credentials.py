@@ -29,6 +29,26 @@ from tui_host.settings.secrets import secrets_of
         (["srv", "--password", "correcthorse"], {"password": "correcthorse"}),
         (["srv", "--opts=header=Authorization: Bearer abc-12345"], {"Authorization": "abc-12345"}),
         (["srv", "My  Api-Key = abc-12345; User=me"], {"My  Api-Key": "abc-12345"}),
+        (["srv", "--headers", "{'Authorization':'Bearer abc-12345'}"], {"Authorization": "abc-12345"}),
+        (["curl", "-u", "me:abc-12345"], {"u": "abc-12345"}),
+        (["curl", "--proxy-user=me:abc-12345"], {"proxy-user": "abc-12345"}),
+        (["srv", "host=h user = me password='a \\'b\\' 12345' dbname=d"], {"password": "a 'b' 12345"}),
+        (["srv", "root:abc@:/-12345@tcp(h:3306)/db"], {"login": "abc@:/-12345"}),
+        (["srv", "--dsn=root:abc-12345@unix(/run/db)/db"], {"login": "abc-12345"}),
+        (["srv", "--broker", "me:abc-12345@h:5672"], {"login": "abc-12345"}),
+        (["srv", "jdbc:oracle:thin:me/abc-12345@h:1521:x"], {"login": "abc-12345"}),
+        (["srv", "Driver={x};UID=me;PWD={abc;}}12345};X=y"], {"PWD": "abc;}12345"}),
+        (["srv", 'Server=h;Password="abc;""12345"'], {"Password": 'abc;"12345'}),
+        (
+            ["srv", "--password", "$tr5ng-12345!", "--secret", "$str5ng"],
+            {"password": "$tr5ng-12345!", "secret": "$str5ng"},
+        ),
+        (
+            ["srv", "--secret-key=/bPxRfiCYKEY7MDENGwJalrXUtnFEK12345"],
+            {"secret-key": "/bPxRfiCYKEY7MDENGwJalrXUtnFEK12345"},
+        ),
+        (["srv", "--password=~Px-12345", "--token", "./abc12345"], {"password": "~Px-12345", "token": "./abc12345"}),
+        (["srv", "--secret", "/aG4/kP9x/2bQ7m+Zr1"], {"secret": "/aG4/kP9x/2bQ7m+Zr1"}),
     ],
 )
 def test_a_credential_on_a_command_line_is_known_by_its_place(words: list[str], expected: dict[str, str]) -> None:
@@ -41,6 +61,18 @@ def test_a_credential_on_a_command_line_is_known_by_its_place(words: list[str], 
         ["srv", "--auth", "interactive", "--token", "--port", "12345678"],
         ["srv", "--key-file", "keys/a-12345.pem", "--token-env", "TOKEN_12345", "--secret", "/run/secrets/12345"],
         ["srv", "--max-tokens=12345678", "--api-key=12345678", "--token", "${TOKEN_12345}", "--api-key", "$KEY_12345"],
+        ["srv", "--secret", "~/keys/a-12345.pem", "--token=./key-12345.pem", "--key", "C:\\Users\\me\\key-12345.pem"],
+        [
+            "srv",
+            "--token",
+            "${env:KEY}${input:key-12345}",
+            "--api-key=$(cat /run/key 12345)",
+            "--key",
+            "/key-12345.pem",
+        ],
+        ["docker", "run", "--user", "1000:1000", "-u", "root:wheel", "redis:7.2.5-alpine3.20@sha256:0123456789abcdef"],
+        ["npx", "-y", "npm:left-pad2@latest", "@scope/pkg-12345@1.2.3", "mailto:somebody-12345@example.org"],
+        ["srv", "host=h port=12345 user=me options='-c search_path=a12345'"],
         ["srv", "https://h/mcp?page_token=abc-12345", "user@example.org:8080", "author=somebody-12345"],
     ],
 )
@@ -48,7 +80,34 @@ def test_what_only_sounds_like_one_on_a_command_line_is_none(words: list[str]) -
     assert not list(in_words(words))
 
 
-@pytest.mark.parametrize("part", [" ", "\n", ";", "; ", "a:", "a=", "a ", "-", "word; ", '"a":"', "?a=;", ";a>"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        " ",
+        "\n",
+        ";",
+        "; ",
+        "a:",
+        "a=",
+        "a ",
+        "-",
+        "word; ",
+        '"a":"',
+        "?a=;",
+        ";a>",
+        "'a':'",
+        ";a={",
+        " a='",
+        ' a="',
+        "a=b ",
+        "a:b@",
+        "@a(",
+        "jdbc:",
+        "a:/",
+        "=%3D",
+        "%3Fa",
+    ],
+)
 def test_a_long_text_on_a_command_line_and_in_a_variable_is_looked_at_in_no_time(part: str) -> None:
     text = part * (100_000 // len(part))
     assert not list(in_words([text, f"{text}x"]))
@@ -80,17 +139,26 @@ def test_variables_are_known_by_their_names_and_by_what_stands_in_them() -> None
         **dict.fromkeys(
             ("GH_PAT", "PAT", "MYSQL_PWD", "PGPASSWORD", "REDISCLI_AUTH", "API_KEYS", "DB_PASS"), "abc-12345"
         ),
-        **dict.fromkeys(("APIKEY_PROD", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "JWT", "SESSION_COOKIE"), "abc-12345"),
+        **dict.fromkeys(
+            ("SSHPASS", "APIKEY_PROD", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "JWT", "SESSION_COOKIE"), "abc-12345"
+        ),
         "STORAGE_CONNECTION_STRING": "Name=me;AccountKey=abc-12345",
         "DATABASE_URL": "postgres://me:abc-12345@h/db",
         "SENTRY_DSN": "https://abc-12345@h/1",
         "MCP_URL": "https://h/mcp?token=abc-12345",
         "HEADERS": "x-api-key=abc-12345",
+        "PG_DSN": "host=h user=me password=abc-12345",
+        "MYSQL_DSN": "root:abc-12345@tcp(h:3306)/db",
+        "JDBC_URL": "jdbc:oracle:thin:me/abc-12345@//h:1521/x",
+        "REDIS_LOGIN": "me:abc-12345@h:6379",
     }
     other = {
-        "PWD": "/home/me",
-        "OLDPWD": "/home",
-        "SSH_AUTH_SOCK": "/run/agent-12345",
+        "PWD": "/workspace",
+        "OLDPWD": "/home-12345",
+        "SSH_AUTH_SOCK": "/private/tmp/com.apple.launchd.x3Y7kQ9aZ1/Listeners",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/home/me/key-12345.json",
+        "NO_PROXY_BYPASS": "host-12345",
+        "SSH_ASKPASS": "x11-ssh-askpass-12345",
         "GIT_AUTHOR_NAME": "somebody 12345",
         "SSL_KEY_FILE": "key-12345.pem",
         "LS_COLORS": "di=01;34:ln=01;36:*.tar=01;31",

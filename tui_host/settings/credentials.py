@@ -30,7 +30,8 @@ _CREDENTIAL = re.compile(
     r"|(?:\w*[^o]|)auth|oauth2?|pwd|pass|bearer|assertion|signature|sig|sas|pat|ak|sk"
 )
 _VARIABLE = re.compile(
-    r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING", re.IGNORECASE
+    r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|(?<!BY)(?<!COM)(?<!ASK)PASS(?![A-Z])|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING",
+    re.IGNORECASE,
 )
 _PART = re.compile(r'(?:([\w.-]+)=(?!=*(?:[\s,;&]|$)))?(?:"([^"]*)"|([^\s,;&"]+))')
 """A parameter, or a word: one may end with `=`."""
