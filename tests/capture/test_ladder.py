@@ -217,6 +217,13 @@ def test_notifications_that_repeat_are_counted_and_never_dropped() -> None:
     assert (rows[0].seq, rows[0].last_seq) == (1, 3)
 
 
+def test_the_blanks_before_a_line_of_standard_error_take_no_room_in_its_row_and_stay_in_its_bytes() -> None:
+    wires = Wires()
+    wires.line(b" " * 3000 + b"\t  behind its time stamp  ")
+    wires.line(b"   ")  # says nothing: what stood there before is still the last that was said
+    assert [(row.words, row.size) for row in wires.rows()] == [("behind its time stamp", 3031)]
+
+
 def test_a_line_that_is_no_message_is_a_fault_with_its_reason() -> None:
     wires = Wires()
     wires.frame("in", b"Listening on port 3000\n")

@@ -122,7 +122,7 @@ class Ladder:
 
     def _line(self, record: Record) -> None:
         draft = record.draft
-        words = draft.data[: 4 * WORDS].decode("utf-8", "backslashreplace").rstrip()[:WORDS]
+        words = draft.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
         last = self._lines
         if last >= 0 and last == len(self._rows) - 1:
             row = self._rows.table[last]
