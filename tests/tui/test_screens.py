@@ -21,8 +21,9 @@ from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
+from tui_host.tui.glyphs import ASCII, UNICODE
 from tui_host.tui.keys import ACTIONS, PLACES
-from tui_host.tui.screens.help import HelpScreen, HelpView
+from tui_host.tui.screens.help import ABOUT_MARKS, HelpScreen, HelpView, in_marks, paragraphs
 from tui_host.tui.screens.model import ModelScreen
 from tui_host.tui.screens.page import KeyLine, PageScreen
 from tui_host.tui.screens.servers import ServersScreen
@@ -314,6 +315,13 @@ async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app:
     await app.until(lambda: app.app.screen is app.main)
     await app.press("question_mark")
     await app.until_shown("Prompt (where you were)")
+
+
+def test_help_tells_what_the_marks_at_a_row_s_end_mean_as_this_terminal_draws_them() -> None:
+    marks = dict(ABOUT_MARKS)
+    assert "a secret was taken out" in marks[UNICODE.hidden]
+    assert {UNICODE.more, UNICODE.hidden} <= {paragraph.key for paragraph in paragraphs("")}
+    assert in_marks(UNICODE.more + UNICODE.hidden, ASCII) == ASCII.more + ASCII.hidden
 
 
 def keys_of(part: type[Widget]) -> set[str]:

@@ -28,6 +28,20 @@ ABOUT = (
     ),
     "No tool runs before you, or a rule of yours, approved the call. What was approved is what is sent.",
 )
+MARKS = "Marks in the inspector"
+ABOUT_MARKS = (
+    ("> and *", "the selected row, and its relatives: of the same call, or its other half."),
+    ("…", "at a row's end: more of it may still come. Elsewhere: it goes on, where there is no room."),
+    (
+        "•••",
+        (
+            "at a row's end: a secret was taken out before anything was kept. In a text it stands where the secret"
+            " was, with its name and length."
+        ),
+    ),
+    ("x12", "so many that say the same follow each other, folded into one row."),
+)
+"""Marks that stand in rows, and are no words."""
 OTHERS = "Other hosts"
 ABOUT_OTHERS = (
     (
@@ -85,8 +99,9 @@ def paragraphs(here: str) -> list[Paragraph]:
     for title in ([here] if here else []) + [title for title in places if title != here]:
         found += [Paragraph(""), Paragraph(f"{title} (where you were)" if title == here else title, style="mark")]
         found += [Paragraph(key.help, key=key.shown) for key in places[title]]
-    found += [Paragraph(""), Paragraph(OTHERS, style="mark")]
-    found += [Paragraph(words, key=word) for word, words in ABOUT_OTHERS]
+    for title, meanings in ((MARKS, ABOUT_MARKS), (OTHERS, ABOUT_OTHERS)):
+        found += [Paragraph(""), Paragraph(title, style="mark")]
+        found += [Paragraph(words, key=word) for word, words in meanings]
     return found
 
 
@@ -107,6 +122,11 @@ def folded(text: Sequence[Paragraph], width: int) -> list[list[Piece]]:
     return lines
 
 
+def in_marks(words: str, glyphs: Glyphs) -> str:
+    """With the marks that a terminal draws, so that they are those which stand elsewhere."""
+    return words.replace(UNICODE.more, glyphs.more).replace(UNICODE.hidden, glyphs.hidden)
+
+
 class HelpView(PieceView):
     """The text, wrapped at the width."""
 
@@ -125,9 +145,8 @@ class HelpView(PieceView):
     def width_changed(self) -> None:
         if self.view_width <= 0:
             return  # not laid out yet
-        more = self.glyphs.more
         lines = folded(self._text, max(1, self.view_width - 1))
-        self._lines = [[(words.replace("…", more), style) for words, style in pieces] for pieces in lines]
+        self._lines = [[(in_marks(words, self.glyphs), style) for words, style in pieces] for pieces in lines]
 
     @override
     def line_count(self) -> int:
