@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rich.color import Color, ColorSystem
 from textual.app import App, ComposeResult
 from typing_extensions import override
 
@@ -93,6 +94,30 @@ async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
         assert any(line.startswith("  ── turn 1 · step 2 ──") for line in shown)
         assert app.lines[0].startswith(" LLM 3 ────┬── MCP 2 ──")
         assert app.lines[0].rstrip().endswith("turn 1 · following · / filter")
+
+
+async def test_relatives_have_no_hue_in_256_colours_where_a_red_one_would_be_a_failure() -> None:
+    app = Inspecting(a_session())
+    async with app.run_test(size=(100, 34)) as pilot:
+        await until(pilot, lambda: "*" in marks(app))
+        for theme in ("textual-dark", "textual-light"):
+            app.theme = theme
+            await pilot.pause()
+            row = app.inspector.ladder.region.y + marks(app).index("*")
+            painted = app.screen._compositor.render_strips(app.size)[row]  # pyright: ignore[reportPrivateUsage] - as above
+            beside = app.inspector.ladder.rich_style.bgcolor
+            style = next(segment.style for segment in painted if segment.text.startswith("*"))
+            assert style is not None
+            assert style.bgcolor is not None
+            red, green, blue = _in_256_colours(style.bgcolor)
+            assert red == green == blue
+            assert beside is not None
+            assert (red, green, blue) != _in_256_colours(beside)
+
+
+def _in_256_colours(colour: Color) -> tuple[int, int, int]:
+    """What stands for a colour where there are no more."""
+    return colour.downgrade(ColorSystem.EIGHT_BIT).get_truecolor()
 
 
 async def test_selected_and_relative_stand_side_by_side() -> None:

@@ -39,7 +39,8 @@ class LadderView(LadderKeys):
     HAS_CURSOR = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ladder--related"}
     DEFAULT_CSS = """
-    LadderView > .ladder--related { background: $accent 10%; }
+    /* Of no hue: a faint one becomes a strong one in 256 colours, and this one's was the red of a failure. */
+    LadderView > .ladder--related { background: $foreground 12%; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "lane('llm')", "LLM lane", show=False),
