@@ -388,6 +388,40 @@ def test_what_is_none_of_the_formats_is_told_in_one_line_that_says_where(text: b
     assert "\n" not in str(error.value)
 
 
+_SAID = b"data: %s\n" % json.dumps(ASK).encode()
+_FLOW = b"9:websocket;0:~7:content;%d:%s," % (len(_SAID), _SAID)
+FLOWS = b"%d:%s}" % (len(_FLOW), _FLOW)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "what", "remedy"),
+    [
+        (FLOWS, "a", "flows of mitmproxy", "mitmdump -nr FILE --set hardump=FILE.har"),
+        (FLOWS * 2, "a.log", "flows of mitmproxy", "mitmdump -nr FILE --set hardump=FILE.har"),
+        (FLOWS[:90], "a", "flows of mitmproxy", "mitmdump -nr FILE --set hardump=FILE.har"),
+        (b"\xd4\xc3\xb2\xa1\2\0\4\0" + _FLOW, "a", "packets", "Export Objects"),
+        (b"\xa1\xb2\x3c\x4d\0\2\0\4" + _FLOW, "a", "packets", "Export Objects"),
+        (b"\n\r\r\n\x1c\0\0\0\x4d\x3c\x2b\x1a" + _FLOW, "a", "packets", "Export Objects"),
+        (b"PK\3\4\x14\0" + _FLOW, "a.SAZ", "Fiddler", "HTTPArchive"),
+        (b"PK\3\4\x14\0" + _FLOW, "a.chlz", "Charles", ".har"),
+        (b"\xac\xed\0\5" + _FLOW, "a.chls", "Charles", ".har"),
+        (b"PK\3\4\x14\0" + _FLOW, "a", "zip", "unpack"),
+    ],
+)
+def test_what_others_save_in_forms_of_their_own_is_refused_with_what_to_do_instead(
+    data: bytes, name: str, what: str, remedy: str
+) -> None:
+    with pytest.raises(TuiHostError) as error:
+        read([File(name=name, data=data)], WIRES)
+    assert what in error.value.what
+    assert error.value.where == name
+    assert remedy in error.value.remedy
+
+
+def test_a_log_that_begins_as_flows_do_is_read() -> None:
+    assert [kind for _, kind, _ in told(seen(f"12:9:websocket; {json.dumps(ASK)}\n"))] == ["frame"]
+
+
 HOSTILE = {
     "brackets": b"{\n" * 20_000,
     "a deep archive": b'{"log":{"entries":[' + b"[" * 50_000,

@@ -16,6 +16,7 @@ from tui_host.capture.imports import body, har, jsonl, lines
 from tui_host.capture.imports.clock import nearest
 from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
+from tui_host.capture.imports.unread import unread
 from tui_host.capture.imports.wires import Wires
 
 __all__ = ["File", "Progress", "Reading", "read"]
@@ -86,6 +87,8 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
         elif found := body.recognise(file):
             formats.append("a request" if found.is_request else "an answer")
             bodies.append(file)
+        elif refused := unread(file):
+            raise refused
         elif lines.recognise(file, wires):
             formats.append("a log")
             logs.append((file, lines.begin_of(file, wires, changed_ns, notes.progress)))
