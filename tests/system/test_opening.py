@@ -6,12 +6,14 @@ import base64
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.capture.captured import ASK, CHAT, TELL
-from tests.system.terminal import Terminal, program
+from tests.system.terminal import ROOT, Terminal, environment_of, program
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "session.jsonl"
 OSC = "\x1b]52;c;aGk=\x07\x9b2J\u202e"
@@ -50,6 +52,16 @@ def test_a_file_that_is_nothing_we_read_ends_the_app_with_a_sentence_that_says_w
         assert terminal.ended() == 2
         assert b"cannot be read: No such file" in terminal.written
         assert b"\x1b[?1049h" not in terminal.written
+
+
+def test_without_a_terminal_it_is_told_what_shows_a_file_there(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tui_host", "open", "a.log"]
+    run = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, env=environment_of(tmp_path), cwd=ROOT, check=False
+    )
+    assert run.returncode == 2
+    instead = "tui-host sessions import FILE, then tui-host sessions show last"
+    assert run.stderr.decode() == f"tui-host: the app needs a terminal (without one: {instead})\n"
 
 
 def own_export(source: str, frames: int) -> str:

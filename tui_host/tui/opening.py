@@ -27,7 +27,7 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
         SettingsError: There is no terminal to draw on, or a file cannot be opened.
         TuiHostError: A file is none of what can be read, or what `run_app` raises.
     """
-    check_terminal()
+    check_terminal("tui-host sessions import FILE, then tui-host sessions show last")
     with fleeting_folder() as folder:
         incoming = Incoming(paths, folder / DATABASE, settings)
         return run_app(replace(settings, servers={}, store=StoreLimits()), incoming=incoming)

@@ -27,18 +27,19 @@ THRESHOLDS = (1000, 10, 100)
 nothing of ours waits for it, and the screen does."""
 
 
-def check_terminal() -> None:
+def check_terminal(instead: str = "tui-host ask TEXT") -> None:
     """Return where the app can draw.
+
+    Args:
+        instead: What does the same without a terminal.
 
     Raises:
         SettingsError: It cannot here.
     """
     if not all(os.isatty(descriptor) for descriptor in (0, 1, 2)):  # Textual draws on standard error
-        raise SettingsError("the app needs a terminal", remedy="without one: tui-host ask TEXT")
+        raise SettingsError("the app needs a terminal", remedy=f"without one: {instead}")
     if os.environ.get("TERM", "") in PLACELESS:
-        raise SettingsError(
-            "this terminal cannot place text", where="TERM", remedy="set TERM, or use tui-host ask TEXT"
-        )
+        raise SettingsError("this terminal cannot place text", where="TERM", remedy=f"set TERM, or use {instead}")
 
 
 def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | None = None) -> int:
