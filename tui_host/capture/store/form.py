@@ -15,7 +15,7 @@ from tui_host.capture.store.schema import APPLICATION_ID, MIGRATIONS
 from tui_host.errors import SettingsError, StoreError
 
 BUSY_SECONDS = 5.0
-ELSEWHERE = "choose another place with --data-dir (the app and `ask` run with --no-record, too)"
+ELSEWHERE = "choose another place with --data-dir; the app and `ask` run with --no-record, too"
 
 T = TypeVar("T")
 Connect: TypeAlias = Callable[[Path], sqlite3.Connection]
