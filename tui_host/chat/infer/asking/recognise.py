@@ -52,6 +52,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
 )
 """What hosts that say nothing of themselves write in the user's place, for a title or a tag: found in what begins a conversation."""
 
+_AI_SDK = "the AI SDK"
 LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
@@ -59,7 +60,7 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "the Anthropic SDK for Python": (r"^(?:Async)?Anthropic/Python", r""),
         "the Anthropic SDK for JavaScript": (r"^Anthropic/JS", r""),
         "the Google Gen AI SDK": (r"google-genai-sdk|genai-js", r""),
-        "the AI SDK": (r"\bai-sdk/", r""),
+        _AI_SDK: (r"\bai-sdk/", r""),
         "the Ollama SDK for Python": (r"^ollama-python/", r""),
         "the Ollama SDK for JavaScript": (r"^ollama-js/", r""),
         "aiohttp": (r" aiohttp/", r""),
@@ -108,6 +109,11 @@ def _speaking(agent: str, system: str, opening: str, title: str) -> str:
     library = next((name for name, (sign, _) in LIBRARIES.items() if sign and re.search(sign, agent)), "")
     product = _ANY.search(agent)
     return library or (product[0] if product else "")
+
+
+def maker_of(agent: str) -> str:
+    """What makes a user agent one of those that stand before models of several vendors in different ways; empty for others."""
+    return _AI_SDK if re.search(LIBRARIES[_AI_SDK][0], agent) else ""
 
 
 @lru_cache(maxsize=64)

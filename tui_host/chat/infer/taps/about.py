@@ -12,7 +12,7 @@ from tui_host.capture.store.tapped import connections_of, requests_of
 from tui_host.chat.infer.asking.exchanges import asking_of
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.question import FirstQuestion
-from tui_host.chat.infer.asking.recognise import agent_of, asks_no_model, host_named, is_host
+from tui_host.chat.infer.asking.recognise import agent_of, asks_no_model, host_named, is_host, maker_of
 from tui_host.chat.infer.asking.speaking import NATIVE, Speaking, hosts_of, protocols_of, speaking_in
 from tui_host.chat.infer.frames import client_in
 from tui_host.chat.infer.story import Story
@@ -68,6 +68,18 @@ class About:
         """The tool protocols that a host teaches its model itself."""
         return frozenset(protocols_of(self.spoken)) - {NATIVE}
 
+    @cached_property
+    def voice(self) -> frozenset[str]:
+        """What those call themselves who ask a model here, and what they are made with; empty where one is known by name, or says nothing."""
+        if self.known_hosts:
+            return frozenset()
+        return frozenset(filter(None, (maker_of(each.agent[0]) or each.host for each in self.spoken)))
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is known of it, as nothing has passed yet."""
+        return not (self.kind or self.spoken or self.clients or self.offered or self.tools)
+
     @property
     def is_known(self) -> bool:
         """Whether anything tells it from taps of other hosts."""
@@ -116,6 +128,7 @@ class Looking:
         self._story = Story()
         self._hearing = Hearing()
         self._question = FirstQuestion()
+        self._sessions: set[str] = set()
         self._seen = self._asked = self._behind = self._count = self._telling = self._searched = 0
 
     @property
@@ -198,9 +211,19 @@ class Looking:
             limit = SEARCHED - self._searched
             for record in store.records(capture=self._capture, after=self._seen, limit=limit):
                 self._story.feed(record)
+                self._note_session(record)
                 self._seen = record.seq
                 self._searched += 1
         return self._story
+
+    def is_of_one_client(self, connection: str) -> bool:
+        """Whether all that was said on a connection is for sure of one client: it has the server's input for itself, or a session."""
+        return self.about.kind == "stdio" or connection in self._sessions or len(self.about.known_hosts) == 1
+
+    def _note_session(self, record: Record) -> None:
+        head = record.draft.head
+        if record.draft.wire == "mcp" and head is not None and head.value("mcp-session-id"):
+            self._sessions.add(record.draft.connection or "")
 
     def feed(self, records: Iterable[Record], redact: Callable[[str], str] = str) -> None:
         """The next records; no more are taken than needed.
@@ -212,6 +235,7 @@ class Looking:
         story, kind, peer = self._story, self.about.kind, self.about.peer
         for record in records:
             story.feed(record)
+            self._note_session(record)
             draft = record.draft
             said = story.talks.said.get((record.capture, draft.exchange or "")) if draft.kind == "request" else None
             if said is not None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -12,14 +11,9 @@ from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
 from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, in_words, models_in_words, models_of, protocols_of
-from tui_host.chat.infer.clocks import SURE_NS
-from tui_host.chat.infer.names import tools_named
-from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.taps.about import About, Looking
+from tui_host.chat.infer.taps.owners import Known, Owners
 from tui_host.chat.infer.taps.together import NEAR_NS, ended_ns, together
-
-Known = MutableMapping[str, Sequence[Looking]]
-"""What is known of taps by their sessions, for each of their captures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +153,8 @@ def stories_of(store: Store, taps: Sequence[SessionInfo], known: Known) -> Seque
     Raises:
         StoreError: The file cannot be read.
     """
-    told = together(taps, time.time_ns(), lambda tap: _about(_told(known, tap)), _Owners(store, known).of)
+    owners = Owners(store, known)
+    told = together(taps, time.time_ns(), lambda tap: _about(_told(known, tap)), owners.of, owners.one_host)
     return [TapStory(taps=story, about=[_told(known, tap) for tap in story]) for story in told]
 
 
@@ -171,54 +166,16 @@ def story_with(store: Store, session: str, known: Known) -> TapStory:
     """
     own = store.sessions.get(session)
     story: Sequence[SessionInfo] = () if own is None else (own,)
-    size = 0
+    owners, size = Owners(store, known), 0
     while len(story) > size:  # each may reach further back, or on
         size, now_ns = len(story), time.time_ns()
         if any(tap.imported for tap in story):
             break
         began, ended = min(tap.created_ns for tap in story), max(ended_ns(tap, now_ns) for tap in story)
         near = [tap for tap in store.sessions.taps(began - NEAR_NS) if tap.created_ns <= ended + NEAR_NS]
-        told = together(near, now_ns, lambda tap: _about(look_at(store, tap, known)), _Owners(store, known).of)
+        told = together(near, now_ns, lambda tap: _about(look_at(store, tap, known)), owners.of, owners.one_host)
         story = next((each for each in told if any(tap.id == session for tap in each)), story)
     return TapStory(taps=story, about=[look_at(store, tap, known) for tap in story])
-
-
-class _Owners:
-    """Finds out whose tap it is that may be of several hosts: which of them asked for the calls that it carried."""
-
-    def __init__(self, store: Store, known: Known) -> None:
-        self._store = store
-        self._known = known
-        self._asked: dict[str, Mapping[str, Sequence[tuple[str, int]]]] = {}
-
-    def of(self, tap: SessionInfo, stories: Sequence[Sequence[SessionInfo]]) -> int | None:
-        """The number of the story most of a tap's calls were asked for in last before they were sent; None if of none, or of two."""
-        asked = [(number, self._asked_in(other)) for number, story in enumerate(stories) for other in story]
-        asked = [each for each in asked if each[1]]  # most taps are of servers
-        votes = Counter[int]()
-        for sent in chain.from_iterable(each.frames.sent.values() for each in self._stories(tap)):
-            places = [
-                (at_ns, number)
-                for number, calls in asked
-                for name, at_ns in calls.get(sent.arguments, ())
-                if at_ns <= sent.at_ns + SURE_NS and tools_named(name, [(sent.server, sent.tool)])
-            ]
-            votes.update([max(places)[1]] if places else [])
-        most = votes.most_common(2)
-        return most[0][0] if most and (len(most) == 1 or most[0][1] > most[1][1]) else None
-
-    def _asked_in(self, tap: SessionInfo) -> Mapping[str, Sequence[tuple[str, int]]]:
-        """The calls that were asked for through a tap, by their arguments: the name and when."""
-        if tap.id not in self._asked:
-            asked = self._asked[tap.id] = dict[str, list[tuple[str, int]]]()
-            for asking in (said.asking for each in self._stories(tap) for said in each.exchanges):
-                for call, (name, arguments) in zip(asking.calls(), asking.meant(), strict=True):
-                    if arguments is not None:
-                        asked.setdefault(arguments, []).append((name, call.at_ns))
-        return self._asked[tap.id]
-
-    def _stories(self, tap: SessionInfo) -> Sequence[Story]:
-        return [each.calls(self._store) for each in self._known.get(tap.id, ())]
 
 
 def _about(abouts: Sequence[About]) -> About:

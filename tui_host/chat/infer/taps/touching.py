@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -54,6 +55,23 @@ def meetings(ones: Mapping[str, Stretch], others: Mapping[str, Stretch]) -> Iter
         # all these are joined by now: the last to end stands for them
         running[1 - side][:] = [max(there)] if there else []
         running[side].append((end_ns, name))
+
+
+class Stretches:
+    """All the time in which at least one of several things ran."""
+
+    def __init__(self, stretches: Iterable[Stretch]) -> None:
+        self._whole: list[Stretch] = []
+        for stretch in sorted(stretches, key=lambda each: each.begin_ns):
+            if self._whole and self._whole[-1].touches(stretch):
+                self._whole[-1] |= stretch
+            else:
+                self._whole.append(stretch)
+
+    def touch(self, other: Stretch) -> bool:
+        """Whether one of them ran at the time of another thing."""
+        place = bisect_left(self._whole, other.begin_ns, key=lambda each: each.end_ns)
+        return place < len(self._whole) and self._whole[place].begin_ns <= other.end_ns
 
 
 class Joins:

@@ -1,0 +1,140 @@
+"""Whose taps are, by the calls that they carried and by what was said: read only where their names leave it open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, permutations
+from typing import TypeAlias, TypeVar
+
+from tui_host.capture.session import SessionInfo
+from tui_host.capture.store.store import Store
+from tui_host.chat.infer.clocks import SURE_NS
+from tui_host.chat.infer.names import tools_named
+from tui_host.chat.infer.story import Story
+from tui_host.chat.infer.taps.about import Looking
+from tui_host.chat.infer.values import Sent
+
+Known: TypeAlias = MutableMapping[str, Sequence[Looking]]
+"""What is known of taps by their sessions, for each of their captures."""
+
+T = TypeVar("T")
+
+_TELLING_ID = 12
+"""Characters of an id that no two vendors give: some count their calls from 0."""
+_TELLING_WORDS = 40
+"""Characters, without blanks, of an answer that no two models give by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A call that was asked for.
+
+    Attributes:
+        name: As the model wrote it.
+        at_ns: When.
+        until_ns: When the conversation went on from it; None while it has not.
+    """
+
+    name: str
+    at_ns: int
+    until_ns: int | None
+
+    def is_open_at(self, at_ns: int) -> bool:
+        """Whether its host had not gone on from it yet."""
+        return self.until_ns is None or at_ns <= self.until_ns + SURE_NS
+
+
+class Owners:
+    """Finds out whose a tap is where it may be of several hosts, and which of those are one.
+
+    Args:
+        store: Where the taps record.
+        known: What is known of them.
+    """
+
+    def __init__(self, store: Store, known: Known) -> None:
+        self._store = store
+        self._known = known
+        self._asked: dict[str, Mapping[str, Sequence[_Asked]]] = {}
+
+    def of(self, tap: SessionInfo, stories: Sequence[Sequence[SessionInfo]]) -> int | None:
+        """The number of the story that asked for most of a tap's calls; None if none did, or two did. A call that two may mean tells nothing."""
+        numbers = {other.id: number for number, story in enumerate(stories) for other in story}
+        votes = Counter(asker for _, asker in self._calls_of_one(tap.id, numbers))
+        most = votes.most_common(2)
+        return most[0][0] if most and (len(most) == 1 or most[0][1] > most[1][1]) else None
+
+    def one_host(self, voices: Mapping[str, str], servers: Collection[str]) -> Iterator[Collection[str]]:
+        """Voices that are for sure of one host: one client carried the calls of both, or a conversation went on from the one at the other.
+
+        Args:
+            voices: The voice of each tap before a model.
+            servers: The taps before servers.
+        """
+        for server in servers:
+            heard: dict[str, set[str]] = {}
+            for sent, voice in self._calls_of_one(server, voices):
+                heard.setdefault(sent.connection, set()).add(voice)
+            yield from (
+                found
+                for connection, found in heard.items()
+                if len(found) > 1 and any(each.is_of_one_client(connection) for each in self._known.get(server, ()))
+            )
+        models = [(voice, self._answers_in(tap), self._unheard_in(tap)) for tap, voice in voices.items()]
+        for (one, answers, _), (two, _, unheard) in permutations(models, 2):
+            if one != two and answers & unheard:
+                yield one, two
+
+    def _calls_of_one(self, server: str, names: Mapping[str, T]) -> Iterator[tuple[Sent, T]]:
+        """The calls that a tap carried and that taps of one name alone can have asked for, each with that name."""
+        asked = [(name, self._asked_in(tap)) for tap, name in names.items()]
+        asked = [each for each in asked if each[1]]  # most taps are of servers
+        for sent in chain.from_iterable(each.frames.sent.values() for each in self._stories(server)):
+            found = [
+                (name, call)
+                for name, calls in asked
+                for call in calls.get(sent.arguments, ())
+                if call.at_ns <= sent.at_ns + SURE_NS and tools_named(call.name, [(sent.server, sent.tool)])
+            ]
+            waiting = [each for each in found if each[1].is_open_at(sent.at_ns)]
+            askers = {name for name, _ in waiting or found}
+            if len(askers) == 1:
+                yield sent, askers.pop()
+
+    def _asked_in(self, tap: str) -> Mapping[str, Sequence[_Asked]]:
+        """The calls that were asked for through a tap, by their arguments."""
+        if tap not in self._asked:
+            asked = self._asked[tap] = dict[str, list[_Asked]]()
+            for story in self._stories(tap):
+                for said in story.exchanges:
+                    until_ns = story.talks.until(said.asking.key) if said.asking.calls() else None
+                    for call, (name, arguments) in zip(said.asking.calls(), said.asking.meant(), strict=True):
+                        if arguments is not None:
+                            asked.setdefault(arguments, []).append(_Asked(name, call.at_ns, until_ns))
+        return self._asked[tap]
+
+    def _answers_in(self, tap: str) -> frozenset[str]:
+        """What tells the answers that came through a tap from all others."""
+        askings = [said.asking for story in self._stories(tap) for said in story.exchanges]
+        ids = (call.wire_id for asking in askings for call in asking.calls())
+        return frozenset(_telling(ids, (asking.fold.text for asking in askings)))
+
+    def _unheard_in(self, tap: str) -> frozenset[str]:
+        """The same of the answers that requests through a tap repeat, and that came through another one if any."""
+        exchanges = [said for story in self._stories(tap) for said in story.exchanges]
+        told = [said.asking.messages[place] for said in exchanges for place in said.unheard]
+        answers = [message for message in told if message.role == "model"]
+        ids = (piece.wire_id for message in answers for piece in message.of("call"))
+        return frozenset(_telling(ids, (message.text for message in answers)))
+
+    def _stories(self, tap: str) -> Sequence[Story]:
+        return [each.calls(self._store) for each in self._known.get(tap, ())]
+
+
+def _telling(ids: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
+    """Those ids, and texts without their blanks, that name one answer alone."""
+    yield from (f"id {each}" for each in ids if len(each) >= _TELLING_ID)
+    bare = ("".join(text.split()) for text in texts)
+    yield from (f"text {each}" for each in bare if len(each) >= _TELLING_WORDS)
