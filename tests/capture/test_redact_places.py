@@ -53,6 +53,17 @@ def test_the_other_parts_of_such_a_header_are_words() -> None:
         ("Referer", "/x?a=b;key=p-1;c=d", "/x?a=b;key=⟨secret:key⟩;c=d"),
         ("Referer", "/x?u=http://b/?key=p-1", "/x?u=http://b/?key=⟨secret:key⟩"),
         ("Referer", "/x?key=p;1", "/x?key=⟨secret:key⟩"),
+        ("Helicone-Target-Url", "https://u:p-1@a.example/v1", "https://⟨secret:userinfo⟩@a.example/v1"),
+        ("X-Any", "https://a.example/v1?api_key=p-1&b=c", "https://a.example/v1?api_key=⟨secret:api_key⟩&b=c"),
+        (
+            "X-Any",
+            "/a?next=https%3A%2F%2Fb%2F%3Fkey%3Dp-1%26c%3Dd&e=f",
+            "/a?next=https%3A%2F%2Fb%2F%3Fkey%3D⟨secret:key⟩%26c%3Dd&e=f",
+        ),
+        ("X-Any", "https%253A%252F%252Fu%253Ap-1%2540b", "https%253A%252F%252F⟨secret:userinfo⟩%2540b"),
+        ("X-Api-Keys", "p-1, p-2", "⟨secret:x-api-keys⟩"),
+        ("X-AuthTokens", "p-1", "⟨secret:x-authtokens⟩"),
+        ("X-Secrets", "p-1", "⟨secret:x-secrets⟩"),
     ],
 )
 def test_urls_in_headers_are_kept_without_credentials(name: str, value: str, kept: str) -> None:
@@ -60,6 +71,119 @@ def test_urls_in_headers_are_kept_without_credentials(name: str, value: str, kep
     draft = redactor.draft(Draft(wire="llm", kind="response", head=Head(headers=((name, value),))))
     assert draft.head == Head(headers=((name, kept),))
     assert redactor.draft(draft) is draft
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Max-Tokens", "17"),
+        ("Anthropic-RateLimit-Tokens-Limit", "17"),
+        ("X-Prompt-Tokens", "17"),
+        ("X-Keys", "a, b"),
+        ("X-Sort-Keys", "a, b"),
+        ("Surrogate-Keys", "a b"),
+        ("Content-Type", "multipart/form-data; boundary=a"),
+        ("Accept", "text/html;q=0.9, */*;q=0.8"),
+        ("X-Any", "/a/b?keys=a,b&max_tokens=17&sort_keys=1&tokens=17&next=%2Fa%3Fmax_tokens%3D17"),
+        ("X-Any", "me@a.example, b=c; d=e"),
+        ("User-Agent", "a/1.2 (b; https://a.example/?page=2)"),
+    ],
+)
+def test_headers_that_hold_none_are_kept_as_they_are(name: str, value: str) -> None:
+    draft = Draft(wire="llm", kind="request", head=Head(method="POST", headers=((name, value),)))
+    redactor = Redactor()
+    assert draft.head is not None
+    redactor.learn(draft.head)
+    assert redactor.draft(draft) is draft
+    assert redactor.text(f"{name}: {value}") == f"{name}: {value}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Referer", f"https://a/?api_key={KEY}"),
+        ("X-Target-Url", f"https://u:{KEY}@a/"),
+        ("X-Target-Url", f"/?next=https%3A%2F%2Fa%2F%3Ftoken%3D{KEY}"),
+        ("X-Api-Keys", f"first-0123456789,{KEY}"),
+        ("X-Api-Keys", f"{KEY},second-0123456789"),
+    ],
+)
+def test_what_a_requests_header_tells_in_a_url_or_a_list_is_known_where_it_is_said_again(name: str, value: str) -> None:
+    redactor = Redactor()
+    redactor.learn(Head(method="POST", headers=((name, value),)))
+    assert KEY not in redactor.text(f"your key {KEY} is wrong")
+
+
+def test_what_stands_in_a_url_encoded_is_known_decoded() -> None:
+    redactor = Redactor()
+    redactor.learn(Head(method="GET", url="https://a/?next=https%3A%2F%2Fb%2F%3Fkey%3Dp%252F1234567%252B8"))
+    assert redactor.text("p/1234567+8") == "⟨secret:key⟩"
+
+
+SERVER = '{"tools":[{"type":"mcp","server_url":"https://a/","headers":%s}]}'
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        (
+            SERVER % '[{"name":"Authorization","value":"Bearer p-1"}]',
+            SERVER % '[{"name":"Authorization","value":"Bearer ⟨secret:Authorization⟩"}]',
+        ),
+        (
+            SERVER % '[ {"value" : "p-1", "key": "X-Team"} ]',
+            SERVER % '[ {"value" : "⟨secret:X-Team⟩", "key": "X-Team"} ]',
+        ),
+        (
+            SERVER % '{"Authorization":["Bearer p-1","p-2"],"X-Team":"p-3"}',
+            SERVER
+            % '{"Authorization":["Bearer ⟨secret:Authorization⟩","⟨secret:Authorization⟩"],"X-Team":"⟨secret:X-Team⟩"}',
+        ),
+        (SERVER % '{"X-Team":["p-1"]}', SERVER % '{"X-Team":["⟨secret:X-Team⟩"]}'),
+        (
+            '{"extra_headers":{"X-Api-Key":"p-1","X-A":"b"}}',
+            '{"extra_headers":{"X-Api-Key":"⟨secret:X-Api-Key⟩","X-A":"b"}}',
+        ),
+        (
+            '{"privateKey":"p-1","private_key":"p-2"}',
+            '{"privateKey":"⟨secret:privateKey⟩","private_key":"⟨secret:private_key⟩"}',
+        ),
+        (
+            '{"url":"https://a/?u=https%3A%2F%2Fu%3Ap-1%40b&key=c@d:e"}',
+            '{"url": "https://a/?u=https%3A%2F%2F⟨secret:userinfo⟩%40b&key=⟨secret:key⟩"}',
+        ),
+        (
+            '--B\r\nContent-Disposition: form-data; name="api_key"\r\n\r\np-1\r\n--B--\r\n',
+            '--B\r\nContent-Disposition: form-data; name="api_key"\r\n\r\n⟨secret:api_key⟩\r\n--B--\r\n',
+        ),
+    ],
+)
+def test_a_request_to_a_model_is_kept_without_keys_in_whatever_form(body: str, kept: str) -> None:
+    found = without_keys(body.encode(), lambda _name, _value: None)[0].decode()
+    assert found.replace('": "https', '":"https') == kept.replace('": "https', '":"https')
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"tools":[{"function":{"parameters":{"properties":{"headers":{"type":"array"},"keys":["a","b"]}}}}]}',
+        '{"headers":[{"name":"X-Team","value":"blue"},{"name":"Accept","value":"a/b"}],"max_tokens":17,"keys":["a"]}',
+        '{"headers":{"Accept":["a/b"]},"api_keys":17,"stop_tokens":["a"]}',
+        '--B\r\nContent-Disposition: form-data; name="file"; filename="api_key"\r\n\r\nwords\r\n--B--\r\n',
+        '--B\r\nContent-Disposition: form-data; name="key"\r\n\r\nwords\r\n--B--\r\n',
+    ],
+)
+def test_what_a_request_to_a_model_says_beside_is_kept(body: str) -> None:
+    assert without_keys(body.encode(), lambda _name, _value: None) == (body.encode(), ())
+
+
+@pytest.mark.parametrize(
+    "part",
+    [b'"headers":[', b'"headers":["a",', b'"headers":{"a":[', b'"headers":[{"', b'{"a":["\\"', b'"https://a/%3D'],
+)
+def test_a_long_body_with_what_looks_like_headers_is_looked_at_in_no_time(part: bytes) -> None:
+    body = b"{" + part * (300_000 // len(part))
+    assert without_keys(body, lambda _name, _value: None) == (body, ())
 
 
 def test_a_name_that_is_written_with_escapes_is_one_all_the_same() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
 from typing import TypeAlias
 
 from tui_host.capture.digits import load
@@ -17,7 +18,7 @@ from tui_host.capture.record import Redaction
 from tui_host.capture.redact_values import Kept, mark
 from tui_host.errors import JSON
 from tui_host.settings.credentials import SCHEMES, is_credential_header, is_credential_key
-from tui_host.settings.credentials_places import in_url, password_in
+from tui_host.settings.credentials_places import in_url, password_in, said
 
 Learn: TypeAlias = Callable[[str, str], None]
 """Takes the name and the value of what was taken out."""
@@ -30,7 +31,7 @@ _TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 _SPACE = rb"[ \t\r\n]*+"
 _MEMBER = re.compile(rb'"([\w.-]++)"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
 _OBJECT = re.compile(
-    rb'"(headers|auth(?:entication)?|credentials?)"('
+    rb'"((?:\w{1,40}_)?headers|auth(?:entication)?|credentials?)"('
     + _SPACE
     + rb":"
     + _SPACE
@@ -39,17 +40,27 @@ _OBJECT = re.compile(
     + rb")*+)\}",
     re.DOTALL,
 )
-_KEY = re.compile(
-    rb'"(?=[abceprsxABCERSX])((?i:x-)?(?i:(?:api|access|secret|account|subscription)[_-]?key|secret[_-]?access[_-]?key|client[_-]?secret'
+_ANY_TEXT = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
+_ITEMS = rb'[^\[\]"]*(?:' + _ANY_TEXT + rb'[^\[\]"]*)*'
+_MEMBER_OF_MANY = re.compile(rb'"([\w.-]+)"([ \t\r\n]*:[ \t\r\n]*\[)(' + _ITEMS + rb")\]", re.DOTALL)
+_LIST = re.compile(rb'("(?:\w{1,40}_)?headers"[ \t\r\n]*:[ \t\r\n]*\[)(' + _ITEMS + rb")\]", re.DOTALL)
+"""Headers in another form, as `[{"name": "Authorization", "value": "Bearer X"}]`."""
+_ITEM = re.compile(rb'\{[^{}"]*(?:' + _ANY_TEXT + rb'[^{}"]*)*\}', re.DOTALL)
+_ITEMS_NAME = re.compile(rb'"(?:name|key)"[ \t\r\n]*:[ \t\r\n]*"([\w.-]+)"')
+_ITEMS_VALUE = re.compile(rb'"(value)"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
+_ONE_TEXT = re.compile(_TEXT, re.DOTALL)
+_NAME_OF_KEY = re.compile(
+    rb"(?=[abceprsxABCEPRSX])((?i:x-)?(?i:(?:api|access|secret|account|subscription|private)[_-]?key"
+    rb"|secret[_-]?access[_-]?key|client[_-]?secret"
     rb"|(?:access|refresh|auth|bearer|api|security)[_-]?token|authorization(?:_token)?)"
-    rb'|aws_(?:secret_access_key|session_token)|private_key|connection_string|encoded_api_key|password)"'
-    rb"(" + _SPACE + rb":" + _SPACE + rb")" + _TEXT,
-    re.DOTALL,
+    rb"|aws_(?:secret_access_key|session_token)|connection_string|encoded_api_key|password)"
 )
 """Fewer names than `is_credential_key` knows, since what passes is to be seen: in tools' schemas and arguments, in settings of a model and
 in its words, `key`, `token` and the like are anything."""
-_URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s]*[@=][^"\s]*)"')
+_KEY = re.compile(rb'"' + _NAME_OF_KEY.pattern + rb'"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
+_URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s]*[@=%][^"\s]*)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
+_BLANKS = b"\xef\xbb\xbf \t\r\n"
 _END_OF_PARTS_HEAD = re.compile(rb"\n\r?\n")
 _PARTS_NAME = re.compile(rb'\bname="?([\w.-]+)', re.IGNORECASE)
 _ESCAPED_NAME = re.compile(rb'"((?:[\w.-]|\\u00[2-7][0-9A-Fa-f]){1,100})"(?=' + rb"[ \t\r\n]*:)")
@@ -87,14 +98,28 @@ class _Taking:
         self._found.append(Redaction(where="data", name=name, length=len(raw)))
         return mark(name).encode()
 
-    def member(self, hit: re.Match[bytes], *, is_sure: bool = True) -> bytes:
-        """A member of an object without its value, of which a scheme stays."""
-        name, raw = hit[1].decode("latin-1"), hit[3]
+    def member(self, hit: re.Match[bytes], *, is_sure: bool = True, name: str = "") -> bytes:
+        """A member of an object without its value, which may go by another name."""
+        taken = self.text(name or hit[1].decode("latin-1"), hit[3], is_sure=is_sure)
+        return b'"%s"%s%s' % (hit[1], hit[2], taken)
+
+    def text(self, name: str, raw: bytes, *, is_sure: bool = True) -> bytes:
+        """What stands for a text that is so called, of which a scheme stays."""
         scheme, space, rest = raw.partition(b" ")
         if not space or scheme.lower().decode("latin-1") not in SCHEMES:
             scheme, space, rest = b"", b"", raw
-        taken = self.value(name, rest, _decoded(rest), is_sure=is_sure)
-        return b'"%s"%s"%s%s%s"' % (hit[1], hit[2], scheme, space, taken)
+        return b'"%s%s%s"' % (scheme, space, self.value(name, rest, _decoded(rest), is_sure=is_sure))
+
+    def part(self, part: bytes, is_one: Callable[[str], bool]) -> bytes:
+        """One of several parts without its content, if it is one by its name."""
+        head = _END_OF_PARTS_HEAD.search(part)
+        named = _PARTS_NAME.search(part, 0, head.end()) if head else None
+        name = named[1].decode("latin-1") if named else ""
+        if head is None or not is_one(name):
+            return part
+        value = part[head.end() :].removesuffix(b"\r")
+        end = part[head.end() + len(value) :]
+        return part[: head.end()] + self.value(name, value, value.decode("utf-8", "replace")) + end
 
     def url(self, hit: re.Match[bytes]) -> bytes:
         """A text that is a URL, without the credentials in it."""
@@ -103,7 +128,9 @@ class _Taking:
         end = 0
         for start, stop, name in sorted(in_url(url)):
             value = url[start:stop]
-            taken = self.value(name, value.encode("utf-8", "surrogatepass"), password_in(value))
+            *_, plain = said(value)
+            plain = password_in(plain) if name == "userinfo" else plain
+            taken = self.value(name, value.encode("utf-8", "surrogatepass"), plain)
             pieces += (url[end:start], taken.decode("utf-8", "surrogatepass"))
             end = stop
         if not pieces:
@@ -115,28 +142,73 @@ def without_keys(data: bytes, learn: Learn) -> Kept:
     """A request to a model without what it holds of keys."""
     taking = _Taking(learn)
     data, written = _names_read(data), data
-    whole, theirs = data, None  # read if need be
-
-    def of_object(hit: re.Match[bytes]) -> bytes:
-        nonlocal theirs
-        is_headers, takes_all = hit[1] == b"headers", False
-        if is_headers and hit[3].strip() and not hit[3].lstrip().startswith(_IN_SCHEMA):
-            theirs = _headers_of_servers(whole) if theirs is None else theirs
-            takes_all = _read(b"{" + hit[3] + b"}") in theirs
-        is_one = is_credential_header if is_headers else is_credential_key
-
-        def of_member(inner: re.Match[bytes]) -> bytes:
-            name = inner[1].decode("latin-1")
-            is_sure = is_one(name.lower() if is_headers else name)
-            return taking.member(inner, is_sure=is_sure) if is_sure or takes_all else inner[0]
-
-        return b'"%s"%s%s}' % (hit[1], hit[2], _MEMBER.sub(of_member, hit[3]))
-
-    data = _OBJECT.sub(of_object, data)
+    if data.lstrip(_BLANKS).startswith(b"--"):
+        data = _in_parts(data, lambda part: taking.part(part, _is_key))
+        return (data, taking.found) if taking.found else (written, ())
+    headers = _Headers(data, taking)
+    data = _OBJECT.sub(headers.without, data)
+    if b'headers"' in data:
+        data = _LIST.sub(headers.without_in_list, data)
     data = _KEY.sub(taking.member, data)
     if b"://" in data or b":\\/\\/" in data:
         data = _URL.sub(taking.url, data)
     return (data, taking.found) if taking.found else (written, ())
+
+
+class _Headers:
+    """Takes the credentials out of headers, and of objects that are about credentials.
+
+    Args:
+        whole: The request.
+        taking: Puts the marks.
+    """
+
+    def __init__(self, whole: bytes, taking: _Taking) -> None:
+        self._whole = whole
+        self._taking = taking
+
+    @cached_property
+    def _theirs(self) -> Collection[JSON]:
+        return _headers_of_servers(self._whole)
+
+    def without(self, hit: re.Match[bytes]) -> bytes:
+        """An object with names and values."""
+        is_headers = hit[1].endswith(b"headers")
+        is_told = is_headers and hit[3].strip() and not hit[3].lstrip().startswith(_IN_SCHEMA)
+        takes_all = bool(is_told) and _read(b"{" + hit[3] + b"}") in self._theirs
+        is_one = is_credential_header if is_headers else is_credential_key
+
+        def is_sure(name: str) -> bool:
+            return is_one(name.lower() if is_headers else name)
+
+        def of_member(inner: re.Match[bytes]) -> bytes:
+            sure = is_sure(inner[1].decode("latin-1"))
+            return self._taking.member(inner, is_sure=sure) if sure or takes_all else inner[0]
+
+        def of_many(inner: re.Match[bytes]) -> bytes:
+            name = inner[1].decode("latin-1")
+            sure = is_sure(name)
+            if not sure and not takes_all:
+                return inner[0]
+            items = _ONE_TEXT.sub(lambda text: self._taking.text(name, text[1], is_sure=sure), inner[3])
+            return b'"%s"%s%s]' % (inner[1], inner[2], items)
+
+        members = _MEMBER.sub(of_member, hit[3])
+        return b'"%s"%s%s}' % (hit[1], hit[2], _MEMBER_OF_MANY.sub(of_many, members) if b"[" in members else members)
+
+    def without_in_list(self, hit: re.Match[bytes]) -> bytes:
+        """A list of such objects, each with one name and its value."""
+        takes_all = _read(b"[" + hit[2] + b"]") in self._theirs
+
+        def of_item(item: re.Match[bytes]) -> bytes:
+            named = _ITEMS_NAME.search(item[0])
+            name = named[1].decode("latin-1") if named else ""
+            sure = is_credential_header(name.lower())
+            if not sure and not takes_all:
+                return item[0]
+            return _ITEMS_VALUE.sub(lambda value: self._taking.member(value, is_sure=sure, name=name), item[0])
+
+        return b"%s%s]" % (hit[1], _ITEM.sub(of_item, hit[2]))
 
 
 def without_tokens(data: bytes, learn: Learn) -> Kept:
@@ -151,27 +223,16 @@ def without_tokens(data: bytes, learn: Learn) -> Kept:
     def of_json(hit: re.Match[bytes]) -> bytes:
         return taking.member(hit) if _is_token(hit[1].decode("latin-1"), hit[3]) else hit[0]
 
-    def of_part(part: bytes) -> bytes:
-        head = _END_OF_PARTS_HEAD.search(part)
-        named = _PARTS_NAME.search(part, 0, head.end()) if head else None
-        name = named[1].decode("latin-1") if named else ""
-        if head is None or not _is_named(name):
-            return part
-        value = part[head.end() :].removesuffix(b"\r")
-        end = part[head.end() + len(value) :]
-        return part[: head.end()] + taking.value(name, value, value.decode("utf-8", "replace")) + end
-
     def of_form(hit: re.Match[bytes]) -> bytes:
         name = hit[1].decode("utf-8", "replace")
         value = hit[2].decode("utf-8", "replace")
         return b"%s=%s" % (hit[1], taking.value(name, hit[2], password_in(":" + value))) if _is_named(name) else hit[0]
 
-    begin = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    begin = data.lstrip(_BLANKS)
     if begin[:1] in {b"{", b"["}:
         data = _MEMBER.sub(of_json, data)
     elif begin.startswith(b"--"):
-        between = b"\n" + begin.partition(b"\n")[0].rstrip()  # Source: RFC 7578; RFC 2046, section 5.1.1
-        data = between.join(map(of_part, data.split(between)))
+        data = _in_parts(data, lambda part: taking.part(part, _is_named))
     else:
         data = _FIELD.sub(of_form, data)
     return (data, taking.found) if taking.found else (written, ())
@@ -183,6 +244,17 @@ def is_json_without_login(data: bytes) -> bool:
     if not isinstance(told, dict):
         return False
     return not any(name in _TO_LOG_IN or (_is_named(name) and not isinstance(told[name], bool)) for name in told)
+
+
+def _in_parts(data: bytes, without: Callable[[bytes], bytes]) -> bytes:
+    """A body in parts, each as this makes it. Source: RFC 7578; RFC 2046, section 5.1.1."""
+    between = b"\n" + data.lstrip(_BLANKS).partition(b"\n")[0].rstrip()
+    return between.join(map(without, data.split(between)))
+
+
+def _is_key(name: str) -> bool:
+    """Whether a field of a request to a model is called like somebody's key."""
+    return _NAME_OF_KEY.fullmatch(name.encode()) is not None
 
 
 def _names_read(data: bytes) -> bytes:
@@ -230,7 +302,7 @@ def _headers(value: JSON, depth: int) -> Iterator[JSON]:
         names_a_place = value.get("type") == "mcp" or any(
             isinstance(each, str) and "://" in each for each in value.values()
         )
-        if isinstance(headers, Mapping) and names_a_place:
+        if isinstance(headers, Mapping | list) and names_a_place:
             yield headers
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     for each in inner:

@@ -12,14 +12,13 @@ from tui_host.settings.credentials import (
     PROTOCOLS,
     REDIRECT_KEYS,
     SCHEMES,
-    URL_HEADERS,
     credential_in,
     credentials_in_protocols,
     is_credential_header,
     is_lasting,
     parts_of_credential,
 )
-from tui_host.settings.credentials_places import Span, beside_origin, in_url, password_in
+from tui_host.settings.credentials_places import Span, beside_origin, in_url, password_in, said
 
 
 def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
@@ -34,8 +33,6 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
         scheme, space, _ = value.partition(" ")
         start = len(scheme) + 1 if space and scheme.lower() in SCHEMES else 0
         return [Span(start, len(value), name)]
-    if name in URL_HEADERS:
-        return in_url(value, REDIRECT_KEYS if name == "location" else ())
     if name == "origin":
         return beside_origin(value)
     if name == PROTOCOLS:
@@ -43,7 +40,7 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
             Span(at := value.index(credential), at + len(credential), place)
             for place, credential in credentials_in_protocols(value)
         ]
-    return []
+    return in_url(value, REDIRECT_KEYS if name == "location" else ())
 
 
 def shown_by(head: Head) -> Iterator[tuple[str, str]]:
@@ -57,10 +54,16 @@ def shown_by(head: Head) -> Iterator[tuple[str, str]]:
             yield from _in_basic(value, credential)
         elif key == PROTOCOLS:
             yield from credentials_in_protocols(value)
-    url = head.url or ""
-    for span in in_url(url):
-        value = url[span.start : span.end]
-        yield span.name, password_in(value) if span.name == "userinfo" else unquote_plus(value)
+        elif not is_credential_header(key):
+            yield from _in_urls(value)
+    yield from _in_urls(head.url or "")
+
+
+def _in_urls(text: str) -> Iterator[tuple[str, str]]:
+    for span in in_url(text):
+        value = text[span.start : span.end]
+        for each in said(value):
+            yield span.name, password_in(each) if span.name == "userinfo" else each
 
 
 def _in_basic(value: str, credential: str) -> Iterator[tuple[str, str]]:

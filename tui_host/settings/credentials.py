@@ -12,7 +12,6 @@ from functools import lru_cache
 from urllib.parse import unquote_plus
 
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
-URL_HEADERS = frozenset(("location", "content-location", "referer", "refresh", "link"))
 REDIRECT_KEYS = frozenset(("code", "state"))
 """Query keys that are a login's in a redirect, and anything elsewhere."""
 LONG_KEYS = frozenset(("code", "code_verifier"))
@@ -29,6 +28,11 @@ _CREDENTIAL = re.compile(
     r"\w*(?:key|token|secret|passw(?:or)?d|passphrase|cookie2?|credentials?|authorization|jwt|csrf|xsrf)"
     r"|(?:\w*[^o]|)auth|oauth2?|pwd|pass|bearer|assertion|signature|sig|sas|pat|ak|sk"
 )
+_CREDENTIALS = re.compile(
+    r"(?:.*-)?(?:(?:api|access|account|auth|bearer|client|refresh|secret|security|subscription)-?(?:key|token)"
+    r"|secret|passw(?:or)?d|passphrase|jwt)s-?\d*"
+)
+"""In the plural a key or a token is one where a word says so: others are counted, or sorted by."""
 _VARIABLE = re.compile(
     r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|(?<!BY)(?<!COM)(?<!ASK)PASS(?![A-Z])|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING",
     re.IGNORECASE,
@@ -92,7 +96,7 @@ def parts_of_credential(value: str) -> Iterator[str]:
         if name is None and has_names:
             continue  # part of a list
         if name is None:
-            is_scheme = match.start() == 0 and match.end() < len(credential)
+            is_scheme = match.start() == 0 and credential[match.end() : match.end() + 1].isspace()
             _, colon, behind = text.partition(":")
             if not is_scheme:
                 yield text
@@ -120,7 +124,9 @@ def credentials_in_protocols(value: str) -> Iterator[tuple[str, str]]:
 
 def _is_credential(name: str) -> bool:
     words = _words(name)
-    return any(map(_CREDENTIAL.fullmatch, words)) and not _NO_CREDENTIAL.fullmatch("-".join(words))
+    whole = "-".join(words)
+    is_one = any(map(_CREDENTIAL.fullmatch, words)) or _CREDENTIALS.fullmatch(whole)
+    return bool(is_one) and not _NO_CREDENTIAL.fullmatch(whole)
 
 
 def _words(name: str) -> list[str]:

@@ -15,6 +15,11 @@ TELLING_FROM = 20
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=(?![;?][^=&;#?>]+=)([^&#]+?)(?=[&#]|>\s*(?:[;,]|$)|[;?][^=&;#?>]+=|$)")
 """Its value may have any of these characters, but where another one begins with them, or a link that stands in brackets ends."""
+_PIECE = re.compile(r"[^?&#;=\s<>\"']+")
+_ENCODED = re.compile(r"%(?:25)*(?:3[dD]|40)")
+_UNIT = re.compile(r"%([0-9A-Fa-f]{2})|.", re.DOTALL)
+_LAYERS = 3
+"""So often a URL may stand in another, or be encoded."""
 _ASSIGNED = re.compile(r"\s*-{0,2}([\w.-]+)\s*[=:]\s*(\S.*)", re.DOTALL)
 _NESTED = 8
 """So often what is assigned may be an assignment itself."""
@@ -28,6 +33,7 @@ _LOGIN = re.compile(
 )
 """As in `a:b@tcp(c.example)/d`, `a:b@c.example:80` and `jdbc:oracle:thin:a/b@c.example`."""
 _PLAIN = re.compile(r"[\w.@+-]+")
+_OPAQUE = re.compile(r"[\w.~+/=-]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _USER = re.compile(r"(?:.*[^a-z])?user|u", re.IGNORECASE)
 """What is so named may be one's name with the password behind it."""
@@ -65,12 +71,13 @@ def is_telling(value: str) -> bool:
     return len(value) >= TELLING_FROM or not value.isascii() or any(map(str.isdigit, value))
 
 
-def in_url(url: str, also: Collection[str] = ()) -> list[Span]:
-    """What is a credential in a URL, or in several: its userinfo, and what stands behind keys so named.
+def in_url(url: str, also: Collection[str] = (), layers: int = _LAYERS) -> list[Span]:
+    """What is a credential in a URL, or in several: its userinfo, and what stands behind keys so named. In order, without overlap.
 
     Args:
         url: Also as JSON has it, where slashes may be escaped.
         also: More keys, in lower case.
+        layers: How often those that stand in it may be encoded.
     """
     found = [Span(*match.span(1), "userinfo") for match in _USERINFO.finditer(url)] if "@" in url else []
     for match in _PARAMETER.finditer(url) if "=" in url else ():
@@ -78,7 +85,35 @@ def in_url(url: str, also: Collection[str] = ()) -> list[Span]:
         is_long = name.lower() in LONG_KEYS and len(match[2]) >= TELLING_FROM
         if is_long or name.lower() in also or is_credential_key(name):
             found.append(Span(*match.span(2), match[1]))
-    return found
+    if layers and _ENCODED.search(url):
+        for match in _PIECE.finditer(url):
+            if _ENCODED.search(match[0]):
+                found += _in_encoded(match[0], match.start(), also, layers - 1)
+    if len(found) < 2:
+        return found
+    apart: list[Span] = []
+    for span in sorted(found, key=lambda each: (each.start, -each.end)):
+        if not apart or span.start >= apart[-1].end:
+            apart.append(span)
+    return apart
+
+
+def _in_encoded(text: str, at: int, also: Collection[str], layers: int) -> list[Span]:
+    """What is a credential in a URL that is encoded: where it stands there, in a text that begins at some place."""
+    units = list(_UNIT.finditer(text))
+    places = [at + unit.start() for unit in units] + [at + len(text)]
+    url = "".join([chr(int(unit[1], 16)) if unit[1] else unit[0] for unit in units])
+    return [Span(places[span.start], places[span.end], span.name) for span in in_url(url, also, layers)]
+
+
+def said(value: str) -> Iterator[str]:
+    """What stands in a URL as it is said elsewhere: decoded, as often as it may be encoded."""
+    for _ in range(_LAYERS + 1):
+        plain = unquote_plus(value)
+        yield plain
+        if plain == value:
+            return
+        value = plain
 
 
 def origin_in(value: str) -> str:
@@ -124,7 +159,7 @@ def password_in(userinfo: str) -> str:
 def _in_text(text: str, nested: int = _NESTED) -> Iterator[tuple[str, str]]:
     for span in in_url(text):
         value = text[span.start : span.end]
-        yield span.name, password_in(value) if span.name == "userinfo" else unquote_plus(value)
+        yield from ((span.name, each) for each in ([password_in(value)] if span.name == "userinfo" else said(value)))
     assigned = None if "://" in text else _ASSIGNED.fullmatch(text)
     if assigned and nested and _ASSIGNED.fullmatch(assigned[2]):  # as in `--header=Authorization: Bearer X`
         yield from _in_text(assigned[2], nested - 1)
@@ -152,6 +187,9 @@ def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[st
         yield name, behind
     if is_one and (_PASSWORD.search(name) or _tells(value)):
         yield name, value
+    several = value.split(",") if is_one and "," in value else ()
+    if all(map(_OPAQUE.fullmatch, several)):
+        yield from ((name, each) for each in several if _tells(each))
 
 
 def _tells(value: str) -> bool:
