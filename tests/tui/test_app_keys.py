@@ -71,11 +71,15 @@ async def test_what_is_typed_right_after_a_screens_key_goes_to_its_field_or_nowh
 
 
 async def test_the_wait_before_a_request_is_sent_again_counts_down(app: Running) -> None:
-    app.session.wait_for("retry", "429: slow down", seconds=100)
-    await app.until_shown("trying again in 100 s   escape stops")
-    app.session.wait_for("retry", "429: slow down", seconds=50)
-    await app.until_shown("trying again in 50 s   escape stops")
-    app.session.wait_for("")
+    session, moments = app.session, [1000.0]
+    session.clock = lambda: moments[-1]
+    try:
+        session.wait_for("retry", "429: slow down", seconds=100)
+        for passed, left in ((0.0, 100), (1.0, 99), (49.0, 50), (60.0, 0)):
+            moments.append(moments[-1] + passed)
+            await app.until_shown(f"trying again in {left} s   escape stops")
+    finally:
+        session.wait_for("")
 
 
 async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Running) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -244,8 +243,8 @@ def waiting(host: Host, session: Session) -> Content:
     activity = session.activity
     if not activity.waits:
         return Content("")
-    is_counted_down = activity.waits == "retry"
-    seconds = _left(activity.until) if is_counted_down else time.monotonic() - activity.since
+    now = session.clock()
+    seconds = max(0.0, (activity.until or now) - now) if activity.waits == "retry" else now - activity.since
     count = len(session.open_questions())
     words = {
         "servers": f"waiting for {_connecting(host)}",
@@ -257,10 +256,6 @@ def waiting(host: Host, session: Session) -> Content:
         "tools": f"waiting for {_running(host, session)}",
     }[activity.waits]
     return Content.assemble(Content(f"{words} {seconds:.0f} s   "), Content.styled("escape", "bold"), Content(" stops"))
-
-
-def _left(until: float | None) -> float:
-    return max(0.0, (until or 0.0) - time.monotonic())
 
 
 def _connecting(host: Host) -> str:
