@@ -197,7 +197,22 @@ def test_a_tap_that_was_there_before_is_still_there_afterwards(desk: Desk) -> No
     assert path.read_bytes() == before
 
 
-def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_was(desk: Desk) -> None:
+@pytest.mark.parametrize("none", ["[]", "null", ""])
+def test_the_difference_shows_how_a_server_says_that_it_has_no_arguments(
+    desk: Desk, capsys: pytest.CaptureFixture[str], none: str
+) -> None:
+    said = f', "args": {none}' if none else ""
+    desk.put("cursor", f'{{"mcpServers": {{"a": {{"command": "x"{said}}}}}}}')
+    before = ['"command": "x",', f'"args": {none}'] if none else ['"command": "x"']
+    for action, sign in (("install", "-"), ("uninstall", "+")):
+        desk.run(action, "cursor", "--yes")
+        shown = capsys.readouterr().out.splitlines()
+        assert [line[1:].strip() for line in shown if line.startswith(f"{sign}  ")] == before
+
+
+def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_was(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = desk.put("vscode", VSCODE)
     desk.run("install", "vscode", "--yes")
     changed = path.read_text().replace("/* the first one */", "/* number one */")
@@ -207,6 +222,22 @@ def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_w
 
     assert path.read_text() == VSCODE.replace("/* the first one */", "/* number one */")
     assert changed.encode() in desk.files().values()
+    told = capsys.readouterr().err
+    copies = [each for each in path.parent.iterdir() if each != path]
+    assert len(copies) == 2
+    assert "has changed since taps were put in: they alone are taken out" in told
+    (stays,) = [line for line in told.splitlines() if "these copies stay" in line]
+    assert all(str(copy) in stays for copy in copies)
+
+
+def test_where_one_tap_of_several_is_taken_out_nobody_is_said_to_have_edited_the_file(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.put("vscode", VSCODE)
+    desk.run("install", "vscode", "--yes")
+    desk.run("uninstall", "vscode", "fetch", "--yes")
+    assert "is written; as it was it is kept as" in (told := capsys.readouterr().err)
+    assert "has changed" not in told
 
 
 def test_a_file_that_changes_while_the_person_looks_is_not_written(desk: Desk) -> None:

@@ -30,6 +30,7 @@ from tui_host.tap.install import Change, Left, Outcome, differences, install, un
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
 
+_HAS_CHANGED = "has changed since taps were put in: they alone are taken out, and what else is in it stays as it is now"
 _KEY = re.compile(r"[\w-]+")
 
 
@@ -41,6 +42,7 @@ class _Plan:
         file: As it is.
         data: As it is to be.
         restored: Where that comes from, if a copy says what the file was.
+        has_changed: It is not what it was when taps were put in.
         changes: In words.
         left: What was asked for and is not changed.
         names: All servers in it.
@@ -49,6 +51,7 @@ class _Plan:
     file: HostFile
     data: bytes
     restored: Restored | None
+    has_changed: bool
     changes: tuple[Change, ...]
     left: tuple[Left, ...]
     names: frozenset[str]
@@ -179,6 +182,7 @@ def _plan(
         file=file,
         data=data,
         restored=before if before is not None and before.data == data else None,
+        has_changed=(before is None or not before.is_whole) and files.is_known(file.path),
         changes=differences(servers, _servers(file, outcome.text, host)),
         left=outcome.left,
         names=frozenset(entry.name for entry in servers),
@@ -206,11 +210,13 @@ def _show(plan: _Plan, show: Callable[[str], None] | None) -> None:
     lines = [f"--- {path}", f"+++ {path}"]
     for change in plan.changes:
         lines.append(f"@@ {_place(change.place)} @@")
-        for sign, words in (("-", change.before), ("+", change.after)):
+        sides = (("-", change.before, change.none_before), ("+", change.after, change.none_after))
+        for sign, words, none in sides:
             shown = [json.dumps(word, ensure_ascii=False) for word in hide(words)]
-            lines.append(f'{sign}  "command": {shown[0]}{"," if shown[1:] else ""}')
-            if shown[1:]:
-                lines.append(f'{sign}  "args": [{", ".join(shown[1:])}]')
+            arguments = f"[{', '.join(shown[1:])}]" if shown[1:] else none
+            lines.append(f'{sign}  "command": {shown[0]}{"," if arguments else ""}')
+            if arguments:
+                lines.append(f'{sign}  "args": {arguments}')
     show("\n".join(lines))
 
 
@@ -272,7 +278,13 @@ def _write(plan: _Plan, *, is_install: bool) -> Path | None:
         diagnostics.tell(
             f"{path} is a Flatpak's, which has a /usr of its own: tui-host must start in there too; {told}"
         )
-    diagnostics.tell(f"{path} is written; as it was it is kept as {shown_path(copy)}")
+    how = "is written" if is_install or not plan.has_changed else _HAS_CHANGED
+    diagnostics.tell(f"{path} {how}; as it was it is kept as {shown_path(copy)}")
+    if not is_install:
+        kept = ", ".join(map(shown_path, files.copies(plan.file.path)))
+        diagnostics.tell(
+            f"these copies stay, with all keys that stood in the file: {kept}; remove what you do not need"
+        )
     return copy
 
 

@@ -31,11 +31,15 @@ class Change:
         place: The keys that lead to the server.
         before: Its command and arguments.
         after: The same, as they are to be.
+        none_before: How it says before that it has no arguments, if it does.
+        none_after: The same, as it is to be.
     """
 
     place: tuple[str, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
+    none_before: str = ""
+    none_after: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +91,18 @@ def uninstall(text: str, servers: Iterable[Entry], names: Collection[str]) -> Ou
 
 def differences(before: Iterable[Entry], after: Iterable[Entry]) -> tuple[Change, ...]:
     """The servers whose command or arguments are others before than after."""
-    later = {entry.place: entry.words or () for entry in after}
+    later = {entry.place: entry for entry in after}
+    pairs = [(entry, later[entry.place]) for entry in before if entry.place in later]
     return tuple(
-        Change(place=entry.place, before=words, after=later[entry.place])
-        for entry in before
-        if (words := entry.words or ()) != later.get(entry.place, words)
+        Change(
+            place=old.place,
+            before=old.words or (),
+            after=new.words or (),
+            none_before=old.no_arguments,
+            none_after=new.no_arguments,
+        )
+        for old, new in pairs
+        if (old.words or ()) != (new.words or ())
     )
 
 

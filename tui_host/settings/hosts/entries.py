@@ -46,6 +46,14 @@ class Entry:
         ]
         return (command.value.value, *words) if len(words) == len(arguments.value.elements) else None
 
+    @property
+    def no_arguments(self) -> str:
+        """How it says that it has no arguments; empty where it says nothing of them, or has some."""
+        arguments = self.node.member("args")
+        if arguments is None or not (is_null(arguments.value) or isinstance(arguments.value, Array)):
+            return ""
+        return "null" if not isinstance(arguments.value, Array) else "" if arguments.value.elements else "[]"
+
 
 def is_null(node: Node) -> bool:
     """Whether it says that there is nothing."""

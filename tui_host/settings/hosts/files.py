@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -133,14 +134,25 @@ def restored(file: HostFile) -> Restored | None:
     Raises:
         SettingsError: A copy cannot be read.
     """
-    folder, name = _beside(file.path)
-    known = [path for path in sorted(folder.iterdir()) if path.name.startswith(f"{name}{_BEFORE_TAP}")]
+    known = [*copies(file.path, _BEFORE_TAP)]
     data, used = file.data, list[Path]()
     while copy := next((path for path in reversed(known) if path.name.endswith(f"-{_digest(data)}")), None):
         known.remove(copy)
         used.append(copy)
         data = read(copy).data
     return Restored(data=data, copies=tuple(used), is_whole=not known) if used else None
+
+
+def copies(path: Path, *kinds: str) -> Sequence[Path]:
+    """The copies that are beside a file, of what it was before taps were put in or taken out; those of some kinds alone, if any are named."""
+    folder, name = _beside(path)
+    beginnings = tuple(f"{name}{kind}" for kind in kinds or (_BEFORE_TAP, _BEFORE_UNTAP))
+    return [each for each in sorted(folder.iterdir()) if each.name.startswith(beginnings)]
+
+
+def is_known(path: Path) -> bool:
+    """Whether a copy is there from which it could be told what a file was before taps."""
+    return bool(copies(path, _BEFORE_TAP))
 
 
 def _replace(file: HostFile, data: bytes, ending: str) -> Path:
