@@ -17,6 +17,7 @@ from tui_host.chat.infer.taps.about import About, about
 from tui_host.chat.infer.taps.together import together
 
 SECOND = 1_000_000_000
+BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,16 @@ SECOND = 1_000_000_000
         ("google-genai-sdk/1.30.0 gl-python/3.12", "", "the Google Gen AI SDK"),
         ("ollama-python/0.5.3 (x86_64 linux) Python/3.12", "", "the Ollama SDK for Python"),
         ("my-agent/2.0 (test)", "", "my-agent"),
+        (f"{BROWSER} Code/1.90.0 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Code"),
+        (f"{BROWSER} My-App/3.1 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "My-App"),
+        (f"{BROWSER} Cursor/1.2.0 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Cursor"),
+        (f"{BROWSER} Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Electron"),
+        (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36", "", "Chrome"),
+        (f"{BROWSER} HeadlessChrome/126.0.0.0 Safari/537.36", "", "Chrome"),
+        (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0", "", "Edge"),
+        (f"{BROWSER} Version/17.5 Safari/605.1.15", "", "Safari"),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:126.0) Gecko/20100101 Firefox/126.0", "", "Firefox"),
+        ("Mozilla/5.0", "", "Mozilla"),
         ("", "", ""),
     ],
 )

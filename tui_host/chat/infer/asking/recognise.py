@@ -70,6 +70,14 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """What a host is made with, where it says no more of itself: found in the user agent, or as the client's whole name."""
 _ANY = re.compile(r"[^\s/();,]{1,40}")
+_PRODUCT = re.compile(r"([^\s/();,]{1,40})/\S")
+_COMMENT = re.compile(r"\([^()]*\)")
+_BROWSER = "Mozilla"
+_OF_EVERY_BROWSER = frozenset({_BROWSER, "AppleWebKit", "Gecko", "Mobile", "Version"})
+"""What all of them say, for servers that ask for it."""
+_ENGINES = ("Electron", "Chrome", "HeadlessChrome", "Chromium", "Safari")
+"""What is told of a program that stands on one, and names it only where it says no more: the first of those it does name."""
+_SHORT: Mapping[str, str] = MappingProxyType({"Edg": "Edge", "OPR": "Opera", "HeadlessChrome": "Chrome"})
 _LOOKED_AT = 4000
 _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
 
@@ -107,8 +115,18 @@ def _speaking(agent: str, system: str, opening: str, title: str) -> str:
     if title:
         return next((name for name in HOSTS if name.lower() == title.lower()), title[:40])
     library = next((name for name, (sign, _) in LIBRARIES.items() if sign and re.search(sign, agent)), "")
-    product = _ANY.search(agent)
-    return library or (product[0] if product else "")
+    return library or _product(agent)
+
+
+def _product(agent: str) -> str:
+    """The program that a user agent names: the first, but of one like a browser's the first that others do not name as well."""
+    named = _ANY.search(agent)
+    if named is None or named[0] != _BROWSER:
+        return named[0] if named is not None else ""
+    products = [each for each in _PRODUCT.findall(_COMMENT.sub(" ", agent)) if each not in _OF_EVERY_BROWSER]
+    own = next((each for each in products if each not in _ENGINES), "")
+    found = own or next((each for each in _ENGINES if each in products), _BROWSER)
+    return _SHORT.get(found, found)
 
 
 def maker_of(agent: str) -> str:
