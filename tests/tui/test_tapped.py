@@ -99,6 +99,21 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await is_deleted(app)
 
 
+async def test_what_was_asked_and_of_whom_is_read_in_80_columns_whatever_the_host_is_made_with(tmp_path: Path) -> None:
+    model, math = KeptModelTap(tmp_path, "x"), KeptServerTap(tmp_path, "math")
+    model.peer = "127.0.0.1:9100"
+    math.start(["add"], client="mcp")
+    form = FORMS["openai"]
+    list(model.answer(form, model.ask(form, [User("what is it?")], "OpenAI/Python 3.54.0"), Answer("It is three.")))
+    assert model.kept.recording.close()
+    assert math.kept.recording.close()
+    async with running(tmp_path, config=CONFIG, size=(80, 24)) as app:
+        await app.press("f5")
+        await app.until_shown("  what is it? ")
+        await app.press("enter")
+        await app.until_shown("the OpenAI SDK for …, tapped: read only", "127.0.0.1:9100/gpt-x")
+
+
 async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_can_go_on(tmp_path: Path) -> None:
     """And models of which several were asked are named in the header as in the list."""
     math, model = KeptServerTap(tmp_path / "there", "math"), KeptModelTap(tmp_path, "deepseek")

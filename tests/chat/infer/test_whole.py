@@ -83,7 +83,7 @@ def test_two_hosts_at_once_tell_two_stories_each_with_the_server_that_it_called(
     wholes = [Whole(opened, story_with(opened, each.taps[0].id, {})).info for each in told.values()]
     assert {(whole.title, whole.protocol) for whole in wholes} == {
         ("Cline: go (tap llm cline, tap stdio one)", "cline"),
-        ("the OpenAI SDK for JavaScript and the MCP SDK for Python: go (tap llm cherry, tap stdio two)", "cherry"),
+        ("go (the OpenAI SDK for JavaScript and the MCP SDK for Python: tap llm cherry, tap stdio two)", "cherry"),
         ("the MCP SDK for Python: tap stdio idle", ""),
     }
     opened.close()
@@ -117,7 +117,7 @@ def test_hosts_that_take_turns_at_one_tap_are_one_story_in_which_each_calls_its_
     opened = Store.open(tmp_path / "data" / "tui-host.db")
     (listed,) = listing(opened)
     whole = whole_of(opened)
-    title = "Claude Code, Gemini CLI +1 more: go (tap llm example, tap stdio everything)"
+    title = "go (Claude Code, Gemini CLI +1 more: tap llm example, tap stdio everything)"
     assert (listed.info.title, whole.info.title) == (title, title)
     assert listed.hosts == ["Claude Code", "Gemini CLI", "the OpenAI SDK for Python"]
     told = {(each.model, each.protocol) for each in (listed.info, whole.info)}

@@ -26,6 +26,8 @@ MOST_NAMED = 2
 """Servers that are named while they are waited for: more would hide the key that ends the wait."""
 SHORTEST_TITLE = 12
 """Cells below which a title says nothing."""
+NAMED = 20
+"""Cells for whose a session is where its model would have no room beside that."""
 DIM = "$foreground 60%"
 """Dim text inside a content: an automatic colour such as `$text-muted` would not know its background there."""
 STATE_STYLES: dict[State, str] = {
@@ -140,8 +142,10 @@ def _lefts(
     if foreign:
         names = [] if session is None or not session.asked else [session.asked, session.protocol]
         whose = Content(f"{foreign}   ")
-        both, few = (whose, _names(names, glyphs, 60)), (whose, _names(names, glyphs, 16))
-        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), (few, 0), ((whose,), 0)]
+        brief = Content(f"{_briefly(foreign, glyphs)}   ")
+        both, few = (whose, _names(names, glyphs, 60)), (brief, _names(names, glyphs, 16))
+        less = (brief, _names(names, glyphs, 60)), (brief, _names(names[:1], glyphs, 60))
+        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), *((each, 0) for each in (*less, few, (brief,)))]
     names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
     model, short = _names(names, glyphs, 60), _names(names, glyphs, 16)
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
@@ -157,6 +161,14 @@ def _lefts(
         ((model,), 0),
         ((short,), 0),
     ]
+
+
+def _briefly(foreign: str, glyphs: Glyphs) -> str:
+    """Whose a session is, the names cut that leave no room for its model; and how it is here: `the OpenAI SDK for…, followed: read only`."""
+    from tui_host.tui.markdown.wrap import clip
+
+    of, comma, how = foreign.rpartition(", ")
+    return f"{clip(of, NAMED, glyphs.more)}{comma}{how}" if comma else foreign
 
 
 def _names(names: Sequence[str], glyphs: Glyphs, longest: int) -> Content:

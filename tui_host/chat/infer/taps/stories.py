@@ -15,6 +15,9 @@ from tui_host.chat.infer.taps.about import About, Looking
 from tui_host.chat.infer.taps.owners import Known, Owners
 from tui_host.chat.infer.taps.together import NEAR_NS, ended_ns, together
 
+_SHORT = 12
+"""Characters of hosts' names before what was asked: a list of 80 columns has about twice as many for both."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TapStory:
@@ -71,10 +74,16 @@ class TapStory:
 
     @property
     def title(self) -> str:
-        """The hosts, what was asked first, and what is tapped: `Cline: What is 6 × 5? (tap llm api.deepseek.com, tap stdio math)`."""
+        """The hosts, what was asked first, and what is tapped: `Cline: What is 6 × 5? (tap llm api.deepseek.com, tap stdio math)`.
+
+        What was asked stands first where the hosts' names would leave no room for it: `What is 6 × 5? (the OpenAI SDK for Python: tap llm …)`.
+        """
         names = ", ".join(dict.fromkeys(chain.from_iterable(self._names)))
         question = next((each.question for each in self._abouts if each.question), "")
-        return ": ".join(filter(None, (in_words(self.hosts), f"{question} ({names})" if question else names)))
+        hosts = in_words(self.hosts)
+        if question and len(hosts) > _SHORT:
+            return f"{question} ({hosts}: {names})"
+        return ": ".join(filter(None, (hosts, f"{question} ({names})" if question else names)))
 
     @property
     def _names(self) -> Sequence[Sequence[str]]:
