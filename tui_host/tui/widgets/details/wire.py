@@ -91,7 +91,9 @@ def timing_page(source: InspectorSource, row: Row) -> Page:
     asked, answered = (partner, row) if partner is not None and partner.number < row.number else (row, partner)
     began_ns = source.started_mono_ns(row)
     lines = [f"first byte: {NOT_KNOWN if row.mono_ns is None else _wall(row.time_ns)}"]
-    lines += _took("in the turn", lasted(began_ns, row.mono_ns), _seconds)
+    lines += _took(
+        "in the turn" if row.turn else "since the first byte of all", lasted(began_ns, row.mono_ns), _seconds
+    )
     lines += _took("last byte", lasted(began_ns, row.end_mono_ns), _seconds)
     lines += _took("took", lasted(row.mono_ns, row.end_mono_ns))
     if answered is not None:

@@ -46,7 +46,7 @@ class Told:
     """What a row says beside its own values.
 
     Attributes:
-        started_ns: When its turn began, None where that is not known.
+        started_ns: When its turn began, or its section where that is none; None where that is not known.
         described: What its body is made of («3 tools · 2 messages»), empty where that is not known yet.
         milliseconds: From its other half, None if it has none before it, or no time of one is known.
     """

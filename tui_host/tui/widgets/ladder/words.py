@@ -52,7 +52,7 @@ class LadderWords:
         """What a row says beside its own values, as far as it is known; its time counts in the turn of `home`."""
         known = self._words.get(row.number)
         return Told(
-            started_ns=source.started_mono_ns(home),
+            started_ns=_began(source, home),
             described=known[1] if known is not None else "",
             milliseconds=self._since_partner(source, row),
         )
@@ -129,6 +129,11 @@ class LadderWords:
             return None
         took = lasted(source.ladder.rows[number].mono_ns, row.end_mono_ns)
         return None if took is None else took / 1e6
+
+
+def _began(source: InspectorSource, home: Row) -> int | None:
+    """What a section's times are counted from: its turn's beginning; of connections, which are no turn, its own."""
+    return source.started_mono_ns(home) if home.turn or home.mono_ns is None else home.mono_ns
 
 
 def _state_of(row: Row) -> tuple[int, str]:
