@@ -141,13 +141,29 @@ def test_a_stream_whose_lines_an_object_joins_without_the_empty_ones_has_them_ag
 def test_a_request_and_its_answer_in_two_files_are_one_exchange() -> None:
     stream = f"data: {json.dumps(PIECE)}\r\n\r\ndata: [DONE]".encode()
     found = seen(stream, json.dumps(CHAT, indent=2))
-    assert [each.draft.kind for each in found] == ["request", "response", "chunk", "end"]
+    assert [each.draft.kind for each in found] == ["request", "response", "chunk", "chunk", "end"]
     assert len({each.draft.exchange for each in found}) == 1
-    assert found[2].draft.data == stream  # as it stands
+    assert b"".join(each.draft.data for each in found[2:4]) == stream  # as it stands
     head = found[0].draft.head
     assert head is not None
     assert (head.method, head.url, head.headers[0][0]) == (None, "openai:", NOT_KNOWN)
     assert not any(each.at.is_told for each in found)
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\r\r", "\n\n\n"])
+def test_a_stream_alone_has_as_many_events_as_one_that_came_piece_by_piece(end: str) -> None:
+    stream = end.join([f"event: e{end[0]}data: {json.dumps(PIECE)}", f"data: {json.dumps(PIECE)}", "data: [DONE]", ""])
+    chunks = [each.draft.data for each in seen(stream.encode()) if each.draft.kind == "chunk"]
+    assert len(chunks) == 3
+    assert b"".join(chunks) == stream.encode()
+
+
+def test_a_stream_of_lines_alone_is_cut_behind_each_and_a_body_that_is_no_stream_is_not() -> None:
+    line = b'{"model":"m","message":{"role":"assistant","content":"a"},"done":false}'
+    lines = [line + b"\n"] * 3 + [line]
+    assert [each.draft.data for each in seen(b"".join(lines)) if each.draft.kind == "chunk"] == lines
+    whole = line.replace(b"{", b"{\n\n")
+    assert [each.draft.data for each in seen(whole) if each.draft.kind == "chunk"] == [whole]
 
 
 PING = {**ASK, "method": "ping"}

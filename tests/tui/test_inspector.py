@@ -10,6 +10,7 @@ from typing_extensions import override
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, connected, events_of, request_body
 from tests.tui.waiting import until
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.glyphs import ASCII
@@ -228,6 +229,37 @@ async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None
         assert [line[:-1] for line in app.lines[1 : ladder.region.bottom]] == before
         await pilot.press("slash", *"ping", "enter")
         await until(pilot, lambda: -1 < app.text.find("step 1") < app.text.find("ping #10"))
+
+
+async def test_connections_that_go_on_after_a_turn_count_from_their_own_beginning_as_turns_do() -> None:
+    wires = a_session()
+    wires.end(wires.response(wires.ladder.rows[-1], 4.0), 4.1)
+    wires.notice(1, 52.33)
+    wires.notice(2, 52.83)
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 34)) as pilot:
+        await until(pilot, lambda: "info: n 2" in app.text)
+        times = {
+            words: line[2:6]
+            for line in app.lines
+            for words in ("initialize", "info: n 1", "info: n 2")
+            if words in line
+        }
+        assert times["info: n 1"] == "0.00"
+        assert times["info: n 2"] == "0.50"
+
+
+async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first() -> None:
+    wires = Wires(live=False)
+    request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
+    wires.end(request, 1.0, reason=MISSING)
+    app = Inspecting(wires)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "answer · not in the file" in app.text)
+        assert app.inspector.ladder.selected_number == request.number
+        assert app.lines[0].startswith(" LLM 1 ")
+        await pilot.press("j")
+        assert app.inspector.ladder.selected_number == request.number + 1  # but it can be read
 
 
 async def test_headings_are_stepped_over_and_the_top_one_comes_into_view() -> None:

@@ -25,6 +25,8 @@ from tui_host.capture.imports.wires import (
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
 _LINE = re.compile(rb"[^\r\n]+")
 _EMPTY_LINE = re.compile(rb"\n[ \t]*\r?\n|\r\r")
+_END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))+")
+_END_OF_LINE = re.compile(rb"\n+")
 _OBJECTS = re.compile(rb"\s*(?:\{|\[\s*\{)")
 """So begins what is an object, or a list of them."""
 _LOOKED_AT = 200
@@ -117,5 +119,17 @@ def _answer(body: Body, file: File, at: Moment, lane: Exchanges, notes: Notes) -
     if body.has_lost_lines:
         data = with_empty_lines(data)
         notes.told.append(f"{file.name} has lost the empty lines that end a stream's events: they are put back.")
-    yield from lane.answer(data, at, dialect=body.dialect, form=body.form)
+    for piece in _pieces(data, body.form):
+        yield from lane.answer(piece, at, dialect=body.dialect, form=body.form)
     yield from lane.finish()
+
+
+def _pieces(data: bytes, form: str) -> Iterator[bytes]:
+    """A stream cut behind each of its events, so that they are counted as those are which came one by one; all else whole."""
+    end = {"sse": _END_OF_EVENT, "ndjson": _END_OF_LINE}.get(form)
+    at = 0
+    for found in end.finditer(data) if end is not None else ():
+        yield data[at : found.end()]
+        at = found.end()
+    if at < len(data) or not data:
+        yield data[at:]

@@ -86,3 +86,8 @@ class Row:
     doubtful: str = ""
     missing: bool = False
     inferred: bool = False
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether nothing of it was captured at all: it stands for what must have been."""
+        return self.missing and not (self.status if self.kind == "response" else self.method)

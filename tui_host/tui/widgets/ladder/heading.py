@@ -19,7 +19,7 @@ class Heading:
     """What the line says.
 
     Attributes:
-        llm: Rows in the LLM lane of the turn.
+        llm: Rows in the LLM lane of the turn, but for those of which nothing was captured.
         mcp: Rows in the MCP lane of it.
         turn: The turn of the selected row; None if there is none.
         following: What matters most of the newest rows is the selected one, and will be.

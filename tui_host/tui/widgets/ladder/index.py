@@ -26,7 +26,8 @@ class LadderIndex:
 
     Attributes:
         kept: How many rows there are lines for.
-        newest_of_turns: The newest row that has a line and belongs to a turn; None if there is none.
+        newest_of_turns: The newest row that has a line, belongs to a turn, and stands for something that was captured; None if there
+            is none.
         widest_peer: Characters of the longest server's name.
     """
 
@@ -117,10 +118,10 @@ class LadderIndex:
             home = self._sections.home(row, rows, self._homes, partner(number))
             self._homes.append(home)
             self._times.append(self._time(row, home))
-            self._of_turn.append(row.turn > 0)
+            self._of_turn.append(row.turn > 0 and not row.is_absent)
             turn = row.turn or (rows[home].turn if home != number else 0)
             counts = self._counts.setdefault((row.clock, turn), [0, 0])
-            if row.lane != "host":
+            if row.lane != "host" and not row.is_absent:
                 counts[row.lane == "mcp"] += 1
             if row.lane == "mcp":
                 self.widest_peer = max(self.widest_peer, len(row.peer))
