@@ -26,6 +26,8 @@ _FIELD = re.compile(rb"(" + _TOKEN + rb"):(" + _TEXT + rb")\r?\n")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]" + _TEXT + rb")?\r?\n")
 _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):(" + _TEXT + rb")\r?\n")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
+_LAST = len(b"\n\r")
+"""Bytes with which such an end may have begun."""
 _ENDS = (b"\r\n", b"\n")  # of a line; what comes without CR goes on so
 _IN_NO_LINE = re.compile(rb"[\r\n\x00]")
 _WHOLE_URL = re.compile(rb"http://([^/?#@]+)([/?#].*)?", re.IGNORECASE)
@@ -190,16 +192,30 @@ class ResponseHead(_Head):
         return self.status >= 200 or self.status == 101
 
 
-def end_of_head(data: bytearray) -> int | None:
-    """Where the first head has ended, its empty line with it; None while that is not there.
+class HeadEnd:
+    """Finds where a head ends in what comes of it piece by piece, each byte looked at once however small the pieces are."""
 
-    Raises:
-        HeadError: It is too long.
-    """
-    match = _END_OF_HEAD.search(data)
-    if (match.start() if match else len(data)) > HEAD_LIMIT:
-        raise HeadError(431, f"a head of more than {HEAD_LIMIT} bytes")
-    return match.end() if match else None
+    def __init__(self) -> None:
+        self._without = 0
+
+    def find(self, data: bytearray) -> int | None:
+        """Where the first head has ended, its empty line with it; None while that is not there.
+
+        Args:
+            data: The same as before, or with more behind it; else `forget` comes first.
+
+        Raises:
+            HeadError: It is too long.
+        """
+        match = _END_OF_HEAD.search(data, max(self._without - _LAST, 0))
+        self._without = 0 if match else len(data)
+        if (match.start() if match else len(data)) > HEAD_LIMIT:
+            raise HeadError(431, f"a head of more than {HEAD_LIMIT} bytes")
+        return match.end() if match else None
+
+    def forget(self) -> None:
+        """What was looked at is not there any more."""
+        self._without = 0
 
 
 def read_request(block: bytes) -> RequestHead:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tui_host.tap.framing import Framing, request_framing
-from tui_host.tap.heads import HeadError, RequestHead, end_of_head, read_request
+from tui_host.tap.heads import HeadEnd, HeadError, RequestHead, read_request
 from tui_host.tap.http import rounds
 from tui_host.tap.http.asking import learn
 from tui_host.tap.http.logins import Logins, Route
@@ -75,6 +75,7 @@ class Arriving:
         self._relay = relay
         self._learned = learned
         self._came = bytearray()
+        self._end = HeadEnd()
         self._let_in: _LetIn | None = None
         self.rounds = 0
         self.is_learning = False
@@ -88,6 +89,7 @@ class Arriving:
         """All that has come, as it is."""
         came = bytes(self._came)
         self._came.clear()
+        self._end.forget()
         return came
 
     @property
@@ -95,7 +97,7 @@ class Arriving:
         """Whether the head of another request has come, or so much that it is none."""
         self._skip_blank_lines()
         try:
-            return end_of_head(self._came) is not None
+            return self._end.find(self._came) is not None
         except HeadError:
             return True
 
@@ -135,7 +137,7 @@ class Arriving:
         came = self._came
         self._skip_blank_lines()
         self.method = _UNREAD
-        end = end_of_head(came)
+        end = self._end.find(came)
         if end is None:
             return None
         head = read_request(bytes(came[:end]))
@@ -162,6 +164,7 @@ class Arriving:
         """Some clients end a body with a line that is none of it."""
         while self._came.startswith((b"\r\n", b"\n")):
             del self._came[: self._came.index(b"\n") + 1]
+            self._end.forget()
 
     def _refused(self, head: RequestHead, error: HeadError) -> HeadError:
         self._relay.refused(head, error)

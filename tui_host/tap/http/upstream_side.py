@@ -11,10 +11,10 @@ from typing_extensions import override
 
 from tui_host.capture.faults import words_of
 from tui_host.tap.heads import (
+    HeadEnd,
     HeadError,
     RequestHead,
     ResponseHead,
-    end_of_head,
     read_response,
     response_bytes,
 )
@@ -51,6 +51,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._unsent: list[bytes] = []
         self._unsent_size = 0
         self._waiting = bytearray()
+        self._end = HeadEnd()
         self._request: RequestHead | None = None
         self._witness: Witness | None = None
         self._answer: Answer | None = None
@@ -213,7 +214,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         waiting = self._waiting
         try:
             while waiting and self._answer is None and not self._tunnel and not self._abandoned:
-                end = end_of_head(waiting)
+                end = self._end.find(waiting)
                 if self._request is None:
                     self._pass_unasked(is_head=end is not None)
                     return
@@ -238,6 +239,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             return
         self._client.write(bytes(self._waiting))
         self._waiting.clear()
+        self._end.forget()
         self._says_last = True
 
     def _begin(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
