@@ -85,6 +85,18 @@ def unpacked(data: bytes, packing: str) -> Unpacked:
     return Unpacked(text, len(data) - found.behind, comes_in_blocks(packing) and not is_at_end(found))
 
 
+def last_told(data: bytes, packing: str) -> int:
+    """Where the last byte ends of those that tell something: what is behind is of a block that is cut off."""
+    found = unpacker(packing)
+    telling = [at for at in range(0, len(data), _STEP) if found.feed(data[at : at + _STEP])]
+    if not telling:
+        return 0
+    last = telling[-1]
+    found = unpacker(packing)
+    found.feed(data[:last])
+    return [at for at in range(last, min(last + _STEP, len(data))) if found.feed(data[at : at + 1])][-1] + 1
+
+
 def comes_in_blocks(packing: str) -> bool:
     """Whether bytes so packed tell late what they stand for, much at once."""
     return packing == "zstd"

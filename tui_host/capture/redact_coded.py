@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeAlias
 
 from tui_host.capture.codings import MOST, CodingError, Decoder, codings_of
-from tui_host.capture.packing import comes_in_blocks, is_at_end, packed, packing_of, unpacked, unpacker
+from tui_host.capture.packing import comes_in_blocks, is_at_end, last_told, packed, packing_of, unpacked, unpacker
 from tui_host.capture.record import Draft, Redaction
 from tui_host.capture.recording import BodyRedactor, RedactedStream
 from tui_host.capture.redact_values import Kept, Shift
@@ -73,6 +73,9 @@ class _Whole:
         inner, found, read_inside = self.without(text, codings[1:], depth - 1)
         is_cut = is_open or read_inside < len(text)
         if not found and not is_cut:
+            return *self.by_value(data[:read]), read
+        if not found and read_inside == len(text):
+            read = last_told(data[:read], packing)
             return *self.by_value(data[:read]), read
         kept = packed(inner, packing) if inner else b""
         return kept, found, min(read, len(kept), len(data) - 1) if is_cut else read
