@@ -41,7 +41,11 @@ class Retelling:
         """The chat's items, in order."""
         conversation = Conversation()
         Telling(self._story, conversation).tell()
-        places = {(each.turn, each.step): self._places.get(each.asking.key, NOWHERE) for each in self._story.exchanges}
+        places = {
+            (each.turn, each.step): self._places.get(each.asking.key, NOWHERE)
+            for each in self._story.exchanges
+            if not each.is_beside
+        }
         for item in conversation.items:
             if isinstance(item, AnswerItem | CallItem) and not item.step:  # told in a request alone
                 yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)

@@ -19,7 +19,7 @@ from tui_host.chat.conversation import (
 )
 from tui_host.chat.infer.asking.exchanges import Asking
 from tui_host.chat.infer.asking.opening import opening
-from tui_host.chat.infer.asking.talks import Said
+from tui_host.chat.infer.asking.talks import Key, Said
 from tui_host.chat.infer.joining import Joined
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.values import Asked
@@ -63,9 +63,10 @@ class Telling:
         self._story = story
         self._chat = chat
         self._numbers: dict[tuple[str, ...], int] = {}
-        self._questions: dict[int, str] = {}
-        self._opened: set[tuple[str, str]] = set()
+        self._questions: dict[int | Key, str] = {}
+        self._opened: dict[Key, bool] = {}
         self._last: Said | None = None
+        self._last_asked: Said | None = None  # the same without what hosts ask beside
         self._failed: tuple[int, Item, int] | None = None
         self._revision = -1
 
@@ -78,18 +79,20 @@ class Telling:
         for each in self._story.joined():
             joined.setdefault((each.asked.capture, each.asked.exchange), []).append(each)
         for said in self._story.exchanges:
-            if said.asking.key not in self._opened:
+            if self._opened.get(said.asking.key) != said.is_beside:
                 self._open(said)
             for key, item in _items(said, joined.get(said.asking.key, [])):
                 self._put(said, (*said.asking.key, *key), item)
 
     def _open(self, said: Said) -> None:
-        """Put in what stands before an answer: once, as it stays as it is."""
-        self._opened.add(said.asking.key)
+        """Put in what stands before an answer: once, as it stays as it is; anew where it turns out to be asked beside what came later."""
+        if self._opened.get(said.asking.key) is False:
+            self._questions.pop(said.turn, None)
+        self._opened[said.asking.key] = said.is_beside
         items = opening(said)
         question = said.text or next((item.text for _, item in reversed(items) if isinstance(item, UserItem)), "")
         if question:
-            self._questions.setdefault(said.turn, question)
+            self._questions.setdefault(self._side(said), question)
         for key, item in items:
             self._put(said, (*said.asking.key, *key), item, is_asking=said.step == 1)
 
@@ -116,19 +119,26 @@ class Telling:
     def _go_over_to(self, said: Said, *, is_asking: bool) -> None:
         """Say to what the next item belongs, where another conversation of the host came between: it may have many at once."""
         last, self._last = self._last, said
-        if last is None or last.turn == said.turn or (is_asking and said.parent is None):
+        last_asked, side = self._last_asked, self._side(said)
+        self._last_asked = said if side == said.turn else last_asked
+        if last is None or self._side(last) == side or (is_asking and said.parent is None):
             return
-        before = said.turn
+        before, turn = side, said.turn
         if is_asking and said.parent is not None:
-            before = self._story.talks.said[said.parent].turn
-            if last.turn == before:
+            parent = self._story.talks.said[said.parent]
+            before, turn = self._side(parent), parent.turn
+            if last_asked is not None and self._side(last_asked) == before:
                 return
-        words = f"{'after' if is_asking else 'to'} {self._named(before)}:"
+        words = f"{'after' if is_asking else 'to'} {self._named(before, turn)}:"
         self._chat.add(NoteItem(turn=said.turn, kind="note", what=words))
 
-    def _named(self, turn: int) -> str:
-        """A turn by how it began."""
-        question = line(self._questions.get(turn, ""), _QUESTION)
+    def _side(self, said: Said) -> int | Key:
+        """Names the turn, or the conversation that a host has beside it."""
+        return said.talk if self._story.talks.root(said).is_beside else said.turn
+
+    def _named(self, side: int | Key, turn: int) -> str:
+        """A turn, or what is beside it, by how it began."""
+        question = line(self._questions.get(side, ""), _QUESTION)
         return f'"{question}"' if question else f"turn {turn}"
 
 

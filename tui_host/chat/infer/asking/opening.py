@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TypeAlias
 
+from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, UserItem
 from tui_host.chat.infer.asking.history import Heard, Piece
 from tui_host.chat.infer.asking.prompted import envelopes, readers_of, said_by_person
@@ -17,6 +18,9 @@ from tui_host.llm.fold import Fold
 
 NOT_HEARD = "not captured, but told in the request:"
 HEARD = "captured from here on:"
+BESIDE = "the host asks beside it:"
+_BESIDE = 200
+"""Characters of that."""
 _TOLD = "told in the request"
 _WITHOUT_CALL = "told in the request without its call"
 _NO_NAME = "a tool"
@@ -30,7 +34,7 @@ def opening(said: Said) -> Sequence[Keyed]:
 
     What is only told has no step, and took no time: neither is known. It has the turn of the exchange in whose request it stands.
     """
-    own: list[Keyed] = [(("user",), UserItem(turn=said.turn, text=said.text))] if said.text else []
+    own: list[Keyed] = [(("user",), _question(said))] if said.text else []
     told = [] if said.again else list(_Told(said).items())
     if all(item is None for item in told):
         return own
@@ -41,6 +45,13 @@ def opening(said: Said) -> Sequence[Keyed]:
     for number, item in enumerate((before, *(told[:-1] if is_asked_last else told), behind)):
         keyed += own if item is None else [(("told", str(number)), item)]
     return [*keyed, *(own if is_asked_last else ())]
+
+
+def _question(said: Said) -> Item:
+    if not said.is_beside:
+        return UserItem(turn=said.turn, text=said.text)
+    words = line(" ".join(said.text.split()), _BESIDE)
+    return NoteItem(turn=said.turn, kind="note", what=f'{BESIDE} "{words}"')
 
 
 class _Told:

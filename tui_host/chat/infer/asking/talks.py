@@ -8,6 +8,7 @@ from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from tui_host.chat.infer.asking.beside import is_beside
 from tui_host.chat.infer.asking.exchanges import Asking
 from tui_host.chat.infer.asking.history import Heard, Piece
 from tui_host.chat.infer.asking.prompted import said_by_person
@@ -41,6 +42,7 @@ class Said:
         again: It sends the same as an exchange before it.
         unheard: The places of its messages that were said when nobody listened.
         before: The exchange that asked before in its conversation, or the same; None for the first.
+        is_beside: It begins what the host asks of itself beside what the person did in its turn.
     """
 
     asking: Asking
@@ -55,6 +57,7 @@ class Said:
     again: bool = False
     unheard: tuple[int, ...] = ()
     before: Key | None = None
+    is_beside: bool = False
 
     @property
     def is_waiting(self) -> bool:
@@ -104,7 +107,9 @@ class Talks:
     def __init__(self) -> None:
         self.said: dict[Key, Said] = {}
         self.turns = 0
-        self._ended = 0  # the newest turn of which an answer came that asks for nothing
+        self._newest: Said | None = None  # with which the newest turn began: what the person asked, once that is there
+        self._step = 1  # the newest of that turn
+        self._ended = 0, 0  # the newest turn of which an answer came that asks for nothing, and when it did
         self._by_messages: dict[bytes, list[Key]] = {}
         self._by_capture: dict[tuple[bytes, str], list[Key]] = {}
         self._again: dict[tuple[bytes, Key | None], _Again] = {}
@@ -133,11 +138,13 @@ class Talks:
             before = self.said[parent]
             said = Said(asking, marks[-1], before.turn, before.step + 1, before.talk, "", parent, after)
         else:
-            self.turns += 1
             last = [message for message in asking.messages if message.role == "user"][-1:]
             text = text if parent is not None else "".join(said_by_person(message) for message in last)
             talk = asking.key if parent is None else self.said[parent].talk
-            said = Said(asking, marks[-1], self.turns, 1, talk, text, parent, after)
+            said = Said(asking, marks[-1], 0, 1, talk, text, parent, after)
+            self._begin(said, is_repeated=earlier is not None and earlier.turn == self.turns)
+        if said.turn == self.turns:
+            self._step = max(said.step, self._step)
         said.before = earlier.asking.key if earlier is not None and said.again else parent
         said.before = said.before or self._continued(asking, marks)
         said.unheard = self._unheard.feed(asking, said.talk, after)
@@ -152,17 +159,37 @@ class Talks:
             self.said[parent].children.append(asking.key)
         return said
 
+    def _begin(self, said: Said, *, is_repeated: bool) -> None:
+        """Give what goes on with nothing the turn beside which it is asked, or in which it is what another was asked beside, else a new one."""
+        newest = self._newest
+        if newest is not None and not newest.is_beside and said.parent is None and not is_repeated:
+            said.is_beside = is_beside(said.asking, newest.asking, newest.text)
+        if newest is not None and said.is_beside:
+            said.turn, said.step = newest.turn, self._step
+            return
+        if newest is not None and newest.parent is None and said.asking.at_ns - newest.asking.at_ns < AGAIN_NS:
+            newest.is_beside = is_beside(newest.asking, said.asking, said.text)
+        if newest is None or not newest.is_beside:
+            self.turns, self._step = self.turns + 1, 1
+        said.turn, self._newest = self.turns, said
+
+    def root(self, said: Said) -> Said:
+        """The first exchange of its conversation."""
+        return self.said[said.talk]
+
     def _is_again(self, earlier: Said, asking: Asking, parent: Key | None, text: str) -> bool:
         """Whether a host, and not a person, sends the same once more: while no turn that began since is over, or in the midst of one."""
         if earlier.children:
             return False
         is_soon = asking.at_ns - earlier.asking.end_ns < AGAIN_NS
-        is_over = self._ended > earlier.turn
+        is_side = self.root(earlier).is_beside
+        is_over = self._ended > (earlier.turn, earlier.asking.at_ns if is_side else asking.at_ns)
         if parent is not None:
             return not text or is_soon or not is_over
         if earlier.asking.key[0] != asking.key[0] and not earlier.asking.is_over:
             return False  # two that begin alike, each through a tap of its own
-        return (earlier.turn == self.turns or (is_soon and not is_over)) and not earlier.asking.is_answered
+        is_next = earlier.turn == self.turns and not (is_side and is_over)
+        return (is_next or (is_soon and not is_over)) and not earlier.asking.is_answered
 
     def _continued(self, asking: Asking, marks: Sequence[bytes]) -> Key | None:
         """The newest exchange of the conversation of a request that goes on from no answer that was heard.
@@ -179,8 +206,9 @@ class Talks:
 
     def learn(self, asking: Asking) -> None:
         """An answer has come to its end."""
-        if asking.is_answered and not asking.fold.calls:
-            self._ended = max(self._ended, self.said[asking.key].turn)
+        said = self.said[asking.key]
+        if asking.is_answered and not asking.fold.calls and not self.root(said).is_beside:
+            self._ended = max(self._ended, (said.turn, asking.end_ns))
         for asked in asking.calls():
             if asked.wire_id:
                 owners = self._by_wire_id.setdefault((asking.dialect, asked.wire_id), [])
