@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.chat.infer.world import MS
-from tui_host.chat.infer.clocks import SURE_NS, Shift, shift_of
+from tui_host.chat.infer.clocks import SURE_NS, Fit, Shift, doubted, shift_of
 
 LOOSE = (-3000, 5000)
 OFF = Shift(700 * MS, SURE_NS)
@@ -31,3 +31,22 @@ def test_a_clock_is_off_by_what_most_agree_with_and_else_as_is_usual(
 ) -> None:
     shift = shift_of([(one * MS, other * MS) for one, other in bounds], usual)
     assert (shift.ns - shift.within_ns, shift.ns + shift.within_ns) == (low * MS, high * MS)
+
+
+@pytest.mark.parametrize(
+    ("fits", "low", "high"),
+    [
+        ([(0, 0, -5, 5), (1, 1, -5, 5)], -20, 20),
+        ([(0, 0, -5, 5), (1, 1, -5, 5), (1, 2, 700, 710), (2, 1, 700, 710)], -20, 20),  # no more would fit than do
+        ([(0, 1, -5, 5), *((frame, frame, 700, 710) for frame in range(3))], -20, 710),  # one does by chance
+        ([(0, 0, 600, 710), (1, 1, 700, 790)], -20, 790),  # none does
+        ([(frame, call, 700, 710) for frame in (0, 1) for call in (0, 0)], -20, 710),
+        ([(0, 0, -5, 5), (1, 1, 710, 700), (2, 2, 710, 700)], -20, 20),  # what took too long fits nowhere
+        ([], -20, 20),
+    ],
+)
+def test_a_clock_is_doubtful_where_more_would_fit_if_it_were_off(
+    fits: Sequence[tuple[int, int, int, int]], low: int, high: int
+) -> None:
+    shift = doubted(Shift(), [Fit(frame, call, one * MS, other * MS) for frame, call, one, other in fits])
+    assert (shift.low_ns, shift.high_ns) == (low * MS, high * MS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -21,13 +22,24 @@ class Polling:
         form: How it speaks with its model.
         texts: What its server answers.
         are_apart: Each is asked for in a conversation of its own.
+        off: By how much the server's clock is wrong.
+        chance: Decides how long things take.
     """
 
-    def __init__(self, form: str, texts: Sequence[str], *, are_apart: bool = False) -> None:
+    def __init__(
+        self,
+        form: str,
+        texts: Sequence[str],
+        *,
+        are_apart: bool = False,
+        off: int = 0,
+        chance: random.Random | None = None,
+    ) -> None:
         self.world = World()
+        self._chance = chance
         self._form = FORMS[form]
         self._model = self.world.model()
-        self._jobs = self.world.server("jobs")
+        self._jobs = self.world.server("jobs", off=off)
         self._times: list[int] = []
         self._jobs.start(["status"])
         entries: list[Entry] = [User("watch it")]
@@ -37,8 +49,10 @@ class Polling:
             answer = Answer("", [call])
             exchange = self._asks(entries, answer)
             identity, frame = self._jobs.call("status", {})
+            self._goes_on(50, 200)
             self.world.carried((self._model.id, exchange, 0), (self._jobs.id, frame))
             self._jobs.result(identity, text)
+            self._goes_on(10, 10)
             entries += [answer, Results([(call, text)])]
             if are_apart:
                 self._asks(entries, Answer("So it is."))
@@ -47,11 +61,16 @@ class Polling:
         if not are_apart:
             self._asks(entries, Answer("So it is."))
 
+    def _goes_on(self, least: int, most: int) -> None:
+        """Time passes, a millisecond where nothing decides how much."""
+        self.world.now += MS if self._chance is None else self._chance.randint(least, most) * MS
+
     def _asks(self, entries: Sequence[Entry], answer: Answer) -> str:
-        self.world.now += MS
+        self._goes_on(1, 1)
         exchange = self._model.ask(self._form, entries)
+        self._goes_on(800, 1500)
         list(self._model.answer(self._form, exchange, answer))
-        self.world.now += MS
+        self._goes_on(10, 10)
         return exchange
 
     def between(self, model: tuple[int, int], jobs: tuple[int, int]) -> tuple[set[Pair], set[Pair]]:
@@ -63,7 +82,15 @@ class Polling:
             self.world.records = [
                 (at, each) for at, each in self.world.records if each.capture != tap.id or at <= until
             ]
-        sent = {pair for pair in found_in(self.world.story(is_timed=False)) if pair[0] == "sent"}
+        return self.found(is_timed=False)
+
+    def forget_the_beginning(self) -> None:
+        """What was said before the first call is not there."""
+        self.world.start_later(self._jobs, self._times[0])
+
+    def found(self, *, is_timed: bool) -> tuple[set[Pair], set[Pair]]:
+        """The frames that are found, and those that there are."""
+        sent = {pair for pair in found_in(self.world.story(is_timed=is_timed)) if pair[0] == "sent"}
         return sent, {pair for pair in self.world.truth if pair[0] == "sent"}
 
 
@@ -96,4 +123,28 @@ def test_calls_and_frames_that_are_known_from_the_first_on_are_counted_from_ther
 def test_what_stands_beside_others_is_counted_from_them() -> None:
     sent, there = Polling("openai", PAIRS, are_apart=True).between((1, 8), (0, 7))
     assert len(sent) == 4
+    assert sent <= there
+
+
+@pytest.mark.parametrize("form", ["openai", "ollama"])
+@pytest.mark.parametrize("off", [-2500, -1500, 1500, 2500])
+@pytest.mark.parametrize("texts", [RUNNING, TURNS, PAIRS])
+def test_what_fits_by_chance_where_a_clock_is_off_is_not_joined(form: str, off: int, texts: Sequence[str]) -> None:
+    for seed in range(3):
+        world = Polling(form, texts, off=off * MS, chance=random.Random(seed))  # noqa: S311
+        world.forget_the_beginning()
+        sent, there = world.found(is_timed=True)
+        assert sent <= there
+
+
+@pytest.mark.parametrize("texts", [RUNNING, TURNS, PAIRS])
+def test_where_it_is_not_all_are(texts: Sequence[str]) -> None:
+    world = Polling("openai", texts, chance=random.Random(1))  # noqa: S311
+    world.forget_the_beginning()
+    sent, there = world.found(is_timed=True)
+    assert sent == there
+
+
+def test_of_frames_that_came_in_another_order_than_their_calls_none_is_joined() -> None:
+    sent, there = Polling("openai", TURNS[:3]).between((0, 2), (1, 3))
     assert sent <= there

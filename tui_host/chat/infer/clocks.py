@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 SURE_NS = 20_000_000
 """So far apart are the clocks of two processes on one machine, at most."""
@@ -58,6 +60,66 @@ def shift_of(bounds: Sequence[tuple[int, int | None]], usual: Shift = _NONE) -> 
     if most < agreeing + LEAST:  # it may be this, or that
         low, high = min(low, usual.low_ns), max(high, usual.high_ns)
     return _between(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A frame that brought just what is told of a call.
+
+    Attributes:
+        frame: The frame.
+        call: The call.
+        low_ns: By how much its times must be moved at least, if it carried that.
+        high_ns: And at most.
+    """
+
+    frame: Hashable
+    call: Hashable
+    low_ns: int
+    high_ns: int
+
+
+def agreeing(shift: Shift, fits: Sequence[Fit]) -> Sequence[Fit]:
+    """Those with which a shift agrees."""
+    return [each for each in fits if each.low_ns <= min(shift.high_ns, each.high_ns) and each.high_ns >= shift.low_ns]
+
+
+def doubted(shift: Shift, fits: Sequence[Fit]) -> Shift:
+    """A shift; where by another more frames would have brought what is told of calls, or most by none, as inexact as it is then.
+
+    Args:
+        shift: What calls tell that can be nothing else; or what is usual.
+        fits: What all others would agree with: a few do so by chance, with any shift.
+    """
+    fits = [each for each in fits if each.low_ns <= each.high_ns]
+    if _count(agreeing(shift, fits)) == _count(fits):
+        return shift
+    stretches = list(_stretches(fits))
+    agrees = max((most for most, low, high in stretches if low <= shift.high_ns and high >= shift.low_ns), default=0)
+    if max(most for most, _, _ in stretches) <= agrees and 2 * agrees > _count(fits):
+        return shift
+    as_good = [(low, high) for most, low, high in stretches if most >= max(agrees, 1)]
+    return _between(min(shift.low_ns, *(low for low, _ in as_good)), max(shift.high_ns, *(high for _, high in as_good)))
+
+
+def _count(fits: Sequence[Fit]) -> int:
+    return min(len({each.frame for each in fits}), len({each.call for each in fits}))
+
+
+def _stretches(fits: Sequence[Fit]) -> Iterator[tuple[int, int, int]]:
+    """From where to where a shift agrees with the same of these, and with how many of them: frames, and calls, that are each another."""
+    frames, calls = Counter[Hashable](), Counter[Hashable]()
+    turns = sorted(
+        ((at, step, each) for each in fits for at, step in ((each.low_ns, 1), (each.high_ns + 1, -1))),
+        key=lambda turn: turn[:2],
+    )
+    for (at, step, each), (until, _, _) in pairwise((*turns, turns[-1])):
+        for counter, key in ((frames, each.frame), (calls, each.call)):
+            counter[key] += step
+            if not counter[key]:
+                del counter[key]
+        if until > at:
+            yield min(len(frames), len(calls)), at, until - 1
 
 
 def _between(low: int, high: int) -> Shift:

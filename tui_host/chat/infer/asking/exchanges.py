@@ -39,6 +39,7 @@ class Asking:
         key: Capture and id.
         dialect: The name of the vendor's API in which it is sent.
         at_ns: When the request was sent.
+        is_timed: That is told; else it is no more than its place in the order.
         body: The request's body, after content decoding.
         messages: The conversation that it sends; empty if it cannot be read.
         offered: The names of the tools that it offers by the vendor's API.
@@ -59,6 +60,7 @@ class Asking:
         self.key = (record.capture, record.draft.exchange or "")
         self.dialect = dialect.name
         self.at_ns = self.end_ns = at_ns
+        self.is_timed = record.mono_ns is not None
         self.body = body
         self.peer = record.draft.peer
         self.status = 0

@@ -29,6 +29,7 @@ class Candidate:
         told: Where the model was told of it first, None if nothing yet.
         beside: What it was told of other calls of the same answer, where nothing but the order says what belongs to which.
         is_twin: A call of the same answer asks for the same, is told otherwise, and again nothing but the order says which is which.
+        is_timed: It is told when it was asked for, not only behind what.
         is_of_before: It was asked for before anything was recorded; what it was is known from what a request repeats.
     """
 
@@ -43,6 +44,7 @@ class Candidate:
     beside: tuple[str, ...] = ()
     is_twin: bool = False
     is_of_before: bool = False
+    is_timed: bool = True
 
     @property
     def answer(self) -> tuple[str, str]:

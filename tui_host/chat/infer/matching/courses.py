@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent
@@ -59,11 +59,62 @@ class Courses:
 
 def goes_on_before(call: Candidate, later: Candidate) -> bool:
     """Whether the conversation had gone on from a call when another was asked for."""
+    if call.answer == later.answer:
+        return False
     if call.is_of_before and later.is_of_before and call.talk == later.talk:
-        return call.asked.at_ns < later.asked.at_ns and call.answer != later.answer
+        return call.asked.at_ns < later.asked.at_ns
     return call.until_ns is not None and call.until_ns <= later.asked.at_ns
 
 
 def _fit(calls: Sequence[str], possible: Sequence[Container[str]]) -> bool:
     """Whether each frame may carry the call of its number, as far as there are any."""
     return all(call in own for call, own in zip(calls, possible, strict=False))
+
+
+def crossing(candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent]]) -> Iterator[str]:
+    """The calls that follow each other and whose frames, on one connection, do so the other way round: not both can be right.
+
+    Those are meant that contradict most others; what names its call is sure.
+
+    Args:
+        candidates: All calls.
+        joined: The frames of those that have any.
+    """
+    of_line: dict[Line, list[tuple[Candidate, Sent]]] = defaultdict(list)
+    for each in candidates:
+        for frame in joined.get(each.asked.key, ())[-1:]:
+            of_line[frame.line].append((each, frame))
+    for pairs in of_line.values():
+        yield from _crossing(pairs)
+
+
+def _crossing(pairs: Sequence[tuple[Candidate, Sent]]) -> Iterator[str]:
+    against: dict[str, set[str]] = defaultdict(set)
+    for call, frame in _late(pairs):
+        for other, before in pairs:
+            if goes_on_before(other, call) and frame.key < before.key:
+                against[call.asked.key].add(other.asked.key)
+                against[other.asked.key].add(call.asked.key)
+    named = {call.asked.key for call, frame in pairs if call.asked.wire_id in frame.ids}
+    while most := max((len(others) for key, others in against.items() if key not in named), default=0):
+        wrong = {key for key, others in against.items() if key not in named and len(others) == most}
+        yield from wrong
+        against = {key: others - wrong for key, others in against.items() if key not in wrong}
+
+
+def _late(pairs: Sequence[tuple[Candidate, Sent]]) -> Iterator[tuple[Candidate, Sent]]:
+    """Those that were sent before another that was over when they were asked for."""
+    coming = sorted(pairs, key=lambda pair: pair[0].asked.at_ns)
+    last: FrameKey | None = None
+    over = sorted(((until, frame.key) for call, frame in pairs if (until := _over_ns(call)) is not None), reverse=True)
+    for call, frame in coming:
+        while over and over[-1][0] <= call.asked.at_ns:
+            _, key = over.pop()
+            last = key if last is None else max(last, key)
+        if last is not None and frame.key < last:
+            yield call, frame
+
+
+def _over_ns(call: Candidate) -> int | None:
+    """When something asked for later may have been asked for at the earliest."""
+    return call.asked.at_ns + 1 if call.is_of_before else call.until_ns

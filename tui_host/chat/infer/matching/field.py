@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.clocks import Shift, shift_of
+from tui_host.chat.infer.clocks import Fit, Shift, agreeing, doubted, shift_of
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.groups import Possible
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.telltale import BEGINNING, OTHER, SAME, SHORT
-from tui_host.chat.infer.values import Sent, lean
+from tui_host.chat.infer.values import Line, Sent, lean
 
 _FEW = 32
 """Calls of one kind among which all are looked at to find out how far clocks are off."""
@@ -56,8 +57,19 @@ class Field:
     @classmethod
     def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Field:
         """The same with the times of all frames on the model's clock."""
-        shifts = cls(candidates, frames).shifts()
-        return cls(candidates, [_on_clock(frame, shifts[frame.capture]) for frame in frames])
+        field = cls(candidates, frames)
+        shifts = field.shifts()
+        fits: dict[Line, list[Fit]] = defaultdict(list)
+        for frame, call in field.fitting(shifts):
+            fits[frame.line].append(_fit(frame, call))
+        of_line = {frame.line: shifts[frame.capture] for frame in frames}
+        found_on: dict[Hashable, set[Line]] = defaultdict(set)
+        for line, found in fits.items():
+            for each in agreeing(of_line[line], found):
+                found_on[each.call].add(line)
+        for line, found in fits.items():  # what another connection has is not missing on this one
+            of_line[line] = doubted(of_line[line], [each for each in found if found_on[each.call] <= {line}])
+        return cls(candidates, [_on_clock(frame, of_line[frame.line]) for frame in frames])
 
     def shifts(self) -> dict[str, Shift]:
         """How far each tap's clock is off, by what can be nothing else; a tap of which too little tells is as the others are."""
@@ -78,6 +90,20 @@ class Field:
         usual = shift_of([bound for found in bounds.values() for bound in found])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
         return {capture: shift_of(bounds[capture], usual) for capture in captures}
+
+    def fitting(self, shifts: Mapping[str, Shift]) -> Iterator[tuple[Sent, Candidate]]:
+        """The frames with the calls that are told what they brought, of many those that were asked for next to when they were sent."""
+        for kind, frames in self._frames.items():
+            told = [each for each in self._calls.get(kind, ()) if each.told is not None and each.is_timed]
+            told.sort(key=_asked_at)
+            for frame in frames if told else ():
+                if frame.answer is None or frame.mono_ns is None:
+                    continue
+                place = bisect_left(told, frame.at_ns + shifts[frame.capture].ns, key=_asked_at)
+                timeless = replace(frame, within_ns=_EVER_NS)
+                for call in told[max(place - _FEW // 2, 0) : place + _FEW // 2]:
+                    if call.may_be_on(frame) and (call.tells_beside(timeless)):
+                        yield frame, call
 
     def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
         """The calls that a frame seems to carry by what it says alone; of many of its kind, those that are told just that."""
@@ -114,6 +140,16 @@ def _bounds(calls: Sequence[Candidate], frame: Sent) -> Sequence[tuple[int, int 
     high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
     is_sure = call.is_told_much and call.tells(frame) == SAME
     return [(min(each.asked.at_ns for each in calls) - frame.at_ns, high)] * (2 if is_sure else 1)
+
+
+def _fit(frame: Sent, call: Candidate) -> Fit:
+    last = frame.answer.at_ns if frame.answer is not None else frame.at_ns
+    until = last if call.until_ns is None else call.until_ns
+    return Fit(frame.key, call.asked.key, call.asked.at_ns - frame.at_ns, until - last)
+
+
+def _asked_at(call: Candidate) -> int:
+    return call.asked.at_ns
 
 
 def _first_text(frame: Sent) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tui_host.chat.infer.matching.again import carried
 from tui_host.chat.infer.matching.candidates import Candidate, with_twins
 from tui_host.chat.infer.matching.clients import Clients
-from tui_host.chat.infer.matching.courses import Courses
+from tui_host.chat.infer.matching.courses import Courses, crossing
 from tui_host.chat.infer.matching.edited import with_edited
 from tui_host.chat.infer.matching.field import Field
 from tui_host.chat.infer.matching.groups import Group, Possible, groups
@@ -76,7 +76,7 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], clients: Clie
         possible = clients.without_others(possible, on_clock)
         sure = clients.known(possible, on_clock)
     joined, as_asked = _competed(sure, field.frames, unasked, candidates, joined)
-    for key in [*belated(waiting, joined)]:
+    for key in {*belated(waiting, joined), *crossing(candidates, joined)}:
         del joined[key]
     told, refuted = placed(candidates, joined, as_asked)
     as_sent = {frame.key: frame for frame in frames}
