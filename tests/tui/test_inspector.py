@@ -3,74 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from rich.color import Color, ColorSystem
-from textual.app import App, ComposeResult
 from typing_extensions import override
 
+from tests.tui.inspecting import Inspecting, a_session, marks
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, connected, events_of, request_body
 from tests.tui.waiting import until
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.tui.glyphs import ASCII
 from tui_host.tui.widgets.details import panel
-from tui_host.tui.widgets.inspector.pane import Inspector
 from tui_host.tui.widgets.ladder.header import FilterInput, LadderHeader
 from tui_host.tui.widgets.pages.making import Steps
 from tui_host.tui.widgets.pages.page import Page
 from tui_host.tui.widgets.pages.source import InspectorSource
 from tui_host.tui.widgets.pages.text import TextPage
-
-
-class Inspecting(App[None]):
-    """An app that looks at the screen's rate, as the real one does."""
-
-    def __init__(self, wires: Wires | None = None, *, ascii_only: bool = False) -> None:
-        super().__init__()
-        self.wires = wires
-        self.inspector = Inspector(glyphs=ASCII) if ascii_only else Inspector()
-        self.zooms = 0
-        self.escapes = 0
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield self.inspector
-
-    def on_mount(self) -> None:
-        if self.wires is not None:
-            self.inspector.show(self.wires)
-        self.inspector.ladder.focus()
-        self.set_interval(1 / 60, self.inspector.sync)
-
-    def on_inspector_zoom_asked(self) -> None:
-        self.zooms += 1
-
-    def key_escape(self) -> None:
-        self.escapes += 1
-
-    @property
-    def lines(self) -> list[str]:
-        """What is on the screen."""
-        strips = self.screen._compositor.render_strips(self.size)  # pyright: ignore[reportPrivateUsage] - no public way
-        return ["".join(segment.text for segment in strip) for strip in strips]
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
-
-
-def a_session() -> Wires:
-    wires = Wires()
-    connected(wires)
-    a_turn(wires)
-    return wires
-
-
-def marks(app: Inspecting) -> str:
-    """The first cells of the ladder's lines."""
-    ladder = app.inspector.ladder.region
-    return "".join(line[ladder.x] for line in app.lines[ladder.y : ladder.bottom])
 
 
 async def test_before_anything_moved_it_says_what_to_do() -> None:
@@ -95,30 +42,6 @@ async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
         assert any(line.startswith("  ── turn 1 · step 2 ──") for line in shown)
         assert app.lines[0].startswith(" LLM 3 ────┬── MCP 2 ──")
         assert app.lines[0].rstrip().endswith("turn 1 · following · / filter")
-
-
-async def test_relatives_have_no_hue_in_256_colours_where_a_red_one_would_be_a_failure() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(100, 34)) as pilot:
-        await until(pilot, lambda: "*" in marks(app))
-        for theme in ("textual-dark", "textual-light"):
-            app.theme = theme
-            await pilot.pause()
-            row = app.inspector.ladder.region.y + marks(app).index("*")
-            painted = app.screen._compositor.render_strips(app.size)[row]  # pyright: ignore[reportPrivateUsage] - as above
-            beside = app.inspector.ladder.rich_style.bgcolor
-            style = next(segment.style for segment in painted if segment.text.startswith("*"))
-            assert style is not None
-            assert style.bgcolor is not None
-            red, green, blue = _in_256_colours(style.bgcolor)
-            assert red == green == blue
-            assert beside is not None
-            assert (red, green, blue) != _in_256_colours(beside)
-
-
-def _in_256_colours(colour: Color) -> tuple[int, int, int]:
-    """What stands for a colour where there are no more."""
-    return colour.downgrade(ColorSystem.EIGHT_BIT).get_truecolor()
 
 
 async def test_selected_and_relative_stand_side_by_side() -> None:
@@ -397,28 +320,6 @@ async def test_full_screen_is_asked_of_whoever_owns_the_screen() -> None:
         await pilot.press("z")
         await pilot.press("enter", "z")
         await until(pilot, lambda: app.zooms == 2)
-
-
-async def test_ascii_is_ascii() -> None:
-    wires = Wires()
-    wires.request(request_body([{"role": "user", "content": "hi"}]), 1.0, exchange="x")
-    app = Inspecting(wires, ascii_only=True)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "1 message" in app.text and "[Parts]" in app.text)
-        ladder = app.inspector.ladder.region
-        assert "\n".join(line[: ladder.right - 1] for line in app.lines[: ladder.bottom]).isascii()
-
-
-async def test_without_colour_the_selected_row_and_failures_can_still_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    wires = a_session()
-    response = wires.response(wires.ladder.rows[-1], 4.0, b"data: {")
-    wires.end(response, 4.2, "cut by peer")
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "✗ cut" in app.text)
-        assert ">" in marks(app)
-        assert "*" in marks(app)
 
 
 async def test_another_session_shows_its_own_rows_from_the_start() -> None:
