@@ -119,7 +119,7 @@ def test_who_is_asked_to_end_gives_up_what_is_left_once_the_relay_has_ended_and_
 
 
 @pytest.mark.parametrize(("seconds_ago", "rests"), [(-10, True), (10, False)])  # at any speed of this machine
-def test_who_records_leaves_the_processor_to_what_passes_but_does_not_come_late_for_it(
+def test_who_records_leaves_the_processor_to_much_that_passes_at_once_but_does_not_come_late_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds_ago: int, *, rests: bool
 ) -> None:
     journal = journal_of(tmp_path, monkeypatch)
@@ -130,9 +130,7 @@ def test_who_records_leaves_the_processor_to_what_passes_but_does_not_come_late_
     telling.passed(CHUNK, PIECE, 7, time.monotonic_ns() - seconds_ago * 10**9)
     reading = told.batches()
     next(reading)
-    worked = time.process_time() + 0.02
-    while time.process_time() < worked:
-        continue
-    telling.passed(CHUNK, PIECE, 7)
+    for _ in range(5):
+        telling.passed(CHUNK, PIECE, 7)
     next(reading)
-    assert (looked[0] > TICK) is rests
+    assert ([each for each in looked if each > TICK] != []) is rests

@@ -20,11 +20,9 @@ TICK = 0.005
 _SOON = 0.25
 """Seconds after which it is looked again whether what was told is kept."""
 _MUCH = 64 << 10
-_SHARE = 0.1
-"""Of one processor, that recording takes while bytes pass: both sides and the relay want theirs now, and the records may wait in the journal.
-How nice this process is does not see to that where there are few processors: the system shares each of them out by itself."""
 _LATE = 0.25
-"""Seconds after which something that passed is recorded without such rests."""
+"""Seconds that what passes at once may wait where there is much of it: both sides and the relay want their processors just then. How nice
+this process is does not see to that where there are few of them: the system shares each out by itself."""
 _AT_ONCE = 1 << 20
 
 
@@ -75,10 +73,9 @@ class Told:
         """All that it tells and nobody has taken; now and then nothing, where there is time for something else."""
         journal = self._journal
         while not self._is_overdue():
-            began = time.process_time()
             if items := self._take():
                 yield items
-                self._rest(time.process_time() - began, items[0][2])
+                self._rest(items[-1][2])
             elif journal.is_over:
                 return
             else:
@@ -87,14 +84,14 @@ class Told:
                 yield ()
                 journal.wait(_SOON if journal.unsettled.size(journal.taken) else None)
 
-    def _rest(self, worked: float, passed_ns: int) -> None:
-        """Leave the processor to what passes, after so many seconds of work on what passed then; not once the relay has ended."""
+    def _rest(self, passed_ns: int) -> None:
+        """Let more come behind what passed at that moment; not once the relay has ended."""
         journal = self._journal
-        if journal.is_over:
-            return
-        age = (time.monotonic_ns() - passed_ns) / 1e9
-        seconds = max(min(worked / _SHARE, _LATE - age), 0)
-        journal.look(seconds if journal.left > _MUCH else max(seconds, TICK))
+        if journal.left <= _MUCH and not journal.is_over:
+            journal.look(TICK)
+        seconds = _LATE - (time.monotonic_ns() - passed_ns) / 1e9
+        if journal.left > _MUCH and seconds > 0 and not journal.is_over:
+            journal.look(seconds)
 
     def _take(self) -> Sequence[Item]:
         """The oldest things that were told, whole; none where there are none."""
