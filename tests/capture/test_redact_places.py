@@ -121,6 +121,7 @@ def test_what_stands_in_a_url_encoded_is_known_decoded() -> None:
 
 
 SERVER = '{"tools":[{"type":"mcp","server_url":"https://a/","headers":%s}]}'
+FILE = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n%s\n%s\n\r\n--B--\r\n'
 
 
 @pytest.mark.parametrize(
@@ -156,6 +157,18 @@ SERVER = '{"tools":[{"type":"mcp","server_url":"https://a/","headers":%s}]}'
             '--B\r\nContent-Disposition: form-data; name="api_key"\r\n\r\np-1\r\n--B--\r\n',
             '--B\r\nContent-Disposition: form-data; name="api_key"\r\n\r\n⟨secret:api_key⟩\r\n--B--\r\n',
         ),
+        (
+            FILE
+            % (
+                '{"type":"mcp","authorization":"p-1","headers":{"Cookie":"p-2"}}',
+                '{"api_key":"p-3","a":"https://p-4@b"}',
+            ),
+            FILE
+            % (
+                '{"type":"mcp","authorization":"⟨secret:authorization⟩","headers":{"Cookie":"⟨secret:Cookie⟩"}}',
+                '{"api_key":"⟨secret:api_key⟩","a":"https://⟨secret:userinfo⟩@b"}',
+            ),
+        ),
     ],
 )
 def test_a_request_to_a_model_is_kept_without_keys_in_whatever_form(body: str, kept: str) -> None:
@@ -183,6 +196,11 @@ def test_what_a_request_to_a_model_says_beside_is_kept(body: str) -> None:
 )
 def test_a_long_body_with_what_looks_like_headers_is_looked_at_in_no_time(part: bytes) -> None:
     body = b"{" + part * (300_000 // len(part))
+    assert without_keys(body, lambda _name, _value: None) == (body, ())
+
+
+def test_a_long_url_in_a_text_that_goes_on_behind_it_is_looked_at_in_no_time() -> None:
+    body = b'{"text":"https://a.example/' + b"%20" * 100_000 + b' b"}'
     assert without_keys(body, lambda _name, _value: None) == (body, ())
 
 

@@ -58,7 +58,7 @@ _NAME_OF_KEY = re.compile(
 """Fewer names than `is_credential_key` knows, since what passes is to be seen: in tools' schemas and arguments, in settings of a model and
 in its words, `key`, `token` and the like are anything."""
 _KEY = re.compile(rb'"' + _NAME_OF_KEY.pattern + rb'"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
-_URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s]*[@=%][^"\s]*)"')
+_URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s@=%]*+[@=%][^"\s]*+)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _END_OF_PARTS_HEAD = re.compile(rb"\n\r?\n")
@@ -144,7 +144,7 @@ def without_keys(data: bytes, learn: Learn) -> Kept:
     data, written = _names_read(data), data
     if data.lstrip(_BLANKS).startswith(b"--"):
         data = _in_parts(data, lambda part: taking.part(part, _is_key))
-        return (data, taking.found) if taking.found else (written, ())
+    # goes on with what is in the parts too: one may be JSON, as requests that are to be asked later
     headers = _Headers(data, taking)
     data = _OBJECT.sub(headers.without, data)
     if b'headers"' in data:
