@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tui_host.chat.infer.asking.before import calls_before
 from tui_host.chat.infer.asking.recognise import asks_no_model, host_named, is_host
@@ -15,6 +16,9 @@ from tui_host.chat.infer.matching.matching import match
 from tui_host.chat.infer.names import meant, names_server
 from tui_host.chat.infer.naming import Naming
 from tui_host.chat.infer.values import Asked, Line, Sent, Told
+
+_Unheeded: TypeAlias = dict[tuple[str, str, str | None], int]
+"""When calls were asked for first in answers from which nothing goes on, by the host's name and what is meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,7 @@ class Joining:
         asked: list[Asked] = []
         told: dict[str, list[Told]] = {}
         candidates: list[Candidate] = []
+        unheeded: _Unheeded = {}
         names = {line: host_named(name) for line, name in self._frames.clients.items()}
         connections = self._connections(names)
         for key, said in self._talks.said.items():
@@ -76,7 +81,9 @@ class Joining:
                 told.setdefault(call.key, []).append(place)
             if not self._talks.is_left(key):
                 candidates += self._candidates(key, calls, told, connections[said.asking.host])
-            candidates += self._candidates_before(key, connections[said.asking.host])
+            candidates += self._candidates_before(key, connections[said.asking.host], unheeded)
+            for call, meaning in zip(() if said.children else calls, said.asking.meant(), strict=False):
+                unheeded.setdefault((_named(said.asking.host), *meaning), call.at_ns)
         clients = Clients(names, self._frames.peers)
         matched = match(candidates, list(self._frames.sent.values()), clients)
         rivals: dict[str, list[Sent]] = {}
@@ -131,8 +138,12 @@ class Joining:
                 beside=tuple(_beside(call, first_told)),
             )
 
-    def _candidates_before(self, key: Key, connections: frozenset[Line]) -> Iterator[Candidate]:
-        """The calls that a request repeats that were asked for when nobody listened: what carried them carries no other."""
+    def _candidates_before(self, key: Key, connections: frozenset[Line], unheeded: _Unheeded) -> Iterator[Candidate]:
+        """The calls that a request repeats that were asked for when nobody listened: what carried them carries no other.
+
+        Not those that may have been heard, in an answer from which nothing goes on: hosts give calls ids of their own, above all where
+        they go on with another vendor's model.
+        """
         said = self._talks.said[key]
         asking = said.asking
         if key not in self._before:
@@ -144,6 +155,8 @@ class Joining:
         for calls in of_answer.values():
             for call, told in calls.items():
                 name, arguments = meant(call)
+                if unheeded.get((_named(asking.host), name, arguments), asking.at_ns) < asking.at_ns:
+                    continue
                 yield Candidate(
                     asked=call,
                     arguments=arguments,
@@ -157,6 +170,10 @@ class Joining:
                     beside=tuple(_beside(call, calls)),
                     is_of_before=True,
                 )
+
+
+def _named(host: str) -> str:
+    return host if is_host(host) else ""
 
 
 def _beside(call: Asked, told: Mapping[Asked, Told | None]) -> Iterator[str]:
