@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
@@ -90,11 +90,9 @@ def crossing(candidates: Iterable[Candidate], joined: Mapping[str, Sequence[Sent
 
 def _crossing(pairs: Sequence[tuple[Candidate, Sent]]) -> Iterator[str]:
     against: dict[str, set[str]] = defaultdict(set)
-    for call, frame in _late(pairs):
-        for other, before in pairs:
-            if goes_on_before(other, call) and frame.key < before.key:
-                against[call.asked.key].add(other.asked.key)
-                against[other.asked.key].add(call.asked.key)
+    for one, two in _contradicting(pairs):
+        against[one].add(two)
+        against[two].add(one)
     named = {call.asked.key for call, frame in pairs if call.asked.wire_id in frame.ids}
     while most := max((len(others) for key, others in against.items() if key not in named), default=0):
         wrong = {key for key, others in against.items() if key not in named and len(others) == most}
@@ -102,17 +100,21 @@ def _crossing(pairs: Sequence[tuple[Candidate, Sent]]) -> Iterator[str]:
         against = {key: others - wrong for key, others in against.items() if key not in wrong}
 
 
-def _late(pairs: Sequence[tuple[Candidate, Sent]]) -> Iterator[tuple[Candidate, Sent]]:
-    """Those that were sent before another that was over when they were asked for."""
-    coming = sorted(pairs, key=lambda pair: pair[0].asked.at_ns)
-    last: FrameKey | None = None
-    over = sorted(((until, frame.key) for call, frame in pairs if (until := _over_ns(call)) is not None), reverse=True)
-    for call, frame in coming:
-        while over and over[-1][0] <= call.asked.at_ns:
-            _, key = over.pop()
-            last = key if last is None else max(last, key)
-        if last is not None and frame.key < last:
-            yield call, frame
+def _contradicting(pairs: Sequence[tuple[Candidate, Sent]]) -> Iterator[tuple[str, str]]:
+    """Each that was sent before another that was over when it was asked for, with that: found without a look at all pairs."""
+    ends = [(until, frame.key, call) for call, frame in pairs if (until := _over_ns(call)) is not None]
+    ends.sort(key=lambda each: each[:2], reverse=True)
+    over: list[tuple[FrameKey, Candidate]] = []
+    for call, frame in sorted(pairs, key=lambda pair: pair[0].asked.at_ns):
+        while ends and ends[-1][0] <= call.asked.at_ns:
+            insort(over, ends.pop()[1:], key=_frame_key)
+        for _, other in over[bisect_right(over, frame.key, key=_frame_key) :]:
+            if goes_on_before(other, call):
+                yield call.asked.key, other.asked.key
+
+
+def _frame_key(pair: tuple[FrameKey, Candidate]) -> FrameKey:
+    return pair[0]
 
 
 def _over_ns(call: Candidate) -> int | None:
