@@ -118,6 +118,20 @@ def test_an_answer_beside_a_turn_is_not_told_as_one_to_the_person() -> None:
     assert said == [title, "Greetings", "hello", topic, "Manners", 'to "hello":', "Hello."]
 
 
+@pytest.mark.parametrize("hears", [True, False])
+def test_what_goes_on_behind_a_title_is_told_alike_whenever_that_was_told(*, hears: bool) -> None:
+    host = Host()
+    host.answer(host.ask("hello one"), "Yes: one.")
+    for _ in range(2):
+        host.refuse(host.title("hello two"))
+        if hears:
+            host.hear()
+    host.answer(host.ask("hello one", "Yes: one.", "hello two", later=1), "Yes: two.")
+    assert host.hear() == [(1, 1), (2, 1), (2, 1), (2, 1)]
+    notes = [item.what for item in host.chat.items if isinstance(item, NoteItem)]
+    assert not [what for what in notes if what.startswith("after")]
+
+
 @pytest.mark.parametrize(
     ("text", "tools", "agent"),
     [

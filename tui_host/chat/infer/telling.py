@@ -66,7 +66,9 @@ class Telling:
         self._questions: dict[int | Key, str] = {}
         self._opened: dict[Key, bool] = {}
         self._last: Said | None = None
-        self._last_asked: Said | None = None  # the same without what hosts ask beside
+        self._asked: list[
+            Said
+        ] = []  # the same without what hosts ask beside: the last of each conversation that it went over to
         self._failed: tuple[int, Item, int] | None = None
         self._revision = -1
 
@@ -119,8 +121,9 @@ class Telling:
     def _go_over_to(self, said: Said, *, is_asking: bool) -> None:
         """Say to what the next item belongs, where another conversation of the host came between: it may have many at once."""
         last, self._last = self._last, said
-        last_asked, side = self._last_asked, self._side(said)
-        self._last_asked = said if side == said.turn else last_asked
+        last_asked, side = self._last_asked(), self._side(said)
+        if side == said.turn:
+            self._asked[-1:] = [said] if last_asked is None or last_asked.talk == said.talk else [last_asked, said]
         if last is None or self._side(last) == side or (is_asking and said.parent is None):
             return
         before, turn = side, said.turn
@@ -131,6 +134,12 @@ class Telling:
                 return
         words = f"{'after' if is_asking else 'to'} {self._named(before, turn)}:"
         self._chat.add(NoteItem(turn=said.turn, kind="note", what=words))
+
+    def _last_asked(self) -> Said | None:
+        """What a person asked last; what turned out to be asked beside that is left out then."""
+        while self._asked and self._side(self._asked[-1]) != self._asked[-1].turn:
+            self._asked.pop()
+        return self._asked[-1] if self._asked else None
 
     def _side(self, said: Said) -> int | Key:
         """Names the turn, or the conversation that a host has beside it."""
