@@ -152,6 +152,17 @@ def test_what_may_be_asked_by_a_person_has_a_turn_of_its_own(text: str, agent: s
         assert host.hear() == [(1, 1), (2, 1)]
 
 
+def test_what_quotes_a_question_long_after_its_answer_is_a_person_s() -> None:
+    host = Host()
+    question = host.ask("hello")
+    host.refuse(host.ask('A topic for "hello"', tools=False, later=60_000))  # it still waits for its answer
+    host.world.now += 60_000 * MS
+    host.answer(question, "Hello.")
+    host.refuse(host.title("hello", later=10_000))
+    host.answer(host.ask('What does "hello" mean?', tools=False, later=60_000), "A greeting.")
+    assert host.hear() == [(1, 1), (1, 1), (1, 1), (2, 1)]
+
+
 def test_without_tools_nothing_tells_a_host_s_own_request_from_a_person_s() -> None:
     host = Host()
     host.answer(host.ask("hello", tools=False), "Hello.")

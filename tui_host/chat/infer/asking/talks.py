@@ -162,7 +162,8 @@ class Talks:
     def _begin(self, said: Said, *, is_repeated: bool) -> None:
         """Give what goes on with nothing the turn beside which it is asked, or in which it is what another was asked beside, else a new one."""
         newest = self._newest
-        if newest is not None and not newest.is_beside and said.parent is None and not is_repeated:
+        is_open = newest is not None and not newest.is_beside and not self._is_long_over(newest, said.asking.at_ns)
+        if newest is not None and is_open and said.parent is None and not is_repeated:
             said.is_beside = is_beside(said.asking, newest.asking, newest.text)
         if newest is not None and said.is_beside:
             said.turn, said.step = newest.turn, self._step
@@ -172,6 +173,11 @@ class Talks:
         if newest is None or not newest.is_beside:
             self.turns, self._step = self.turns + 1, 1
         said.turn, self._newest = self.turns, said
+
+    def _is_long_over(self, said: Said, at_ns: int) -> bool:
+        """Whether what a person asked had its answer so long ago that a host has nothing to ask beside it any more."""
+        turn, ended_ns = self._ended
+        return turn == said.turn and ended_ns > said.asking.at_ns and at_ns - ended_ns >= AGAIN_NS
 
     def root(self, said: Said) -> Said:
         """The first exchange of its conversation."""
