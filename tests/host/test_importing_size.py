@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.capture.captured import ASK, CHAT, PIECE
 from tests.capture.drafts import frame
 from tests.host.imports import exported, info, made, recorded, written
+from tests.steps import steps
 from tui_host.capture.redact import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.infer.following import Following
 from tui_host.host import importing
 from tui_host.host.importing import import_files
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-
-def steps(run: Callable[[], object]) -> int:
-    """How many functions are called in it: the same on every machine."""
-    calls = count()
-
-    def note(_: FrameType, event: str, __: object) -> None:
-        if event == "call":
-            next(calls)
-
-    sys.setprofile(note)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return next(calls)
-
 
 ANSWER = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}})
 LOGS = {

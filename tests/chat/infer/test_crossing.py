@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Sequence
-from types import FrameType
 
 import pytest
 
+from tests.steps import steps
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.courses import crossing
 from tui_host.chat.infer.values import Asked, Sent
@@ -18,22 +16,9 @@ def found(order: Sequence[int]) -> tuple[list[int], int]:
     """Of calls that follow each other, with the places of their frames, those that are crossed; and how many functions that took."""
     calls = [_call(number) for number in range(len(order))]
     joined = {str(number): (_frame(place),) for number, place in enumerate(order)}
-    called = 0
-
-    def count_call(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal called
-        called += event == "call"
-
-    before = sys.getprofile()
-    gc.collect()
-    gc.disable()  # what other tests left behind would be counted while it is taken away
-    sys.setprofile(count_call)
-    try:
-        keys = list(crossing(calls, joined))
-    finally:
-        sys.setprofile(before)
-        gc.enable()
-    return sorted(map(int, keys)), called
+    keys: list[str] = []
+    taken = steps(lambda: keys.extend(crossing(calls, joined)))
+    return sorted(map(int, keys)), taken
 
 
 def _call(number: int) -> Candidate:

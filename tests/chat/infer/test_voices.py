@@ -12,6 +12,7 @@ import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Entry, Results, User
 from tests.chat.infer.kept import KeptModelTap, KeptServerTap
+from tests.steps import steps
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.session import foreign_session
 from tui_host.capture.store.store import Store
@@ -19,6 +20,7 @@ from tui_host.chat.infer.asking.speaking import Speaking
 from tui_host.chat.infer.clocks import SURE_NS
 from tui_host.chat.infer.taps.about import About
 from tui_host.chat.infer.taps.agents import voices_of
+from tui_host.chat.infer.taps.owners import Owners
 from tui_host.chat.infer.taps.stories import Known, look_at, stories_of, story_with
 from tui_host.chat.infer.taps.together import together
 from tui_host.chat.infer.taps.touching import Stretch
@@ -86,6 +88,34 @@ def test_agents_of_different_kinds_are_two_stories_each_with_the_server_that_car
         agents.turn(form, agents.serve(f"{form} math"))
         time.sleep(2 * SURE_NS / 1e9)  # it is over by the clocks of all processes
     assert agents.stories() == {("openai", "openai math"), ("anthropic", "anthropic math")}
+
+
+def test_four_times_as_many_calls_that_are_all_the_same_take_hardly_more_than_four_times_as_many_steps(
+    tmp_path: Path,
+) -> None:
+    def taken(turns: int) -> int:
+        agents = Agents(tmp_path / f"{turns}")
+        server = agents.serve("math")
+        for _ in range(turns):
+            for form in AGENTS:
+                agents.turn(form, server)
+        assert len(agents.stories()) == 3  # nothing tells which of them asked
+        store = Store.open(tmp_path / f"{turns}" / "data" / "tui-host.db")
+        known: Known = {}
+        taps = {tap.title: tap for tap in store.sessions.list()}
+        for tap in taps.values():
+            look_at(store, tap, known)
+        voices = {taps[form].id: form for form in AGENTS}
+
+        def told() -> list[Collection[str]]:
+            return list(Owners(store, known).one_host(voices, [taps["math"].id]))
+
+        assert told() == []  # all is read by then
+        found = steps(told)
+        store.close()
+        return found
+
+    assert taken(40) < 6 * taken(10)
 
 
 def test_agents_that_ask_for_the_same_at_the_same_time_have_no_server_of_which_nothing_tells_whose_it_is(

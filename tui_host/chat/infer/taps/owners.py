@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, permutations
+from itertools import accumulate, chain, permutations
 from typing import TypeAlias, TypeVar
 
 from tui_host.capture.session import SessionInfo
@@ -21,29 +21,36 @@ Known: TypeAlias = MutableMapping[str, Sequence[Looking]]
 
 T = TypeVar("T")
 
+_EVER_NS = 1 << 62
+"""When a conversation goes on that has not gone on yet."""
 _TELLING_ID = 12
 """Characters of an id that no two vendors give: some count their calls from 0."""
 _TELLING_WORDS = 40
 """Characters, without blanks, of an answer that no two models give by chance."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Asked:
-    """A call that was asked for.
+    """The calls of one name and the same arguments that were asked for through a tap: a host that polls has very many.
 
-    Attributes:
+    Args:
         name: As the model wrote it.
-        at_ns: When.
-        until_ns: When the conversation went on from it; None while it has not.
+        times: When each was asked for, and when the conversation went on from it; None while it has not.
     """
 
-    name: str
-    at_ns: int
-    until_ns: int | None
+    def __init__(self, name: str, times: Iterable[tuple[int, int | None]]) -> None:
+        self.name = name
+        lasting = sorted((at_ns, _EVER_NS if until_ns is None else until_ns) for at_ns, until_ns in times)
+        self._at = [at_ns for at_ns, _ in lasting]
+        self._until = list(accumulate((until_ns for _, until_ns in lasting), max))
+
+    def is_before(self, at_ns: int) -> bool:
+        """Whether one of them was asked for by then."""
+        return self._at[0] <= at_ns + SURE_NS
 
     def is_open_at(self, at_ns: int) -> bool:
-        """Whether its host had not gone on from it yet."""
-        return self.until_ns is None or at_ns <= self.until_ns + SURE_NS
+        """Whether the host had not gone on yet from one of these."""
+        count = bisect_right(self._at, at_ns + SURE_NS)
+        return count > 0 and at_ns <= self._until[count - 1] + SURE_NS
 
 
 class Owners:
@@ -93,10 +100,10 @@ class Owners:
         asked = [each for each in asked if each[1]]  # most taps are of servers
         for sent in chain.from_iterable(each.frames.sent.values() for each in self._stories(server)):
             found = [
-                (name, call)
+                (name, each)
                 for name, calls in asked
-                for call in calls.get(sent.arguments, ())
-                if call.at_ns <= sent.at_ns + SURE_NS and tools_named(call.name, [(sent.server, sent.tool)])
+                for each in calls.get(sent.arguments, ())
+                if each.is_before(sent.at_ns) and tools_named(each.name, [(sent.server, sent.tool)])
             ]
             waiting = [each for each in found if each[1].is_open_at(sent.at_ns)]
             askers = {name for name, _ in waiting or found}
@@ -106,13 +113,16 @@ class Owners:
     def _asked_in(self, tap: str) -> Mapping[str, Sequence[_Asked]]:
         """The calls that were asked for through a tap, by their arguments."""
         if tap not in self._asked:
-            asked = self._asked[tap] = dict[str, list[_Asked]]()
+            times: dict[str, dict[str, list[tuple[int, int | None]]]] = {}
             for story in self._stories(tap):
                 for said in story.exchanges:
                     until_ns = story.talks.until(said.asking.key) if said.asking.calls() else None
                     for call, (name, arguments) in zip(said.asking.calls(), said.asking.meant(), strict=True):
                         if arguments is not None:
-                            asked.setdefault(arguments, []).append(_Asked(name, call.at_ns, until_ns))
+                            times.setdefault(arguments, {}).setdefault(name, []).append((call.at_ns, until_ns))
+            self._asked[tap] = {
+                arguments: [_Asked(name, each) for name, each in named.items()] for arguments, named in times.items()
+            }
         return self._asked[tap]
 
     def _answers_in(self, tap: str) -> frozenset[str]:
