@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tui_host.capture.redact import Redactor
 from tui_host.capture.redact_known import LEARNED_MOST
 from tui_host.capture.store.slots import AT_ONCE, Slot, finish_all
 from tui_host.capture.store.store import Store
+from tui_host.capture.tokens import without_credentials
 
 KEYS = [f"sk-of-somebody-{number:08d}" for number in range(4 * LEARNED_MOST)]
 
@@ -72,6 +74,20 @@ def test_what_one_of_many_hosts_is_told_of_its_key_is_in_no_file_of_the_data_fol
     store.close()
     kept = everything_in(tmp_path)
     assert b"sk-of-somebody" not in kept
+
+
+def test_a_host_s_key_is_known_also_where_its_request_has_those_of_forty_servers() -> None:
+    redactor = Redactor()
+    head = asking(KEYS[0]).head
+    assert head is not None
+    redactor.learn(head)
+    tools = [
+        {"type": "mcp", "server_url": "https://a/", "authorization": f"tool-key-{number}-abc"} for number in range(40)
+    ]
+    body = json.dumps({"tools": tools}).encode()
+    without_credentials(Draft(wire="llm", kind="request", head=head, data=body), redactor.learn_value)
+    kept = redactor.draft(Draft(wire="llm", kind="chunk", data=f"no such key: {KEYS[0]}".encode()))
+    assert KEYS[0].encode() not in kept.data
 
 
 def test_what_is_known_again_by_the_name_that_it_was_given_goes_by_that() -> None:

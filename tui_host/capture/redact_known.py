@@ -12,7 +12,7 @@ from tui_host.settings.credentials_places import is_telling
 
 BY_VALUE_FROM = 8
 """Characters from which a secret is looked for wherever it may stand."""
-LEARNED_MOST, LEARNED_LENGTH = 16, 8192
+LEARNED_MOST, LEARNED_LENGTH = 64, 8192
 """Credentials of others that are remembered, those used last, and the characters of one."""
 
 
