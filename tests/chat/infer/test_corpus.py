@@ -22,6 +22,7 @@ HARD = [
     (13026, "gemini"),
     (13026, "older cherry"),
     (14002, "openai-responses"),
+    (16003, "anthropic"),
     (17020, "older cherry"),
 ]
 """Worlds in which something was found once that is not so."""

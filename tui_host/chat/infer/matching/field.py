@@ -58,9 +58,11 @@ class Field:
     def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> Field:
         """The same with the times of all frames on the model's clock."""
         field = cls(candidates, frames)
-        shifts = field.shifts()
+        shifts, is_any_told = field.shifts()
         fits: dict[Line, list[Fit]] = defaultdict(list)
         for frame, call in field.fitting(shifts):
+            if is_any_told and frame.capture != call.asked.capture:
+                continue  # taps run beside each other: those of which nothing is told have the clock of the others
             fits[frame.line].append(_fit(frame, call))
         of_line = {frame.line: shifts[frame.capture] for frame in frames}
         found_on: dict[Hashable, set[Line]] = defaultdict(set)
@@ -71,8 +73,8 @@ class Field:
             of_line[line] = doubted(of_line[line], [each for each in found if found_on[each.call] <= {line}])
         return cls(candidates, [_on_clock(frame, of_line[frame.line]) for frame in frames])
 
-    def shifts(self) -> dict[str, Shift]:
-        """How far each tap's clock is off, by what can be nothing else; a tap of which too little tells is as the others are."""
+    def shifts(self) -> tuple[dict[str, Shift], bool]:
+        """How far each tap's clock is off, by what can be nothing else, and whether any is told; one of which too little tells is as the others are."""
         telling = {
             frame.key: list(self._telling(replace(frame, within_ns=_EVER_NS), kind))
             for kind, frames in self._frames.items()
@@ -89,7 +91,7 @@ class Field:
                     bounds[frame.capture] += _bounds(found, frame)
         usual = shift_of([bound for found in bounds.values() for bound in found])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
-        return {capture: shift_of(bounds[capture], usual) for capture in captures}
+        return {capture: shift_of(bounds[capture], usual) for capture in captures}, any(bounds.values())
 
     def fitting(self, shifts: Mapping[str, Shift]) -> Iterator[tuple[Sent, Candidate]]:
         """The frames with the calls that are told what they brought, of many those that were asked for next to when they were sent."""
