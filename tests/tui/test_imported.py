@@ -13,7 +13,7 @@ from tests.capture.drafts import WAIT
 from tests.tui.app_running import MATH, WIDE, Running, running
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact import Redactor
-from tui_host.capture.session import foreign_session
+from tui_host.capture.session import SessionInfo, foreign_session
 from tui_host.capture.store.intake import Intake
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, UserItem, item_to_text
@@ -39,6 +39,15 @@ def brought(folder: Path, *texts: str) -> None:
             import_files(store, [file], Redactor())
     finally:
         store.close()
+
+
+async def the_import(app: Running) -> tuple[Store, SessionInfo]:
+    """The store of an app, and the one session in it that was brought in."""
+    await app.until(lambda: app.host.store is not None)
+    store = app.host.store
+    assert store is not None
+    (info,) = [each for each in store.sessions.list() if each.source == "import"]
+    return store, info
 
 
 async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> None:
@@ -134,10 +143,7 @@ async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp
 async def test_a_chat_that_cannot_be_read_when_its_file_has_been_is_shown_when_it_can_be(tmp_path: Path) -> None:
     brought(tmp_path, f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n")
     async with running(tmp_path, config=MATH) as app:
-        await app.until(lambda: app.host.store is not None)
-        store = app.host.store
-        assert store is not None
-        (info,) = [each for each in store.sessions.list() if each.source == "import"]
+        store, info = await the_import(app)
         session = app.host.sessions.foreign(replace(info, live=True))
         source = ArrivingSource(app.host, session)
         for name, new in (("items", "away"), ("away", "items")):
@@ -154,10 +160,7 @@ async def test_a_chat_that_cannot_be_read_when_its_file_has_been_is_shown_when_i
 async def test_a_file_that_has_been_read_by_the_time_it_is_shown_has_its_chat(tmp_path: Path) -> None:
     brought(tmp_path, f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n")
     async with running(tmp_path, config=MATH) as app:
-        await app.until(lambda: app.host.store is not None)
-        store = app.host.store
-        assert store is not None
-        (info,) = [each for each in store.sessions.list() if each.source == "import"]
+        _, info = await the_import(app)
         app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))  # as it was when it was found
         await app.until_shown("from a file: read only   one/m")
         await app.until(lambda: AnswerItem in map(type, app.app.session.conversation.items))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tui_host.chat.infer.asking.before import calls_before
@@ -124,19 +124,24 @@ class Joining:
         asking = said.asking
         first_told = {call: next(iter(told.get(call.key, ())), None) for call in calls}
         for call, (name, arguments) in zip(calls, asking.meant(), strict=True):
-            first = first_told[call]
-            yield Candidate(
-                asked=call,
-                arguments=arguments,
-                tools=self._naming.tools_named(name, asking),
-                talk=said.talk,
-                agent=(key[0], asking.host, asking.agent),
-                connections=connections,
-                is_timed=asking.is_timed,
-                until_ns=until,
-                told=first,
-                beside=tuple(_beside(call, first_told)),
-            )
+            candidate = self._candidate(key, call, name, arguments, connections)
+            yield replace(candidate, until_ns=until, told=first_told[call], beside=tuple(_beside(call, first_told)))
+
+    def _candidate(
+        self, key: Key, call: Asked, name: str, arguments: str | None, connections: frozenset[Line]
+    ) -> Candidate:
+        """A call of a request's conversation, as far as that tells of it."""
+        said = self._talks.said[key]
+        asking = said.asking
+        return Candidate(
+            asked=call,
+            arguments=arguments,
+            tools=self._naming.tools_named(name, asking),
+            talk=said.talk,
+            agent=(key[0], asking.host, asking.agent),
+            connections=connections,
+            is_timed=asking.is_timed,
+        )
 
     def _candidates_before(self, key: Key, connections: frozenset[Line], unheeded: _Unheeded) -> Iterator[Candidate]:
         """The calls that a request repeats that were asked for when nobody listened: what carried them carries no other.
@@ -157,19 +162,9 @@ class Joining:
                 name, arguments = meant(call)
                 if unheeded.get((_named(asking.host), name, arguments), asking.at_ns) < asking.at_ns:
                     continue
-                yield Candidate(
-                    asked=call,
-                    arguments=arguments,
-                    tools=self._naming.tools_named(name, asking),
-                    talk=said.talk,
-                    agent=(key[0], asking.host, asking.agent),
-                    connections=connections,
-                    is_timed=asking.is_timed,
-                    until_ns=asking.at_ns,
-                    told=told,
-                    beside=tuple(_beside(call, calls)),
-                    is_of_before=True,
-                )
+                candidate = self._candidate(key, call, name, arguments, connections)
+                beside = tuple(_beside(call, calls))
+                yield replace(candidate, until_ns=asking.at_ns, told=told, beside=beside, is_of_before=True)
 
 
 def _named(host: str) -> str:

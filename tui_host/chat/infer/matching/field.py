@@ -104,7 +104,7 @@ class Field:
                 place = bisect_left(told, frame.at_ns + shifts[frame.capture].ns, key=_asked_at)
                 timeless = replace(frame, within_ns=_EVER_NS)
                 for call in told[max(place - _FEW // 2, 0) : place + _FEW // 2]:
-                    if call.may_be_on(frame) and (call.tells_beside(timeless)):
+                    if call.may_be_on(frame) and call.tells_beside(timeless):
                         yield frame, call
 
     def _telling(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
