@@ -68,10 +68,12 @@ def compare_pipes(lines: Sequence[Line], server: str, folder: Path, *, goes_on: 
         given = [line.data for line in chosen(records, kind="frame", direction="out")]
         taken = [line.data for line in chosen(records, kind="frame", direction="in")]
         said = [line.data for line in chosen(records, kind="line", direction="in")]
-        assert given == _lines((start / "stdin").read_bytes())
+        written = _lines((start / "stdin").read_bytes())
+        assert given == written, f"{server}, stdin: {_difference(given, written)}"
         for records_of_one, name in ((taken, "stdout"), (said, "stderr")):
             logged = _lines((start / name).read_bytes())
-            assert records_of_one == logged[: len(records_of_one) if goes_on else None]
+            told = logged[: len(records_of_one) if goes_on else None]
+            assert records_of_one == told, f"{server}, {name}: {_difference(records_of_one, told)}"
         size = sum(map(len, [*given, *taken, *said]))
         figures += Figures(frames=len(given) + len(taken), lines=len(said), size=size)
     return figures
@@ -80,6 +82,11 @@ def compare_pipes(lines: Sequence[Line], server: str, folder: Path, *, goes_on: 
 def _connections(lines: Sequence[Line], peer: str) -> list[tuple[str, str]]:
     """Each connection of each process."""
     return list(dict.fromkeys((line.capture, line.connection) for line in chosen(lines, peer=peer)))
+
+
+def _difference(exported: Sequence[bytes], logged: Sequence[bytes]) -> str:
+    """What stands in one alone, for whoever reads of a failure."""
+    return f"exported alone {[one for one in exported if one not in logged]}, logged alone {[one for one in logged if one not in exported]}"
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -108,7 +115,8 @@ def compare_exchanges(lines: Sequence[Line], peer: str, relay: Relay, *, after: 
             continue
         raw.remove(match)
         figures += _compare_one(records, match)
-    assert [one.request.start.split(" ")[0] for one in raw] == [*after] * len(_connections(lines, peer))
+    unseen = [(one.request.start.split(" ")[0], one.request.body) for one in raw]
+    assert [method for method, _ in unseen] == [*after] * len(_connections(lines, peer)), f"not in the export: {unseen}"
     return figures
 
 

@@ -9,6 +9,7 @@ python growing.py PORT     over streamable HTTP, on the loopback interface
 
 from __future__ import annotations
 
+import asyncio
 import sys
 
 from fastmcp import Context, FastMCP
@@ -22,6 +23,13 @@ async def grow(ctx: Context) -> str:
     await ctx.info("growing ✓")
     server.tool(late)
     return "grown"
+
+
+@server.tool
+async def rest() -> str:
+    """Have a turn last until its host has listed the tools again."""
+    await asyncio.sleep(3)
+    return "rested"
 
 
 def late(word: str) -> str:

@@ -54,6 +54,11 @@ AIMOCK = "@copilotkit/aimock"
 
 HOME = os.environ.get("HOME", "/")
 """The person's: package caches are there. What each test gets as its home is empty."""
+AWHILE: Mapping[str, JSON] = {"duration": 3, "steps": 1}
+"""Has server-everything's long operation take longer than a host waits until it lists tools again that have changed: a second.
+
+What a host says after a session's last record is in no export of it. So a turn whose bytes are all compared lasts until that is over.
+"""
 START_SECONDS = 60
 FETCH_SECONDS = 600
 """How long a registry may take. Fixtures wait for it, of tests whose own time is that of their function alone."""
@@ -66,6 +71,11 @@ def uvx(package: str, *arguments: str, options: Sequence[str] = ()) -> list[str]
     if shutil.which("uvx") is None:
         pytest.skip("uvx is not installed")
     return ["uvx", *options, package, *arguments]
+
+
+def call_awhile(server: str) -> str:
+    """What has the demo model call it."""
+    return f"call {server}.trigger-long-running-operation {json.dumps(AWHILE)}"
 
 
 def npx(package: str) -> list[str]:

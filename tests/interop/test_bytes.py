@@ -20,6 +20,7 @@ from tests.interop.others import (
     HOME,
     TIME,
     Node,
+    call_awhile,
     everything_over_http,
     free_port,
     serving,
@@ -49,7 +50,8 @@ PEERS = {
 }
 AGAIN = """call time.get_current_time {"timezone":"Europe/Paris"}
 call everything.echo {"message":"again"}
-call web.echo {"message":"again"}"""
+call web.echo {"message":"again"}
+""" + call_awhile("everything")
 REFUSED: Mapping[str, JSON] = {"a": "two", "b": 3}
 
 
@@ -136,17 +138,14 @@ def test_what_a_server_calls_an_error_is_one_and_nothing_else_is(heard: Heard) -
 
 
 def test_progress_belongs_to_its_call(heard: Heard) -> None:
-    for server in ("everything", "web"):
-        told = [
-            line for line in chosen(heard.lines, peer=server, kind="frame") if b'"notifications/progress"' in line.data
+    for server, steps in (("everything", [4, 1]), ("web", [4])):
+        frames = [line for line in chosen(heard.lines, peer=server, kind="frame") if line.call]
+        asked = [line for line in frames if b"trigger-long-running-operation" in line.data]
+        told = [line for line in frames if b'"notifications/progress"' in line.data]
+        progress = [(line.call, object_of(object_of(json.loads(line.data))["params"])["progress"]) for line in told]
+        assert progress == [
+            (line.call, step + 1) for line, last in zip(asked, steps, strict=True) for step in range(last)
         ]
-        assert [object_of(object_of(json.loads(line.data))["params"])["progress"] for line in told] == [1, 2, 3, 4]
-        asked = [
-            line
-            for line in heard.lines
-            if line.call and b"trigger-long-running-operation" in line.data and line.peer == server
-        ]
-        assert {line.call for line in told} == {asked[0].call}
 
 
 def test_nothing_that_they_sent_was_malformed(heard: Heard) -> None:

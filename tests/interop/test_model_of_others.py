@@ -12,7 +12,7 @@ from tests.capture.drafts import everything_in
 from tests.interop.asking import Program, provider, stdio_server
 from tests.interop.comparison import Figures, compare_exchanges, compare_pipes
 from tests.interop.exported import array_of, chosen, object_of
-from tests.interop.others import AIMOCK, EVERYTHING, HOME, TIME, Node, free_port, serving, uvx
+from tests.interop.others import AIMOCK, AWHILE, EVERYTHING, HOME, TIME, Node, free_port, serving, uvx
 from tests.interop.relay import Relay
 from tui_host.errors import JSON
 
@@ -30,6 +30,7 @@ FIXTURES: JSON = {
                 "toolCalls": [
                     {"name": "everything__echo", "arguments": ARGUMENTS},
                     {"name": "time__get_current_time", "arguments": '{"timezone":"Asia/Tokyo"}'},
+                    {"name": "everything__trigger-long-running-operation", "arguments": json.dumps(AWHILE)},
                 ],
             },
         },
@@ -64,6 +65,7 @@ def test_a_turn_with_a_model_of_others_is_exported_to_the_byte_and_without_the_k
     assert [(call["server"], call["decision"], call["is_error"]) for call in answer.calls] == [
         ("everything", "approved", False),
         ("time", "approved", False),
+        ("everything", "approved", False),
     ]
     assert answer.calls[0]["sent"] == {"message": "héllo ✓", "unasked": 100.0}
 
@@ -77,7 +79,7 @@ def test_a_turn_with_a_model_of_others_is_exported_to_the_byte_and_without_the_k
     assert KEY.encode() not in everything_in(tmp_path / "data")
 
     told = object_of(json.loads(chosen(lines, peer="other", kind="request")[1].data))
-    assistant, *results = [object_of(one) for one in array_of(told["messages"])][-3:]
+    assistant, *results = [object_of(one) for one in array_of(told["messages"])][-4:]
     asked = [object_of(object_of(one)["function"])["arguments"] for one in array_of(assistant["tool_calls"])]
     assert asked[0] == ARGUMENTS  # told back as the model wrote them
     assert str(results[0]["content"]).startswith("Echo: héllo ✓")

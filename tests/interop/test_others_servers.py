@@ -24,6 +24,7 @@ from tests.interop.others import (
     SQLITE,
     TIME,
     Node,
+    call_awhile,
     everything_at,
     everything_over_http,
     free_port,
@@ -45,7 +46,7 @@ OFFERED = {
     "fetch": ("2026-07-28", 1),
     "git": ("2026-07-28", 12),
     "sqlite": ("2025-11-25", 6),
-    "growing": ("2025-11-25", 1),
+    "growing": ("2025-11-25", 2),
 }
 """What each negotiates, and how many tools it has."""
 
@@ -131,7 +132,7 @@ call sqlite.write_query {"query": "create table t (a)"}
 call sqlite.list_tables {}
 call fetch.fetch {"url": "http://127.0.0.1:9/"}
 call growing.grow {}
-call everything.trigger-long-running-operation {"duration": 3, "steps": 2}"""
+""" + call_awhile("everything")
 
 
 def test_a_turn_with_seven_of_them_is_exported_to_the_byte_and_a_new_tool_is_offered_at_the_next_step(
@@ -172,8 +173,8 @@ def test_a_fastmcp_server_over_http_received_and_sent_what_is_exported(
     command = uvx("python", GROWING, str(port), options=["--from", FASTMCP])
     with serving(command, port), Relay(port) as relay:
         program = Program(tmp_path, http_server("growing", relay.port))
-        answer = program.ask("call growing.grow {}")
-        assert [call["is_error"] for call in answer.calls] == [False]
+        answer = program.ask("call growing.grow {}\ncall growing.rest {}")
+        assert [call["is_error"] for call in answer.calls] == [False, False]
         figures = compare_exchanges(program.export(), "growing", relay, after=["DELETE"])
         tell(f"{FASTMCP}, streamable HTTP", figures)
 
@@ -185,8 +186,9 @@ def test_a_server_of_the_older_transport_received_and_sent_what_is_exported_and_
     port = free_port()
     with everything_at(node, port, "sse"), Relay(port) as relay:
         program = Program(tmp_path, http_server("older", relay.port, "/sse", transport=transport))
-        answer = program.ask('call older.echo {"message":"héllo ✓"}\ncall older.get-tiny-image {}')
-        assert [call["is_error"] for call in answer.calls] == [False, False]
+        calls = 'call older.echo {"message":"héllo ✓"}\ncall older.get-tiny-image {}\n'
+        answer = program.ask(calls + call_awhile("older"))
+        assert [call["is_error"] for call in answer.calls] == [False, False, False]
         lines = program.export()
         assert len(chosen(lines, peer="older", kind="frame")) > 10
         # Two attempts over streamable HTTP were refused before; they were another connection.
