@@ -270,7 +270,7 @@ def _blocks(values: Sequence[float]) -> list[Sequence[float]]:
 
 
 def _big(table: Table, places: Sequence[int], process: int) -> None:
-    size, rounds = (BIG // 10, 2) if table.is_quick else (BIG, 5)
+    size, rounds = (BIG // 10, 2) if table.is_quick else (BIG, 20)
     clients = _clients(places)
     before, began = peak(process), processor_time(process)
     direct, ours, *rest = interleaved(rounds, *(lambda client=client: client.big(size) for client in clients))
