@@ -15,15 +15,21 @@ from tui_host.tap.recording.session import TapRecording
 
 
 class Recorded:
-    """What makes a tap of the tests' world one that records into a database."""
+    """What makes a tap of the tests' world one that records into a database.
+
+    Attributes:
+        ahead_ns: By how much what it records is later than it is.
+    """
 
     def __init__(self, folder: Path, title: str) -> None:
+        self.ahead_ns = 0
         self.recording = TapRecording(title, tell=print)
         self.recording.start(folder / "data", os.environ)
 
     def keep(self, draft: Draft) -> int:
         """A record, now."""
-        return self.recording.recorder.append(replace(draft, place=self.recording.place))
+        recorder = self.recording.recorder
+        return recorder.append(replace(draft, place=self.recording.place), recorder.now() + self.ahead_ns)
 
 
 class KeptModelTap(ModelTap):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Collection
 from dataclasses import replace
@@ -37,10 +36,18 @@ class Agents:
         self.models = {form: KeptModelTap(folder, form) for form in AGENTS}
         self.servers: dict[str, KeptServerTap] = {}
         self.quiet: list[KeptModelTap] = []
+        self._ahead_ns = 0
+
+    def later(self, nanoseconds: int) -> None:
+        """What follows is so much later than it is."""
+        self._ahead_ns += nanoseconds
+        for tap in (*self.models.values(), *self.servers.values(), *self.quiet):
+            tap.kept.ahead_ns = self._ahead_ns
 
     def serve(self, title: str, *, over_http: bool = False, session: str = "") -> KeptServerTap:
         """A server called math, before which a tap of a title stands; over HTTP it may name a session."""
         tap = self.servers[title] = KeptServerTap(self._folder, title)
+        tap.kept.ahead_ns = self._ahead_ns
         tap.name, tap.has_no_sessions = "math", over_http
         if session:
             head = Head(status=200, headers=(("Mcp-Session-Id", session),))
@@ -86,7 +93,7 @@ def agents(tmp_path: Path) -> Agents:
 def test_agents_of_different_kinds_are_two_stories_each_with_the_server_that_carried_its_calls(agents: Agents) -> None:
     for form in AGENTS:
         agents.turn(form, agents.serve(f"{form} math"))
-        time.sleep(2 * SURE_NS / 1e9)  # it is over by the clocks of all processes
+        agents.later(2 * SURE_NS)  # it is over by the clocks of all processes
     assert agents.stories() == {("openai", "openai math"), ("anthropic", "anthropic math")}
 
 
