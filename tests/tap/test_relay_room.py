@@ -6,15 +6,25 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import pytest
 
 from tests.tap.relaying import Relaying, answer, relaying, until, until_has
 
-SIZE = 32 << 20
-ROOM = 24 << 20
-"""Bytes that the system itself holds of it, of both connections, at most."""
+LIMITS = Path("/proc/sys/net/ipv4")
+
+
+def most(name: str, otherwise: int) -> int:
+    """Bytes that the system itself holds of one way of a connection, at most. Source: Linux, tcp(7), tcp_rmem and tcp_wmem."""
+    limits = LIMITS / name
+    return int(limits.read_text().split()[2]) if limits.exists() else otherwise
+
+
+ROOM = 2 * most("tcp_wmem", 4 << 20) + most("tcp_rmem", 6 << 20) + (4 << 20)
+"""Bytes that stand outside the tap, at most: on both its sides, and next to none at the upstream."""
+SIZE = ROOM + (8 << 20)
 
 
 @asynccontextmanager
