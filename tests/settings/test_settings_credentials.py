@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,22 @@ def test_a_long_text_on_a_command_line_and_in_a_variable_is_looked_at_in_no_time
 )
 def test_what_is_a_credential_in_a_url_goes_to_where_another_part_begins(url: str, hidden: list[str]) -> None:
     assert [url[span.start : span.end] for span in in_url(url)] == hidden
+
+
+def test_a_credential_in_an_encoded_url_is_found_where_it_stands_whatever_is_encoded_before_it() -> None:
+    url = "https://h/?b=%41%&next=https%3A%2F%2Fme%3Aabc-12345%40i%2F%3Ftoken%3D%61bc%2525-12345%26c%3D1"
+    assert [url[span.start : span.end] for span in in_url(url)] == ["me%3Aabc-12345", "%61bc%2525-12345"]
+
+
+def test_a_long_encoded_url_is_looked_at_in_little_more_memory_than_it_takes() -> None:
+    url = "https://h/%40" + "a" * 500_000
+    tracemalloc.start()
+    try:
+        assert not in_url(url)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(url)
 
 
 def test_a_long_name_of_a_protocol_is_looked_at_in_no_time() -> None:

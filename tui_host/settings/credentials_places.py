@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_plus
@@ -17,7 +18,7 @@ _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=(?![;?][^=&;#?>]+=)([^&#]+?)(?=[&#]|
 """Its value may have any of these characters, but where another one begins with them, or a link that stands in brackets ends."""
 _PIECE = re.compile(r"[^?&#;=\s<>\"']+")
 _ENCODED = re.compile(r"%(?:25)*(?:3[dD]|40)")
-_UNIT = re.compile(r"%([0-9A-Fa-f]{2})|.", re.DOTALL)
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _LAYERS = 3
 """So often a URL may stand in another, or be encoded."""
 _ASSIGNED = re.compile(r"\s*-{0,2}([\w.-]+)\s*[=:]\s*(\S.*)", re.DOTALL)
@@ -100,10 +101,13 @@ def in_url(url: str, also: Collection[str] = (), layers: int = _LAYERS) -> list[
 
 def _in_encoded(text: str, at: int, also: Collection[str], layers: int) -> list[Span]:
     """What is a credential in a URL that is encoded: where it stands there, in a text that begins at some place."""
-    units = list(_UNIT.finditer(text))
-    places = [at + unit.start() for unit in units] + [at + len(text)]
-    url = "".join([chr(int(unit[1], 16)) if unit[1] else unit[0] for unit in units])
-    return [Span(places[span.start], places[span.end], span.name) for span in in_url(url, also, layers)]
+    places = [match.start() - 2 * number for number, match in enumerate(_ESCAPE.finditer(text))]
+    url = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+    def place(decoded: int) -> int:
+        return at + decoded + 2 * bisect_left(places, decoded)
+
+    return [Span(place(span.start), place(span.end), span.name) for span in in_url(url, also, layers)]
 
 
 def said(value: str) -> Iterator[str]:
