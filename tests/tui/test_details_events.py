@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -206,3 +207,14 @@ def test_bytes_in_a_coding_that_nobody_knows_stay_chunks() -> None:
     lines = drawn(events_page(wires, wires.end(response, 1.5), set()))
     assert "compress cannot be decoded here" in lines[3]
     assert sum("chunk " in line for line in lines[4:]) == 2
+
+
+@pytest.mark.parametrize(("encoding", "data"), [("gzip", b"\x1f\x8bno"), ("compress", b"\x1f\x9dno")])
+def test_a_request_in_a_coding_that_cannot_be_read_opens_to_its_bytes_as_they_were_sent(
+    encoding: str, data: bytes
+) -> None:
+    wires = Wires()
+    row = wires.request(data, 1.0, exchange="x")
+    wires.records[0] = replace(wires.records[0], draft=replace(wires.records[0].draft, encoding=encoding))
+    page = events_page(wires, row, {"/1"})
+    assert "no" in drawn(page)[-1]

@@ -159,4 +159,7 @@ def _text_of(data: bytes, redacted: tuple[Redaction, ...]) -> str:
 
 
 def _decoded_text(data: bytes, encoding: str, redacted: tuple[Redaction, ...]) -> str:
-    return _text_of(PlainBody().feed(data, encoding) or b"", redacted)
+    plain = PlainBody().feed(data, encoding)
+    return _text_of(
+        data if plain is None else plain, redacted
+    )  # what cannot be read stands as it came, as a chunk does
