@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tui_host.cli.arguments import read_arguments
+from tui_host.cli.arguments import parser, read_arguments
 from tui_host.errors import SettingsError
 
 
@@ -54,6 +56,13 @@ def test_the_demo_models_own_arguments_are_its_own() -> None:
     assert read_arguments(["demo-model", "--port", "0"]).words == ("--port", "0")
     common = ["--config", "c", "demo-model", "--data-dir", "d", "--port", "0", "--config=e"]
     assert read_arguments(common).words == ("--port", "0")
+
+
+def test_a_commands_parser_may_be_told_of_colours_as_python_3_14_does() -> None:
+    def add(parser_class: Callable[..., ArgumentParser]) -> ArgumentParser:
+        return parser_class(prog="tui-host ask", color=True)
+
+    assert add(type(parser())).format_help().startswith("usage: tui-host ask [-h]\n")
 
 
 @pytest.mark.parametrize(

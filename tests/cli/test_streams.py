@@ -97,3 +97,12 @@ def test_only_standard_output_that_is_a_terminal_is_made_visible(place: Desk) ->
     assert running.wait().code == 0
     assert reader.whole() == "␛[2Jclear\r\n".encode()
     assert place.ask("hello").out == b"\x1b[2Jclear\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["ask", "--help"], ["tap", "stdio", "--help"], ["demo-model", "--help"]])
+def test_help_is_plain_text_also_where_colours_are_asked_for(place: Desk, words: list[str]) -> None:
+    """As Python's own from 3.14 on would not be."""
+    said = place.program.run(*words, env={"FORCE_COLOR": "1"})
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(b"usage: tui-host")
+    assert b"\x1b" not in said.out

@@ -78,7 +78,11 @@ class Arguments:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Mistakes become errors of ours, so that one place writes to standard error; names are written out."""
+    """Mistakes become errors of ours, so that one place writes to standard error; names are written out.
+
+    Attributes:
+        color: Whether help is coloured on a terminal, for Python from 3.14 on, which also passes it to the parser of each command.
+    """
 
     def __init__(
         self,
@@ -87,7 +91,9 @@ class _Parser(argparse.ArgumentParser):
         description: str | None = None,
         epilog: str | None = None,
         add_help: bool = True,
+        color: bool = False,
     ) -> None:
+        del color  # true, unless the whole parser has said otherwise by then
         super().__init__(
             prog=prog,
             description=description,
@@ -96,6 +102,7 @@ class _Parser(argparse.ArgumentParser):
             add_help=add_help,
             allow_abbrev=False,
         )
+        self.color = False  # the command line prints plain text, and the same with every Python
 
     @override
     def error(self, message: str) -> NoReturn:

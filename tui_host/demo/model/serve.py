@@ -39,7 +39,13 @@ class _Options(argparse.Namespace):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line, as every command does."""
+    """Tells a mistake in one line, as every command does.
+
+    Attributes:
+        color: Whether help is coloured on a terminal, for Python from 3.14 on.
+    """
+
+    color: bool
 
     @override
     def error(self, message: str) -> NoReturn:
@@ -50,6 +56,7 @@ def _grammar() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tui-host demo-model", description="A model that follows rules, on a port of the loopback interface."
     )
+    parser.color = False  # plain, as the help of every command
     parser.add_argument("--port", type=_port, default=0, help="the port (default: any free one)")
     parser.add_argument("--pace", type=_pace, default=1.0, metavar="FACTOR", help="delays times this; 0 for none")
     parser.add_argument("--lifeline", action="store_true", help="end when standard input, a pipe, ends")
