@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tui_host.capture.digits import load
+from tui_host.capture.enclosed import TEXT, Enclosed
 from tui_host.capture.record import Redaction
 from tui_host.capture.redact_values import Kept, mark
 from tui_host.errors import JSON
@@ -27,28 +28,17 @@ _MARK = "⟨secret:".encode()
 _OPAQUE_FROM = 16
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
 _OPAQUE = re.compile(r"[\w.~+=-]+")
-_TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 _SPACE = rb"[ \t\r\n]*+"
-_MEMBER = re.compile(rb'"([\w.-]++)"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
-_OBJECT = re.compile(
-    rb'"((?:\w{1,40}_)?headers|auth(?:entication)?|credentials?)"('
-    + _SPACE
-    + rb":"
-    + _SPACE
-    + rb'\{)((?:[^{}"]++|'
-    + _TEXT
-    + rb")*+)\}",
-    re.DOTALL,
-)
-_ANY_TEXT = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-_ITEMS = rb'[^\[\]"]*(?:' + _ANY_TEXT + rb'[^\[\]"]*)*'
-_MEMBER_OF_MANY = re.compile(rb'"([\w.-]+)"([ \t\r\n]*:[ \t\r\n]*\[)(' + _ITEMS + rb")\]", re.DOTALL)
-_LIST = re.compile(rb'("(?:\w{1,40}_)?headers"[ \t\r\n]*:[ \t\r\n]*\[)(' + _ITEMS + rb")\]", re.DOTALL)
+_MEMBER = re.compile(rb'"([\w.-]++)"(' + _SPACE + rb":" + _SPACE + rb")" + TEXT, re.DOTALL)
+_LEADS = _SPACE + rb":" + _SPACE
+_OBJECT = Enclosed(rb'"((?:\w{1,40}_)?headers|auth(?:entication)?|credentials?)"' + _LEADS + rb"\{", b"{}")
+_MEMBER_OF_MANY = Enclosed(rb'"([\w.-]+)"' + _LEADS + rb"\[", b"[]")
+_LIST = Enclosed(rb'"(?:\w{1,40}_)?headers"' + _LEADS + rb"\[", b"[]")
 """Headers in another form, as `[{"name": "Authorization", "value": "Bearer X"}]`."""
-_ITEM = re.compile(rb'\{[^{}"]*(?:' + _ANY_TEXT + rb'[^{}"]*)*\}', re.DOTALL)
+_ITEM = Enclosed(rb"\{", b"{}")
 _ITEMS_NAME = re.compile(rb'"(?:name|key)"[ \t\r\n]*:[ \t\r\n]*"([\w.-]+)"')
-_ITEMS_VALUE = re.compile(rb'"(value)"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
-_ONE_TEXT = re.compile(_TEXT, re.DOTALL)
+_ITEMS_VALUE = re.compile(rb'"(value)"(' + _SPACE + rb":" + _SPACE + rb")" + TEXT, re.DOTALL)
+_ONE_TEXT = re.compile(TEXT, re.DOTALL)
 _NAME_OF_KEY = re.compile(
     rb"(?=[abceprsxABCEPRSX])((?i:x-)?(?i:(?:api|access|secret|account|subscription|private)[_-]?key"
     rb"|secret[_-]?access[_-]?key|client[_-]?secret"
@@ -57,7 +47,7 @@ _NAME_OF_KEY = re.compile(
 )
 """Fewer names than `is_credential_key` knows, since what passes is to be seen: in tools' schemas and arguments, in settings of a model and
 in its words, `key`, `token` and the like are anything."""
-_KEY = re.compile(rb'"' + _NAME_OF_KEY.pattern + rb'"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT, re.DOTALL)
+_KEY = re.compile(rb'"' + _NAME_OF_KEY.pattern + rb'"(' + _SPACE + rb":" + _SPACE + rb")" + TEXT, re.DOTALL)
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s@=%]*+[@=%][^"\s]*+)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
@@ -126,7 +116,7 @@ class _Taking:
         url = _decoded(hit[1])
         pieces: list[str] = []
         end = 0
-        for start, stop, name in sorted(in_url(url)):
+        for start, stop, name in in_url(url):
             value = url[start:stop]
             *_, plain = said(value)
             plain = password_in(plain) if name == "userinfo" else plain
@@ -171,11 +161,11 @@ class _Headers:
     def _theirs(self) -> Collection[JSON]:
         return _headers_of_servers(self._whole)
 
-    def without(self, hit: re.Match[bytes]) -> bytes:
-        """An object with names and values."""
-        is_headers = hit[1].endswith(b"headers")
-        is_told = is_headers and hit[3].strip() and not hit[3].lstrip().startswith(_IN_SCHEMA)
-        takes_all = bool(is_told) and _read(b"{" + hit[3] + b"}") in self._theirs
+    def without(self, begin: re.Match[bytes], members: bytes) -> bytes:
+        """The members of an object with names and values."""
+        is_headers = begin[1].endswith(b"headers")
+        is_told = is_headers and members.strip() and not members.lstrip().startswith(_IN_SCHEMA)
+        takes_all = bool(is_told) and _read(b"{" + members + b"}") in self._theirs
         is_one = is_credential_header if is_headers else is_credential_key
 
         def is_sure(name: str) -> bool:
@@ -185,30 +175,31 @@ class _Headers:
             sure = is_sure(inner[1].decode("latin-1"))
             return self._taking.member(inner, is_sure=sure) if sure or takes_all else inner[0]
 
-        def of_many(inner: re.Match[bytes]) -> bytes:
+        def of_many(inner: re.Match[bytes], items: bytes) -> bytes:
             name = inner[1].decode("latin-1")
             sure = is_sure(name)
             if not sure and not takes_all:
-                return inner[0]
-            items = _ONE_TEXT.sub(lambda text: self._taking.text(name, text[1], is_sure=sure), inner[3])
-            return b'"%s"%s%s]' % (inner[1], inner[2], items)
+                return items
+            return _ONE_TEXT.sub(lambda text: self._taking.text(name, text[1], is_sure=sure), items)
 
-        members = _MEMBER.sub(of_member, hit[3])
-        return b'"%s"%s%s}' % (hit[1], hit[2], _MEMBER_OF_MANY.sub(of_many, members) if b"[" in members else members)
+        members = _MEMBER.sub(of_member, members)
+        return _MEMBER_OF_MANY.sub(of_many, members) if b"[" in members else members
 
-    def without_in_list(self, hit: re.Match[bytes]) -> bytes:
+    def without_in_list(self, begin: re.Match[bytes], items: bytes) -> bytes:
         """A list of such objects, each with one name and its value."""
-        takes_all = _read(b"[" + hit[2] + b"]") in self._theirs
+        del begin
+        takes_all = _read(b"[" + items + b"]") in self._theirs
 
-        def of_item(item: re.Match[bytes]) -> bytes:
-            named = _ITEMS_NAME.search(item[0])
+        def of_item(begin: re.Match[bytes], item: bytes) -> bytes:
+            del begin
+            named = _ITEMS_NAME.search(item)
             name = named[1].decode("latin-1") if named else ""
             sure = is_credential_header(name.lower())
             if not sure and not takes_all:
-                return item[0]
-            return _ITEMS_VALUE.sub(lambda value: self._taking.member(value, is_sure=sure, name=name), item[0])
+                return item
+            return _ITEMS_VALUE.sub(lambda value: self._taking.member(value, is_sure=sure, name=name), item)
 
-        return b"%s%s]" % (hit[1], _ITEM.sub(of_item, hit[2]))
+        return _ITEM.sub(of_item, items)
 
 
 def without_tokens(data: bytes, learn: Learn) -> Kept:

@@ -1,0 +1,25 @@
+"""What stands between two brackets is what a pattern of all of it finds, wherever texts begin and end."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+from tui_host.capture.enclosed import TEXT, Enclosed
+
+WHOLE = re.compile(rb'(a?\[)((?:[^"\[\]]|' + TEXT + rb")*)\]", re.DOTALL)
+
+
+def test_it_finds_what_a_pattern_finds_that_looks_at_all_anew_from_each_beginning() -> None:
+    enclosed = Enclosed(rb"a?\[", b"[]")
+    for pieces in product((b"[", b"]", b'"', b"\\", b"a"), repeat=7):
+        data = b"".join(pieces)
+        found: list[tuple[bytes, bytes]] = []
+
+        def put(begin: re.Match[bytes], inner: bytes, found: list[tuple[bytes, bytes]] = found) -> bytes:
+            found.append((begin[0], inner))
+            return b"x" + inner
+
+        kept = enclosed.sub(put, data)
+        assert found == [(hit[1], hit[2]) for hit in WHOLE.finditer(data)], data
+        assert kept == WHOLE.sub(rb"\1x\2]", data)
