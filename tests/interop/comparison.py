@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,8 +86,9 @@ def _connections(lines: Sequence[Line], peer: str) -> list[tuple[str, str]]:
 
 
 def _difference(exported: Sequence[bytes], logged: Sequence[bytes]) -> str:
-    """What stands in one alone, for whoever reads of a failure."""
-    return f"exported alone {[one for one in exported if one not in logged]}, logged alone {[one for one in logged if one not in exported]}"
+    """How often what is not in both as often stands in each, and else that the order is another: for whoever reads of a failure."""
+    only, missing = Counter(exported) - Counter(logged), Counter(logged) - Counter(exported)
+    return f"too much in the export {dict(only)}, not in it {dict(missing)}" if only or missing else "in another order"
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -116,7 +118,9 @@ def compare_exchanges(lines: Sequence[Line], peer: str, relay: Relay, *, after: 
         raw.remove(match)
         figures += _compare_one(records, match)
     unseen = [(one.request.start.split(" ")[0], one.request.body) for one in raw]
-    assert [method for method, _ in unseen] == [*after] * len(_connections(lines, peer)), f"not in the export: {unseen}"
+    assert [method for method, _ in unseen] == [*after] * len(_connections(lines, peer)), (
+        f"not in the export, where {[*after]} is not to be: {unseen}"
+    )
     return figures
 
 

@@ -44,7 +44,7 @@ class Retelling:
         places = {
             (each.turn, each.step): self._places.get(each.asking.key, NOWHERE)
             for each in self._story.exchanges
-            if not each.is_beside
+            if not self._story.talks.root(each).is_beside
         }
         for item in conversation.items:
             if isinstance(item, AnswerItem | CallItem) and not item.step:  # told in a request alone
