@@ -72,8 +72,10 @@ def _relay_at_once(words: list[str]) -> None:
         closed = _open_what_is_closed()
         try:
             from tui_host.tap.stdio.tap import relay
-        except (MemoryError, SystemError):  # the latter is what Python makes of the former now and then
-            os.write(2, f"tui-host tap: {NO_TAP}: no memory is left\n".encode())
+        except (MemoryError, SystemError, ImportError, OSError) as error:
+            # Too little room is any of these to Python, a library that cannot be mapped an error of the import.
+            why = str(error) if isinstance(error, (ImportError, OSError)) else "no memory is left"
+            os.write(2, f"tui-host tap: {NO_TAP}: {why}\n".encode())
             become(tap.command, closed, lambda words: os.write(2, f"tui-host tap: {words}\n".encode()))
         relay(tap, closed, _plain_lines)
 
