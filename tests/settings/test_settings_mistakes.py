@@ -103,7 +103,7 @@ def test_a_prompt_that_no_tool_protocol_uses_is_noticed(tmp_path: Path) -> None:
         (b'a = 1\nb = "\n\n', "line 2", "not TOML: "),
         (b"a = 1\nb = '\xff'\n", "line 2", "not UTF-8: byte 0xff"),
         (b"a = " + b"9" * 5000, "", "not TOML: "),
-        (b"a = " + b"[" * 20000, "", "arrays nested too deeply"),
+        (b"a = " + b"[" * 20000, "", "too many tables or arrays in each other"),
         (b"#" * 1_000_001, "", "more than 1,000,000 bytes"),
     ],
     ids=["two equals", "a key twice", "an open string", "not UTF-8", "a long number", "deep arrays", "a long file"],

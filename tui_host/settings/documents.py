@@ -84,7 +84,7 @@ def _parsed(data: bytes, name: str, report: Report) -> dict[str, object] | None:
         line = data.count(b"\n", 0, error.start) + 1
         report.mistake(f"not UTF-8: byte 0x{data[error.start]:02x}", f"{name}: line {line}", "save the file as UTF-8")
     except RecursionError:
-        report.mistake("arrays nested too deeply", name, "write them flat")
+        report.mistake("too many tables or arrays in each other", name, "write them flat")
     except ValueError as error:
         what, place = str(error), _PLACE.search(str(error))
         where = name

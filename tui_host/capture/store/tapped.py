@@ -15,21 +15,22 @@ _CAPTURES = """
     SELECT DISTINCT captures.id, captures.key FROM places JOIN captures ON captures.key = places.capture
     WHERE session = ? ORDER BY captures.key
 """
-_REQUESTS = """
-    SELECT records.key - (captures.key << ?1) FROM captures
-        CROSS JOIN records ON records.key > (captures.key << ?1) + ?2 AND records.key < (captures.key + 1) << ?1
+# Not with `?1`: Python 3.12 up to 3.12.3 warns of it, as of a parameter that has a name.
+_REQUESTS = f"""
+    SELECT records.key - (captures.key << {SEQ_BITS}) FROM captures
+        CROSS JOIN records ON records.key > (captures.key << {SEQ_BITS}) + ? AND records.key < (captures.key + 1) << {SEQ_BITS}
         CROSS JOIN places ON places.key = records.place
-    WHERE captures.id = ?3 AND records.kind = 'request' AND wire = 'llm' ORDER BY records.key
-"""
-_OPENED = """
-    SELECT min(records.key) - (captures.key << ?1) AS first FROM captures
+    WHERE captures.id = ? AND records.kind = 'request' AND wire = 'llm' ORDER BY records.key
+"""  # noqa: S608 - constants alone
+_OPENED = f"""
+    SELECT min(records.key) - (captures.key << {SEQ_BITS}) AS first FROM captures
         CROSS JOIN connections ON connections.capture = captures.key
         CROSS JOIN places ON places.key IN (
             SELECT key FROM places AS own WHERE own.connection = connections.key ORDER BY key LIMIT 4
         )
         CROSS JOIN records ON records.place = places.key
-    WHERE captures.id = ?2 AND records.kind = 'frame' AND direction = 'out' GROUP BY connections.key ORDER BY first
-"""
+    WHERE captures.id = ? AND records.kind = 'frame' AND direction = 'out' GROUP BY connections.key ORDER BY first
+"""  # noqa: S608 - constants alone
 _OF_TAPS = "session IN (SELECT id FROM sessions WHERE source = 'tap')"
 _EXCHANGES = f"""
     SELECT session, count(DISTINCT capture || ' ' || exchange) FROM places WHERE wire = 'llm' AND {_OF_TAPS} GROUP BY 1
@@ -71,7 +72,7 @@ def requests_of(store: Store, capture: str, after: int = 0) -> Sequence[int]:
     Raises:
         StoreError: The file cannot be read.
     """
-    found = store.read(_REQUESTS, SEQ_BITS, after, capture)
+    found = store.read(_REQUESTS, after, capture)
     return [seq for (seq,) in found if isinstance(seq, int)]
 
 
@@ -81,7 +82,7 @@ def connections_of(store: Store, capture: str) -> Sequence[int]:
     Raises:
         StoreError: The file cannot be read.
     """
-    found = store.read(_OPENED, SEQ_BITS, capture)
+    found = store.read(_OPENED, capture)
     return [seq for (seq,) in found if isinstance(seq, int)]
 
 
