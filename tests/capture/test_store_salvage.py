@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from tests.capture.kept_forms import GOLDEN, fill
 from tests.capture.test_store import record, start_writer
 from tests.capture.test_store_forms import kept, told
 from tests.capture.test_store_sessions import FIRST, SECOND, save
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact import Redactor
 from tui_host.capture.store.file import doubted
 from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
@@ -252,3 +255,22 @@ def test_a_text_that_is_damaged_on_the_disk_hides_nothing_else(tmp_path: Path) -
 
     assert {info.title for info in store.sessions.list()} == {r"spoil\xc3(ed", f"title of {SECOND}"}
     store.close()
+
+
+def test_a_file_whose_log_was_cut_stays_as_it_is_also_when_nobody_refers_to_its_store_any_more(tmp_path: Path) -> None:
+    path = tmp_path / "tui-host.db"
+    store = Store.open(path)
+    recorder = Recorder(store, Redactor(), capture="c1")
+    recorder.append(frame(b"before"))
+    assert recorder.flush(20)
+    os.truncate(path.with_name("tui-host.db-wal"), 0)
+    recorder.append(frame(b"after"))
+    assert not recorder.flush(20)
+    assert "log was cut off" in store.loss
+    found = path.read_bytes()
+
+    assert not store.close()
+    del recorder, store
+    gc.collect()
+
+    assert path.read_bytes() == found

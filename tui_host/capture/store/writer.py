@@ -32,6 +32,11 @@ LOOK_AFTER = 1 << 20
 RESTARTS = 1
 GONE = "the database was removed, or another file put in its place"
 CUT = "the database's log was cut off: what stood in it alone is lost"
+_LEFT_OPEN: list[sqlite3.Connection] = []
+"""Connections to databases whose log was cut: who closes one puts what is left of the log into the file, and with that breaks it.
+
+The collector, too, would close one that nobody refers to any more: they stay until the process ends.
+"""
 T = TypeVar("T")
 
 
@@ -182,7 +187,8 @@ class Writer:
         if self._thread.is_alive():
             return False
         if self._is_log_cut:
-            return False  # whoever closes it puts what is left of the log into the file, and with that breaks it
+            _LEFT_OPEN.append(self._connection)
+            return False
         with suppress(sqlite3.Error):  # full, or another process writes: the few pages have time
             give_pages_back(self._connection)
         self._connection.close()
