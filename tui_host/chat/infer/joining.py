@@ -10,7 +10,7 @@ from tui_host.chat.infer.asking.before import calls_before
 from tui_host.chat.infer.asking.recognise import asks_no_model, host_named, is_host
 from tui_host.chat.infer.asking.talks import Key, Talks
 from tui_host.chat.infer.frames import Frames
-from tui_host.chat.infer.matching.candidates import Candidate
+from tui_host.chat.infer.matching.candidates import Candidate, places_of
 from tui_host.chat.infer.matching.clients import Clients
 from tui_host.chat.infer.matching.matching import match
 from tui_host.chat.infer.names import meant, names_server
@@ -123,9 +123,10 @@ class Joining:
         said, until = self._talks.said[key], self._talks.until(key)
         asking = said.asking
         first_told = {call: next(iter(told.get(call.key, ())), None) for call in calls}
+        places = places_of(first_told)
         for call, (name, arguments) in zip(calls, asking.meant(), strict=True):
             candidate = self._candidate(key, call, name, arguments, connections)
-            yield replace(candidate, until_ns=until, told=first_told[call], beside=tuple(_beside(call, first_told)))
+            yield replace(candidate, until_ns=until, told=first_told[call], places=places.get(call))
 
     def _candidate(
         self, key: Key, call: Asked, name: str, arguments: str | None, connections: frozenset[Line]
@@ -158,24 +159,15 @@ class Joining:
         for call, told in self._before[key]:
             of_answer.setdefault(call.exchange, {})[call] = told
         for calls in of_answer.values():
+            places = places_of(calls)
             for call, told in calls.items():
                 name, arguments = meant(call)
                 if unheeded.get((_named(asking.host), name, arguments), asking.at_ns) < asking.at_ns:
                     continue
                 candidate = self._candidate(key, call, name, arguments, connections)
-                beside = tuple(_beside(call, calls))
-                yield replace(candidate, until_ns=asking.at_ns, told=told, beside=beside, is_of_before=True)
+                until = asking.at_ns
+                yield replace(candidate, until_ns=until, told=told, places=places.get(call), is_of_before=True)
 
 
 def _named(host: str) -> str:
     return host if is_host(host) else ""
-
-
-def _beside(call: Asked, told: Mapping[Asked, Told | None]) -> Iterator[str]:
-    """What is told of other calls of an answer, where neither ids nor names say that it is not of this one."""
-    own = told[call]
-    for other, place in told.items():
-        if own is None or place is None or place.by_id or place.text == own.text:
-            continue
-        if other.name == call.name or not (own.by_name or place.by_name):
-            yield place.text

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tui_host.chat.infer.values import Answer, canonical
+from tui_host.chat.infer.values import Says, canonical
 from tui_host.errors import JSON
 from tui_host.llm.jsonspans import read_json
 
@@ -45,31 +45,30 @@ _NO_BLOCKS = "[]"
 _MOST_REFUSED = 600
 
 
-def tells(told: str, answer: Answer) -> int | None:
+def tells(told: str, answer: Says) -> int | None:
     """How a model was told what came back; None if that cannot be said, as hosts have words of their own for errors, images, and what is long.
 
     Args:
         told: What the model was told.
-        answer: What came back.
+        answer: What a server's answer says.
     """
-    if not answer.texts:
-        return _grade_without_text(told, answer)
-    if len(told) > _READ or any(len(text) > _READ for text in answer.texts):
-        return _grade(told, answer)
-    return _graded(told, answer)
+    is_large = len(told) > _READ or any(len(text) > _READ for text in answer.texts)
+    return _grade(told, answer) if is_large else _graded(told, answer)
 
 
+@lru_cache(maxsize=1 << 12)
 def refuses(told: str) -> bool:
     """Whether a host says that it did not send a call."""
     return len(told) <= _MOST_REFUSED and _REFUSED.search(told) is not None
 
 
+@lru_cache(maxsize=1 << 12)
 def gives_up(told: str) -> bool:
     """Whether a host says that it no longer waited for an answer."""
     return len(told) <= _MOST_REFUSED and _GAVE_UP.search(told) is not None
 
 
-def _grade_without_text(told: str, answer: Answer) -> int | None:
+def _grade_without_text(told: str, answer: Says) -> int | None:
     """The same of what holds more than text."""
     says_so = _NO_TEXT.search(told) is not None
     if answer.beside and all(_within(text.strip(), told, refused=False) for text in answer.beside):
@@ -79,12 +78,14 @@ def _grade_without_text(told: str, answer: Answer) -> int | None:
     return HINT if says_so and len(told) <= _MOST_REFUSED else None
 
 
-@lru_cache(maxsize=1 << 12)
-def _graded(told: str, answer: Answer) -> int | None:
+@lru_cache(maxsize=1 << 15)
+def _graded(told: str, answer: Says) -> int | None:
     return _grade(told, answer)
 
 
-def _grade(told: str, answer: Answer) -> int | None:
+def _grade(told: str, answer: Says) -> int | None:
+    if not answer.texts:
+        return _grade_without_text(told, answer)
     told = told.strip()
     wanted = [text.strip() for text in answer.texts]
     inner = _values_in(told)
@@ -97,15 +98,16 @@ def _grade(told: str, answer: Answer) -> int | None:
     if not wanted[0] and len(told) <= _MOST_REFUSED:  # it says nothing, and hosts have words of their own for that
         return HINT if _NOTHING.search(told) else OTHER if refuses(told) or gives_up(told) else None
     refused = refuses(told)
-    within = max(
-        (_within(text, each, refused=refused) for text in wanted if text for each in (told, *inner)), default=OTHER
-    )
+    needed = min((_needed(text) for text in wanted if text), default=0)
+    places = [each for each in (told, *inner) if len(each) >= needed]
+    within = max((_within(text, each, refused=refused) for text in wanted if text for each in places), default=OTHER)
     if within or refused:
         return within
     is_shorter = len(told) < min(map(len, wanted)) >= _LONG and not gives_up(told)
     return None if answer.is_error or is_shorter or not answer.is_whole else OTHER
 
 
+@lru_cache(maxsize=1 << 8)
 def _values_in(told: str) -> frozenset[str]:
     """The texts in what is told as JSON, also as JSON within a text, and the values in canonical form."""
     return frozenset(_read(told, _DEPTH))
@@ -139,15 +141,26 @@ def _within(text: str, told: str, *, refused: bool) -> int:
         if refused or text not in told:
             return OTHER
         return WHOLE if re.search(own, told) or f"\\n{text}\\n" in told else OTHER
+    if len(told) < _needed(text):
+        return OTHER
     if text in told:
         return WHOLE
-    if any(start in told for start in written(text[:_ENDS])):
+    if any(start in told for start in _written(text[:_ENDS])):
         return BEGINNING
     if len(told) > _CUT * len(text):  # as long as it was: not its end alone
         return OTHER
-    return END if any(end in told for end in written(text[-_ENDS:])) else OTHER
+    return END if any(end in told for end in _written(text[-_ENDS:])) else OTHER
+
+
+def _needed(text: str) -> int:
+    """How long another text must be at least if this one, or an end of it, stands within."""
+    return min(len(text), _ENDS)
 
 
 def written(text: str) -> tuple[str, str, str]:
     """A text as it is, and as it stands in JSON, also where that is ASCII alone."""
     return text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
+
+
+_written = lru_cache(maxsize=1 << 12)(written)
+"""The same of texts that are short, as ends of others are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tui_host.capture.words import items, mapping
 from tui_host.chat.infer.clocks import SURE_NS
@@ -51,6 +51,15 @@ class Asked:
     spans: tuple[tuple[int, int], ...]
 
 
+class Says(NamedTuple):
+    """What an answer says, in the words of its attributes: those that say the same are read as one."""
+
+    texts: tuple[str, ...]
+    beside: tuple[str, ...]
+    is_error: bool
+    is_whole: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a server answered to a call: a result, or an error.
@@ -72,6 +81,11 @@ class Answer:
     is_error: bool = False
     is_whole: bool = True
     mono_ns: int | None = None
+
+    @property
+    def says(self) -> Says:
+        """What it says, whenever that was."""
+        return Says(self.texts, self.beside, self.is_error, self.is_whole)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from tui_host.chat.infer.matching.groups import Possible
+from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent
 
 

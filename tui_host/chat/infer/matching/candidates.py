@@ -3,15 +3,59 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.telltale import END, HINT, OTHER, gives_up, refuses, tells
-from tui_host.chat.infer.values import Asked, Line, Sent, Told
+from tui_host.chat.infer.values import Asked, Line, Says, Sent, Told
 
 _TELLING = 20
 """Characters of a text from which on the same text elsewhere is no chance."""
+
+
+class Places:
+    """What is told of calls of an answer where nothing but the order says what belongs to which: one value for all of these calls.
+
+    Each frame is held against it once, not once for each call.
+
+    Args:
+        texts: What is told.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = frozenset(texts)
+        self._best: dict[Hashable, int | None] = {}
+
+    def tell(self, frame: Sent, at_ns: int) -> int | None:
+        """How best one of them, told then, tells what a frame brought; None if that cannot be said of one, and of none that it does."""
+        state = _state(frame, at_ns)
+        if state not in self._best:
+            grades = {_grade(text, state) for text in self._texts}
+            best = max((grade or OTHER for grade in grades), default=OTHER)
+            self._best[state] = best if best or None not in grades else None
+        return self._best[state]
+
+
+def places_of(told: Mapping[Asked, Told | None]) -> Mapping[Asked, Places]:
+    """The places that a call's result may have, where there are others than its own: neither ids nor names say what is told there.
+
+    Args:
+        told: Where the model is told of each call of an answer.
+    """
+    open_ones = {call: place for call, place in told.items() if place is not None and not place.by_id}
+    named: dict[str, set[str]] = defaultdict(set)
+    for call, place in open_ones.items():
+        named[call.name].add(place.text)
+    unnamed = {place.text for place in open_ones.values() if not place.by_name}
+    texts = {
+        (call.name, place.by_name): named[call.name] | (set[str]() if place.by_name else unnamed)
+        for call, place in open_ones.items()
+    }
+    places = {key: Places(several) for key, several in texts.items() if len(several) > 1}
+    found = {call: places.get((call.name, place.by_name)) for call, place in open_ones.items()}
+    return {call: several for call, several in found.items() if several is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,7 +71,8 @@ class Candidate:
         connections: Those on which its host may have sent it; None for all.
         until_ns: When the conversation went on; None while it has not.
         told: Where the model was told of it first, None if nothing yet.
-        beside: What it was told of other calls of the same answer, where nothing but the order says what belongs to which.
+        places: What it was told of calls of the same answer, this one too, where nothing but the order says what belongs to which; None
+            where it is told in its own place.
         is_twin: A call of the same answer asks for the same, is told otherwise, and again nothing but the order says which is which.
         is_timed: It is told when it was asked for, not only behind what.
         is_of_before: It was asked for before anything was recorded; what it was is known from what a request repeats.
@@ -41,7 +86,7 @@ class Candidate:
     connections: frozenset[Line] | None = None
     until_ns: int | None = None
     told: Told | None = None
-    beside: tuple[str, ...] = ()
+    places: Places | None = None
     is_twin: bool = False
     is_of_before: bool = False
     is_timed: bool = True
@@ -57,24 +102,20 @@ class Candidate:
 
     def tells_itself(self, frame: Sent) -> int | None:
         """Whether what stands in the call's place among the results is what a frame brought; None if that cannot be said."""
-        return None if self.told is None else self._grade(self.told.text, self.told.at_ns, frame)
+        return None if self.told is None else _grade(self.told.text, _state(frame, self.told.at_ns))
 
     def tells(self, frame: Sent) -> int | None:
         """The same, where what stands in another's place may be its own: then it cannot be said."""
         own = self.tells_itself(frame)
         if self.is_twin and own:
             return None
-        if own != OTHER or self.told is None:
-            return own
-        return None if any(self._grade(text, self.told.at_ns, frame) != OTHER for text in self.beside) else own
+        return None if own == OTHER != self.tells_beside(frame) else own
 
     def tells_beside(self, frame: Sent) -> int | None:
         """How best what stands in its place, or in another's, tells what a frame brought; None if that cannot be said of one."""
-        if self.told is None:
-            return None
-        grades = {self._grade(text, self.told.at_ns, frame) for text in (self.told.text, *self.beside)}
-        best = max((grade or OTHER for grade in grades), default=OTHER)
-        return best if best or None not in grades else None
+        if self.told is None or self.places is None:
+            return self.tells_itself(frame)
+        return self.places.tell(frame, self.told.at_ns)
 
     def is_sure_of(self, frame: Sent) -> bool:
         """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""
@@ -85,25 +126,46 @@ class Candidate:
         """Whether what is told is so long that the same elsewhere is no chance."""
         return self.told is not None and len(self.told.text) >= _TELLING
 
-    @staticmethod
-    def _grade(text: str, at_ns: int, frame: Sent) -> int | None:
-        """Whether what is told then is what a frame brought."""
-        answer = frame.answer
-        if frame.dropped:
-            if frame.dropped[0] > at_ns + frame.within_ns:  # it was still waited for
-                return OTHER
+
+class _Ended(Enum):
+    """How a frame ended of which a model is told something else than what a server answered."""
+
+    WAITED_FOR = auto()
+    DROPPED = auto()
+    LATE = auto()
+    OPEN = auto()
+
+
+def _state(frame: Sent, at_ns: int) -> _Ended | Says:
+    """What is to be held against what is told then of a frame: the same for all that end alike."""
+    answer = frame.answer
+    if frame.dropped:
+        return _Ended.WAITED_FOR if frame.dropped[0] > at_ns + frame.within_ns else _Ended.DROPPED
+    if answer is None:  # what never came may also have been asked for again where no tap was
+        return _Ended.OPEN
+    return _Ended.LATE if answer.at_ns > at_ns + frame.within_ns else answer.says
+
+
+def _grade(text: str, state: _Ended | Says) -> int | None:
+    """Whether what is told is what a frame brought."""
+    match state:
+        case _Ended.WAITED_FOR:
+            return OTHER
+        case _Ended.DROPPED:
             return END if gives_up(text) else None
-        if answer is None or answer.at_ns > at_ns + frame.within_ns:
-            is_late = answer is not None  # what never came may also have been asked for again where no tap was
-            return HINT if is_late and gives_up(text) else OTHER if refuses(text) else None
-        return tells(text, answer)
+        case _Ended.LATE if gives_up(text):
+            return HINT
+        case _Ended.LATE | _Ended.OPEN:
+            return OTHER if refuses(text) else None
+        case Says():
+            return tells(text, state)
 
 
 def with_twins(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """The same, where those are marked that their places among the results do not tell apart."""
     alike: dict[tuple[str, str, str, str], list[Candidate]] = defaultdict(list)
     for each in candidates:
-        if each.told is not None and not each.told.by_id and each.beside:
+        if each.told is not None and not each.told.by_id and each.places is not None:
             alike[*each.answer, each.asked.name, each.arguments or each.asked.arguments].append(each)
     texts = {key: {each.told.text for each in same if each.told is not None} for key, same in alike.items()}
     twins = {each.asked.key for key, same in alike.items() if len(texts[key]) > 1 for each in same}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from tui_host.chat.infer.matching.candidates import Candidate
-from tui_host.chat.infer.matching.groups import Possible
+from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.telltale import END, OTHER
 from tui_host.chat.infer.values import FrameKey, Line, Sent
 

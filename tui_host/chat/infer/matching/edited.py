@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.chat.infer.matching.candidates import Candidate
-from tui_host.chat.infer.matching.groups import Possible
+from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.telltale import OTHER, WHOLE
 from tui_host.chat.infer.values import FrameKey, Sent
 
@@ -24,26 +24,27 @@ def with_edited(
         candidates: All calls.
         frames: The frames.
     """
-    of_answer: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        if each.told is not None and each.told.by_id:
-            of_answer[each.answer].append(each)
     sent = {call.asked.key for calls in possible.values() for call in calls}
-    for key, calls in possible.items():
-        edited: dict[str, Candidate] = {}
-        for call in (*calls, *refused[key]):
-            own = [each for each in of_answer.get(call.answer, ()) if each.asked.key not in sent]
-            found = list(_edited(call, own, frames[key])) if own else []
-            edited.update((each.asked.key, each) for each in found)
-            if found and call in calls:
-                calls.remove(call)
-        calls.extend(edited.values())
+    not_sent: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for each in candidates:
+        if each.told is not None and each.told.by_id and each.asked.key not in sent:
+            not_sent[each.answer].append(each)
+    for key, calls in possible.items() if not_sent else ():
+        frame = frames[key]
+        others = [call for call in (*calls, *refused[key]) if call.answer in not_sent and _is_told_else(call, frame)]
+        edited = {answer: list(_edited(not_sent[answer], frame)) for answer in {call.answer: None for call in others}}
+        wrong = {call.asked.key for call in others if edited[call.answer]}
+        possible[key] = [call for call in calls if call.asked.key not in wrong]
+        possible[key] += (each for found in edited.values() for each in found)
 
 
-def _edited(call: Candidate, others: Sequence[Candidate], frame: Sent) -> Iterator[Candidate]:
-    """Those of which the model was told what a frame brought, if it was told something else of a call."""
-    if call.told is None or not call.told.by_id or (call.tells_itself(frame) or OTHER) >= WHOLE:
-        return
-    for each in others:
+def _is_told_else(call: Candidate, frame: Sent) -> bool:
+    """Whether a model was told for sure of a call, and something else than a frame brought."""
+    return call.told is not None and call.told.by_id and (call.tells_itself(frame) or OTHER) < WHOLE
+
+
+def _edited(calls: Sequence[Candidate], frame: Sent) -> Iterator[Candidate]:
+    """Those of which the model was told what a frame brought."""
+    for each in calls:
         if (frame.server, frame.tool) in each.tools and (each.tells_itself(frame) or OTHER) >= WHOLE:
             yield each

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tui_host.chat.infer.clocks import Fit, Shift, agreeing, doubted, shift_of
 from tui_host.chat.infer.matching.candidates import Candidate
-from tui_host.chat.infer.matching.groups import Possible
+from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.telltale import BEGINNING, OTHER, SAME, SHORT
 from tui_host.chat.infer.values import Line, Sent, lean
@@ -127,9 +127,9 @@ class Field:
             calls = self._calls.get(kind, [])
             able: list[tuple[Sent, list[Candidate]]] = []
             for frame, alive in _in_time(calls, frames):
-                own = [each for each in alive if each.may_be_on(frame)]
-                able.append((frame, [each for each in own if each.tells(frame) != OTHER]))
-                self.refused[frame.key] = [each for each in own if each not in able[-1][1]]
+                own = [(each, each.tells(frame)) for each in alive if each.may_be_on(frame)]
+                able.append((frame, [each for each, grade in own if grade != OTHER]))
+                self.refused[frame.key] = [each for each, grade in own if grade == OTHER]
             elsewhere = _elsewhere(able)
             for frame, own in able:
                 found[frame.key] = _naming(_told(own, frame, elsewhere), frame)
@@ -201,7 +201,7 @@ def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[st
         each.asked.key
         for frame, calls in able
         for each in calls
-        if each.beside and not each.is_twin and not each.tells_itself(frame) and each.tells_beside(frame)
+        if each.places is not None and not each.is_twin and not each.tells_itself(frame) and each.tells_beside(frame)
     }
 
 

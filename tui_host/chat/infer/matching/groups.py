@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, starmap
-from typing import TypeAlias
+from itertools import chain, pairwise, starmap
 
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.courses import Courses, goes_on_before
 from tui_host.chat.infer.matching.orders import Orders
-from tui_host.chat.infer.telltale import BEGINNING, END, HINT, OTHER, SAME
+from tui_host.chat.infer.matching.rivals import GRADES, Possible, Rivals
+from tui_host.chat.infer.telltale import OTHER
 from tui_host.chat.infer.values import Carried, FrameKey, Sent
 
-_GRADES = (SAME, BEGINNING, END, HINT)
 _MOST_FITTED = 100
 """Frames that compete up to which a way is looked for in which each has its own call."""
 _MOST_ORDERED = 8
 """Alike calls up to which all orders are looked at in which they may have been told."""
-
-
-Possible: TypeAlias = dict[FrameKey, list[Candidate]]
-"""The calls that each frame may carry, by the frame's key."""
 
 
 def groups(carried: Iterable[Carried], possible: Possible) -> list[tuple[list[Carried], list[Candidate]]]:
@@ -64,7 +59,7 @@ class Group:
     ) -> None:
         self._carried = {each.key: each for each in carried}
         self._calls = {call.asked.key: call for call in calls}
-        self._possible = {each.key: [call.asked.key for call in possible[each.key]] for each in carried}
+        self._rivals = Rivals(carried, possible)
         self._courses = courses
         self._unasked = unasked
         self._joined: dict[str, tuple[Sent, ...]] = {}
@@ -74,97 +69,68 @@ class Group:
     def joined(self, orders: Orders | None = None) -> dict[str, tuple[Sent, ...]]:
         """What is certain; with what hosts have shown of their orders, what that makes certain."""
         while (
-            any(map(self._by_text, _GRADES))
-            or self._alone()
-            or self._in_order()
-            or self._whole()
-            or self._twins(orders)
+            any(map(self._by_text, GRADES)) or self._alone() or self._in_order() or self._whole() or self._twins(orders)
         ):
             pass
         return self._joined
 
     def is_open(self) -> bool:
         """Whether a frame is left that some call may have."""
-        return any(self._possible.values())
+        return bool(self._rivals.often)
 
-    def _take(self, call: str, key: FrameKey) -> bool:
+    def _take(self, key: FrameKey, call: str) -> bool:
         self._joined[call] = self._carried[key].frames
-        del self._possible[key]
-        for other, calls in self._possible.items():
-            if call in calls:
-                calls.remove(call)
-                if self._carried[other].last.answer is None and self._carried[other].sent < self._carried[key].sent:
-                    self._before.add(other)
+        for other in self._rivals.take(key, call):
+            if self._carried[other].last.answer is None and self._carried[other].sent < self._carried[key].sent:
+                self._before.add(other)
         return True
-
-    def _frames_of(self, call: str) -> list[FrameKey]:
-        return [key for key, calls in self._possible.items() if call in calls]
 
     def _by_text(self, least: int) -> bool:
         """A frame that brought what was told of one call alone, which no other brought, and no call may still be told."""
-        telling = {
-            key: [call for call in calls if (self._calls[call].tells(self._carried[key].last) or 0) >= least]
-            for key, calls in self._possible.items()
-            if calls
-        }
-        for key, calls in telling.items():
-            is_alone = len(calls) == 1 and sum(calls[0] in others for others in telling.values()) == 1
-            if is_alone and not any(self._may_be(other, key) for other in self._possible[key]):
-                return self._take(calls[0], key)
-        return False
-
-    def _may_be(self, call: str, key: FrameKey) -> bool:
-        """Whether a call may still be told what a frame brought, or was told it in another's place."""
-        other, frame = self._calls[call], self._carried[key].last
-        return other.told is None or (other.tells(frame) is None and bool(other.tells_beside(frame)))
+        found = next(self._rivals.told(least), None)
+        return found is not None and self._take(*found)
 
     def _alone(self) -> bool:
         """A frame that only one call is left for, and no other frame for that call; it may be nobody's while nothing is told."""
-        for key, calls in self._possible.items():
-            if len(calls) == 1 and len(self._frames_of(calls[0])) == 1:
-                frame = self._carried[key].last
-                is_anyones = key in self._before or (frame.server, frame.tool) in self._unasked
-                if self._calls[calls[0]].told is not None or not is_anyones:
-                    return self._take(calls[0], key)
+        for key, call in self._rivals.alone():
+            frame = self._carried[key].last
+            is_anyones = key in self._before or (frame.server, frame.tool) in self._unasked
+            if self._calls[call].told is not None or not is_anyones:
+                return self._take(key, call)
         return False
 
     def _in_order(self) -> bool:
         """As many frames on one connection as calls, each asked for after the conversation had gone on from the one before."""
-        names = {call for found in self._possible.values() for call in found}
-        calls = sorted(names, key=lambda call: self._calls[call].asked.at_ns)
-        keys = sorted((key for key, found in self._possible.items() if found), key=lambda key: key[1])
+        left = self._rivals.left()
+        calls = sorted(self._rivals.often, key=lambda call: self._calls[call].asked.at_ns) if left else []
+        keys = sorted(left, key=lambda key: key[1])
         asked, carried = [self._calls[call] for call in calls], [self._carried[key] for key in keys]
         is_settled = (
-            len(calls) == len(keys) > 1
+            len(keys) > 1
             and self._is_one_line(keys)
-            and all(call in self._possible[key] for call, key in zip(calls, keys, strict=True))
+            and all(call in self._rivals.calls[key] for call, key in zip(calls, keys, strict=True))
             and all(starmap(goes_on_before, pairwise(asked)))
             and self._courses is not None
             and self._courses.are_told_apart(asked, carried)
         )
         for call, key in zip(calls, keys, strict=True) if is_settled else ():
-            self._take(call, key)
+            self._take(key, call)
         return is_settled
 
     def _whole(self) -> bool:
         """Of as many frames as calls, one that has only one call, or one call that has only one frame, where each has its own."""
-        left = {key: calls for key, calls in self._possible.items() if calls}
-        names = {name for calls in left.values() for name in calls}
-        if len(names) != len(left) or any(self._calls[name].told is None for name in names) or not _fits(left):
+        left, often = self._rivals.left(), self._rivals.often
+        if not left or any(self._calls[name].told is None for name in often) or not _fits(left):
             return False
-        for key, calls in left.items():
-            if len(calls) == 1:
-                return self._take(calls[0], key)
-        for name in names:
-            keys = self._frames_of(name)
-            if len(keys) == 1:
-                return self._take(name, keys[0])
-        return False
+        only = ((key, name) for key, calls in left.items() for name in calls if len(calls) == 1)
+        only_frame = ((key, name) for key, calls in left.items() for name in calls if often[name] == 1)
+        found = next(chain(only, only_frame), None)
+        return found is not None and self._take(*found)
 
     def _twins(self, orders: Orders | None) -> bool:
         """As many frames on one connection as calls of one answer, all alike."""
         alike = defaultdict[frozenset[str], list[FrameKey]](list)
-        for key, calls in self._possible.items():
+        for key, calls in self._rivals.calls.items():
             alike[frozenset(calls)].append(key)
         for names, keys in alike.items():
             calls = sorted((self._calls[name] for name in names), key=lambda each: each.asked.number)
@@ -172,7 +138,7 @@ class Group:
             is_settled = (
                 len(calls) == len(keys) > 1
                 and len({call.answer for call in calls}) == 1
-                and all(self._frames_of(name) == keys for name in names)
+                and all(self._rivals.often[name] == len(keys) for name in names)
             )
             if not is_settled:
                 continue
@@ -184,7 +150,7 @@ class Group:
                     self.as_asked |= names
                     pairs = [(call, told[call.asked.key]) for call in calls if call.asked.key in told]
             for call, each in pairs:
-                self._take(call.asked.key, each.key)
+                self._take(each.key, call.asked.key)
             if pairs:
                 return True
         return False
@@ -226,7 +192,7 @@ def _ordered(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence
 
 def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, Carried]:
     """Whose result stands in the place of each of alike calls, as far as what came back tells."""
-    own = [replace(call, beside=(), is_twin=False) for call in calls]
+    own = [replace(call, places=None, is_twin=False) for call in calls]
     possible = {each.key: [call for call in own if call.tells(each.last) != OTHER] for each in carried}
     joined = Group(carried, own, possible).joined()
     by_last = {each.key: each for each in carried}

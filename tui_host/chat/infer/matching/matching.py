@@ -18,9 +18,10 @@ from tui_host.chat.infer.matching.clients import Clients
 from tui_host.chat.infer.matching.courses import Courses, crossing
 from tui_host.chat.infer.matching.edited import with_edited
 from tui_host.chat.infer.matching.field import Field
-from tui_host.chat.infer.matching.groups import Group, Possible, groups
+from tui_host.chat.infer.matching.groups import Group, groups
 from tui_host.chat.infer.matching.orders import Orders
 from tui_host.chat.infer.matching.places import placed
+from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.matching.taken import belated, without_taken
 from tui_host.chat.infer.names import meant, tools_named
 from tui_host.chat.infer.values import FrameKey, Line, Sent

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tui_host.chat.infer.clocks import DOUBTFUL_NS
 from tui_host.chat.infer.matching.candidates import Candidate
-from tui_host.chat.infer.matching.groups import Possible
+from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.telltale import OTHER
 from tui_host.chat.infer.values import FrameKey, Sent
 
