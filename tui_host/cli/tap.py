@@ -74,8 +74,8 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
         def started(own: str) -> None:
             telling.passed(STARTED, b"")
             telling.go()
-            output.text(llm.base_url(upstream, own))
             _tell_where(upstream, own, is_mcp=is_mcp)
+            output.text(llm.base_url(upstream, own))  # last: on a small screen all else may have left it
 
         try:
             return await serve(service, started, diagnostics.ENDED_BY)
@@ -143,8 +143,8 @@ def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
     if upstream.trust is None and not is_loopback(upstream.url.hostname or ""):
         diagnostics.tell(f"{upstream.origin} is not encrypted: whoever is between can read what passes, keys too")
     if is_mcp:
-        diagnostics.tell("give your host the line above as the server's URL")
+        diagnostics.tell("give your host the line below as the server's URL")
         return
-    diagnostics.tell("give your host the line above as the base URL of the model, and leave its key as it is:")
+    diagnostics.tell("give your host the base URL in the last line, and leave its key as it is:")
     for line in llm.instructions(upstream, own):
         diagnostics.write(f"{visible(line)}\n")
