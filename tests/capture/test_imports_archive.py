@@ -12,7 +12,7 @@ from tests.capture.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, WIRES, 
 from tui_host.capture.ending import read_ending
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
-from tui_host.capture.imports.exchanges import NOT_KNOWN
+from tui_host.capture.imports.exchanges import NO_BYTES, NOT_KNOWN
 from tui_host.capture.imports.har_messages import body_came
 from tui_host.capture.record import MISSING
 from tui_host.capture.words import mapping
@@ -114,6 +114,49 @@ def test_a_body_that_an_archive_has_as_latin_1_is_read_back_to_its_bytes(
 ) -> None:
     response: JSON = {"headers": [{"name": "Content-Type", "value": media}], "content": {"text": text, **sizes}}
     assert body_came(mapping(response)) == body
+
+
+def as_windows_1252(text: str) -> str:
+    """A text's UTF-8 as a browser reads it that takes it for windows-1252, in which five bytes stand for control characters."""
+    return "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "media", "body"),
+    [
+        (as_windows_1252("浏览器的回答"), "text/event-stream", "浏览器的回答"),
+        (as_windows_1252("浏览器的回答"), "application/json", "浏览器的回答"),
+        (as_windows_1252("浏览器的回答"), "text/plain; charset=utf-8", as_windows_1252("浏览器的回答")),
+        (as_windows_1252("回答") + "回", "text/event-stream", as_windows_1252("回答") + "回"),
+        ("’", "text/event-stream", "’"),  # one byte in windows-1252, which is no character of UTF-8
+        ("â\x80\x99â€™", "text/event-stream", "â\x80\x99â€™"),  # windows-1252 has no such control character
+    ],
+)
+def test_a_body_that_an_archive_has_as_windows_1252_is_read_back_to_its_bytes(text: str, media: str, body: str) -> None:
+    response: JSON = {"headers": [{"name": "Content-Type", "value": media}], "content": {"text": text}}
+    assert body_came(mapping(response)) == body.encode()
+
+
+@pytest.mark.parametrize(
+    ("creator", "media", "is_put_back"),
+    [
+        ("Playwright", "text/event-stream", True),
+        ("Playwright", "application/json", False),
+        ("x", "text/event-stream", False),
+    ],
+)
+def test_a_stream_that_a_browser_misread_is_put_back_though_the_size_of_what_it_made_is_told(
+    creator: str, media: str, *, is_put_back: bool
+) -> None:
+    """Playwright tells the size of the text alone, and a browser misreads streams alone, not JSON."""
+    text = as_windows_1252("data: 浏览器的回答\n\n")
+    content: dict[str, JSON] = {"text": text, "size": len(text.encode())}
+    headers: JSON = [{"name": "content-type", "value": media}]
+    told = {**MODEL, "response": {"status": 200, "headers": headers, "content": content}}
+    _, answer, chunk, _ = [each.draft for each in seen(archive(told, creator=creator))]
+    assert chunk.data.decode() == ("data: 浏览器的回答\n\n" if is_put_back else text)
+    assert answer.head is not None
+    assert [value for name, value in answer.head.headers if name == NOT_KNOWN] == ([NO_BYTES] if is_put_back else [])
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ NO_HEADERS = "headers: the file has the body and the address alone"
 NO_REQUEST = "the request: the file has the answer alone"
 NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
 NO_STREAM = "bytes of the stream: the file has its events, of which it is put together anew"
+NO_BYTES = "bytes of the body: the file has a character for each, of which they are put back"
 
 TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 

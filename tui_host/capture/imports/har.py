@@ -15,7 +15,7 @@ from tui_host.capture.ending import Ending
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.http_frames import HttpFrames, is_rpc
 from tui_host.capture.imports.elements import BrokenError, after_space, members
-from tui_host.capture.imports.exchanges import NO_STREAM, NOT_KNOWN
+from tui_host.capture.imports.exchanges import NO_BYTES, NO_STREAM, NOT_KNOWN
 from tui_host.capture.imports.har_entries import creator, in_order
 from tui_host.capture.imports.har_messages import (
     Event,
@@ -25,6 +25,7 @@ from tui_host.capture.imports.har_messages import (
     events_came,
     headers,
     is_left_out,
+    is_put_back,
     number_of,
     text_of,
 )
@@ -51,6 +52,8 @@ _ROUNDED_NS = 5_000_000
 """By so much an end may come out late, which is the sum of a start and up to six times that are each rounded."""
 _APART = "mitmproxy"
 """Who writes so counts the time to connect besides: it may have passed before the exchange began. Source: `savehar`."""
+_OF_TEXT = "playwright"
+"""Who writes so tells of a body the size of its text, be that what came or what a browser has made of it."""
 _YEAR_NS = 366 * 86_400 * 1_000_000_000
 
 OTHERS = "exchanges with neither a model nor an MCP server"
@@ -113,7 +116,9 @@ class _Peers:
     """Tells whose exchange an entry is, and makes its records."""
 
     def __init__(self, wires: Wires, notes: Notes, file: File) -> None:
-        self._before = () if creator(file).startswith(_APART) else ("blocked", "dns", "connect")
+        by = creator(file)
+        self._before = () if by.startswith(_APART) else ("blocked", "dns", "connect")
+        self._counts_text = by.lower().startswith(_OF_TEXT)
         self._wires = wires
         self._notes = notes
         self._gathered = Gathered(notes)
@@ -127,7 +132,7 @@ class _Peers:
         request, response = mapping(entry.get("request")), mapping(entry.get("response"))
         url, method = text_of(request.get("url")), text_of(request.get("method")).upper()
         sent, events = body_sent(request), events_came(entry)
-        came = b"".join(each.data for each in events) or body_came(response)
+        came = b"".join(each.data for each in events) or body_came(response, counts_text=self._counts_text)
         if method == "POST" and self._wires.dialect_at(url):
             draft = Draft(wire="llm", kind="request", peer=_peer(url))
             frames = None
@@ -166,8 +171,7 @@ class _Peers:
         status = _size(response.get("status"))
         gathered.at = head_at
         if status:
-            anew = ((NOT_KNOWN, NO_STREAM),) if events_came(entry) else ()
-            head = Head(status=status, headers=(*anew, *headers(response)))
+            head = Head(status=status, headers=(*_lacking(entry, pieces), *headers(response)))
             gathered.append(replace(answer, kind="response", head=head))
             if frames is not None:
                 frames.answered(status, content_type(response), None)
@@ -198,6 +202,14 @@ class _Peers:
         if endpoint not in self._connections or b'"initialize"' in sent:
             self._connections[endpoint] = self._notes.new_connection(_peer(url)), Correlator()
         return self._connections[endpoint]
+
+
+def _lacking(entry: Mapping[str, JSON], pieces: Sequence[Event]) -> Sequence[tuple[str, str]]:
+    """What of an answer the archive does not have, in the words for it."""
+    if events_came(entry):
+        return ((NOT_KNOWN, NO_STREAM),)
+    is_changed = any(is_put_back(mapping(entry.get("response")), each.data) for each in pieces)
+    return ((NOT_KNOWN, NO_BYTES),) if is_changed else ()
 
 
 def _came_at(event: Event, last: Moment, end: Moment) -> Moment:

@@ -1,7 +1,7 @@
 """The requests and responses of an HTTP archive: their headers, and the bytes of their bodies. Source: HAR 1.2; mitmproxy's `savehar`.
 
-An archive holds a body as text, or in base64. mitmproxy reads what names no charset as Latin-1, event streams too, which are UTF-8 by
-definition: each character of such a text is a byte.
+An archive holds a body as text, or in base64. mitmproxy reads what names no charset as Latin-1, browsers as windows-1252, event streams
+too, which are UTF-8 by definition: each character of such a text is a byte.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _BEYOND = 1 << 64
 _BREAK = re.compile(r"\r\n|\r|\n")
 """Ends a line of a stream of events."""
-_ALWAYS_UTF8 = frozenset({"text/event-stream", "application/json", "application/x-ndjson"})
+_EVENTS = "text/event-stream"
+_ALWAYS_UTF8 = frozenset({_EVENTS, "application/json", "application/x-ndjson"})
+_HIGH = {byte: bytes([byte]).decode("cp1252", "ignore") for byte in range(0x80, 0xA0)}
+_WINDOWS = {ord(high): byte for byte, high in _HIGH.items() if high} | {byte: "\u0100" for byte in _HIGH if _HIGH[byte]}
+"""What windows-1252 has where Latin-1 has control characters, as the byte that it is; these five it shares. Source: WHATWG Encoding."""
 
 
 def body_sent(request: Mapping[str, JSON]) -> bytes:
@@ -33,12 +37,25 @@ def body_sent(request: Mapping[str, JSON]) -> bytes:
     )
 
 
-def body_came(response: Mapping[str, JSON]) -> bytes:
-    """The body of a response, decoded."""
+def body_came(response: Mapping[str, JSON], *, counts_text: bool = False) -> bytes:
+    """The body of a response, decoded.
+
+    Args:
+        response: The response.
+        counts_text: Whoever wrote the archive counted the bytes of its own text, not those that came.
+    """
     content = mapping(response.get("content"))
     size = number_of(content.get("size"))
     whole = size + number_of(content.get("compression"))  # some take it for the packed size
-    return _bytes(content, content_type(response) or text_of(content.get("mimeType")).lower(), (size, whole))
+    media = content_type(response) or text_of(content.get("mimeType")).lower()
+    return _bytes(content, media, () if counts_text and media.strip() == _EVENTS else (size, whole))
+
+
+def is_put_back(response: Mapping[str, JSON], came: bytes) -> bool:
+    """Whether a body's bytes are not those of its text in the archive, but what that text was read from."""
+    content = mapping(response.get("content"))
+    is_text = text_of(content.get("encoding")).lower() != "base64"
+    return bool(came) and is_text and text_of(content.get("text")).encode("utf-8", "surrogatepass") != came
 
 
 class Event(NamedTuple):
@@ -119,16 +136,28 @@ def _bytes(held: Mapping[str, JSON], media: str, sizes: tuple[float, ...]) -> by
     data = text.encode("utf-8", "surrogatepass")
     if len(data) == len(text) or len(data) in sizes:
         return data
-    return _read_as_latin(text, media) or data
+    return _read_as_bytes(text, media) or data
 
 
-def _read_as_latin(text: str, media: str) -> bytes:
+def _read_as_bytes(text: str, media: str) -> bytes:
     """The bytes of a text whose characters are bytes of UTF-8, the last of them perhaps cut; empty for another."""
     if "charset" in media and media.partition(";")[0].strip() not in _ALWAYS_UTF8:
         return b""
     try:
-        data = text.encode("latin-1")
+        data = _single_bytes(text)
         shown = codecs.getincrementaldecoder("utf-8")().decode(data)
     except UnicodeError:
         return b""
     return b"" if shown.isascii() else data
+
+
+def _single_bytes(text: str) -> bytes:
+    """The bytes of a text that was read a byte at a time.
+
+    Raises:
+        UnicodeError: It was not.
+    """
+    try:
+        return text.encode("latin-1")
+    except UnicodeError:
+        return text.translate(_WINDOWS).encode("latin-1")
