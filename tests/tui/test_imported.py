@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 from tests.capture.captured import ASK, CHAT, TELL
 from tests.capture.drafts import WAIT
+from tests.chat.infer.kept import keep_story
 from tests.tui.app_running import MATH, WIDE, Running, running
+from tui_host.capture.exports import EXPORTS
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact import Redactor
 from tui_host.capture.session import SessionInfo, foreign_session
@@ -166,10 +169,29 @@ async def test_a_file_that_has_been_read_by_the_time_it_is_shown_has_its_chat(tm
         await app.until(lambda: AnswerItem in map(type, app.app.session.conversation.items))
 
 
-async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(tmp_path: Path) -> None:
-    """Nothing of a session of one's own stands there meanwhile: no question to send, no wire that waits for one."""
+def a_log(folder: Path) -> bytes:
+    """Of a proxy."""
+    return f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n".encode()
+
+
+def a_tap(folder: Path) -> bytes:
+    """Of a tap, whose chat is told from what it recorded."""
+    keep_story(folder / "others")
+    store = Store.open(folder / "others" / "data" / "tui-host.db")
+    try:
+        (model,) = [each for each in store.sessions.list() if each.title == "example"]
+        return b"".join(EXPORTS["jsonl"](store, model))
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(("made", "whole"), [(a_log, ("request  63", "hello")), (a_tap, ("It is three.",))])
+async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(
+    tmp_path: Path, made: Callable[[Path], bytes], whole: Sequence[str]
+) -> None:
+    """Nothing of a session of one's own stands there meanwhile: no question to send, no wire that waits for one, no chat that is none."""
     file = tmp_path / "some.log"
-    file.write_text(f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n", encoding="utf-8")
+    file.write_bytes(made(tmp_path))
     seen: list[str] = []
 
     settings = load(Overrides(config=None, data_dir=tmp_path / "data"), {"HOME": str(tmp_path)})
@@ -180,7 +202,7 @@ async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last
 
         def is_read() -> bool:
             seen.append(here.text)
-            return "request  63" in here.text and "hello" in here.text
+            return all(words in here.text for words in whole)
 
         await here.until(is_read)
     assert "reading some.log" in seen[0]
@@ -188,5 +210,7 @@ async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last
     for text in seen:
         assert "From a file, read only." in text
         assert not [
-            words for words in ("Ask anything", "Nothing on the wire", EMPTY_KEPT, "Each number") if words in text
+            words
+            for words in ("Ask anything", "Nothing on the wire", "no chat stands", EMPTY_KEPT, "Each number")
+            if words in text
         ]

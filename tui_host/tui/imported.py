@@ -125,11 +125,13 @@ class ArrivingSource(ImportSource):
         items = (
             () if store is None else store.session_items(session.id)
         )  # where they cannot be read it has not ended yet
-        self.live, self.empty = False, NO_CHAT
+        self.live = False
         tell_imported(session, info)
         for text in items:
             session.conversation.add(item_from_text(text))
         self.is_stale = info.source != "import"  # in one of our own what belongs to no session has another place
+        if not self.is_stale:
+            self.empty = NO_CHAT  # else the chat is still to come, from what takes this one's place
 
     @property
     @override

@@ -218,9 +218,9 @@ class MainScreen(Covered, SpeakingScreen):
         return f"{keys} answers, or write your own.  / commands"
 
     def _say_what_is_empty(self, transcript: Transcript) -> None:
-        """In a chat without a message: what can be tried, or what a tapped host would have to do."""
+        """In a chat without a message: what can be tried, or what a tapped host would have to do. What has come is drawn in its place."""
         words = None if self._source is None else self._source.empty
-        if words != self._empty:
+        if words != self._empty and not self._session.conversation:
             self._empty = words
             transcript.set_empty(self._made_empty())
 
