@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -59,6 +59,7 @@ def test_filled_lines_fit_and_lose_only_spaces(text: str, width: int) -> None:
 
 
 @given(TEXTS, st.integers(min_value=2, max_value=30))
+@example("\u200d\u200da、", 2)
 def test_folded_lines_fit_and_lose_nothing(text: str, width: int) -> None:
     found = [text[start:end] for start, end in fold(text, width)]
     assert all(cell_len(line) <= width for line in found)

@@ -85,7 +85,8 @@ def fold(text: str, width: int) -> list[tuple[int, int]]:
     spans, _ = split_graphemes(text)
     lines: list[tuple[int, int]] = []
     start = column = 0
-    for first, _last, cells in spans:
+    for first, last, _ in spans:
+        cells = cell_len(text[first:last])  # what a joiner at a text's beginning joins is said to have none
         if column + cells > width and first > start:
             lines.append((start, first))
             start, column = first, 0
