@@ -19,6 +19,7 @@ from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import Around, quoted
 from tui_host.capture.imports.seen import LATER, File, Moment, Notes, Progress, Seen, line_of
 from tui_host.capture.imports.servers import Servers
+from tui_host.capture.imports.ways import Ways
 from tui_host.capture.imports.wires import Known, Wires, is_bare_error, is_piece, known
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
@@ -33,6 +34,8 @@ _BRACKETS = b" \t[]{},"
 """What is left of a line of a list, or of an object, that is written for eyes."""
 _LOOKED_AT = 1 << 16
 """Bytes in which the first time is looked for."""
+_LEARNT_FROM = 1 << 20
+"""Bytes from which the meaning of words is learnt before the first line is given; from there on it is as it is read."""
 _SOME_DAY_NS = 2 * 86_400 * 10**9
 """On that day a log's times are counted from whose day is not known yet."""
 
@@ -53,7 +56,8 @@ class Begin(NamedTuple):
 
 def recognise(file: File, wires: Wires) -> bool:
     """Whether at least one line is of a wire."""
-    return any(seen.draft.wire != "stderr" for seen in read(file, wires, Notes(), ""))
+    log = _Log(file, wires, Notes(), "", Clock(0), Ways())
+    return any(seen.draft.wire != "stderr" for line in Lines(file.data) for seen in log.take(line))
 
 
 def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> Begin:
@@ -69,7 +73,7 @@ def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> B
         progress: Told how far it is read, where that is to its end.
     """
     clock = Clock(_SOME_DAY_NS)
-    log = _Log(file, wires, Notes(), "", clock)
+    log = _Log(file, wires, Notes(), "", clock, Ways())
     lines = Lines(file.data)
     at = 0
     for line in lines:
@@ -89,7 +93,8 @@ def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> B
 
 def read(file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0) -> Iterator[Seen]:
     """What the lines say, in their order; times never go back, nor before it begins."""
-    log = _Log(file, wires, notes, peer, Clock(begin_ns, later=lambda: notes.leave_out(LATER)))
+    clock = Clock(begin_ns, later=lambda: notes.leave_out(LATER))
+    log = _Log(file, wires, notes, peer, clock, _learnt(file, wires))
     lines = Lines(file.data)
     notes.progress.expected += len(file.data)
     at = 0
@@ -104,16 +109,28 @@ def read(file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0) -
         )
 
 
+def _learnt(file: File, wires: Wires) -> Ways:
+    """What the words of a log mean, as its beginning teaches: also of those lines that stand before what teaches it."""
+    ways = Ways()
+    log = _Log(file, wires, Notes(), "", Clock(0), ways)
+    lines = Lines(file.data)
+    for line in lines:
+        deque(log.take(line), maxlen=0)
+        if lines.at > _LEARNT_FROM:
+            break
+    return ways
+
+
 class _Log:
     """What was read of one log so far."""
 
-    def __init__(self, file: File, wires: Wires, notes: Notes, peer: str, clock: Clock) -> None:
+    def __init__(self, file: File, wires: Wires, notes: Notes, peer: str, clock: Clock, ways: Ways) -> None:
         self._file = file
         self._notes = notes
         self._wires = wires
         self._clock = clock
         self._lanes = Lanes(notes, peer)
-        self._servers = Servers(notes, peer, file.name)
+        self._servers = Servers(notes, peer, file.name, ways)
         self._url = ""
         self._label = ""
 

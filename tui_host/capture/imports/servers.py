@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tui_host.capture.correlator import Correlator
+from tui_host.capture.correlator import REMEMBERED, Correlator
 from tui_host.capture.frames import made_frame, read_frame
-from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.seen import Notes
+from tui_host.capture.imports.ways import CLIENT, NAMED, SERVER, Ways, other
 from tui_host.capture.record import Direction, Draft
 from tui_host.errors import JSON
 
-_SERVER = r"(?:the )?(?:mcp[ _-]?)?(?:server|child|upstream|backend)"
-_CLIENT = r"(?:the )?(?:mcp[ _-]?)?(?:client|host|editor)"
-_TO = r"[\s_\])-]*(?:->|→|=>|to|2)[\s_\[(-]*"
-_OUT = re.compile(
-    rf">>>|-->|==>|(?:->|→|>)\s*$|{_CLIENT}{_TO}{_SERVER}|(?:→|->|=>|(?:\b|_)to)[ _-]*{_SERVER}\b|→\s*mcp|\[client says\]|\bstdin\b"
-    r"|\bfrom[ _-]?client|\b(?:sent|send|sending|request|req|outgoing|out|c2s|c->s)\b|请求|发送|输入",
-    re.IGNORECASE,
-)
-_IN = re.compile(
-    rf"<<<|<--|<==|(?:<-|←|<)\s*$|{_SERVER}{_TO}{_CLIENT}|\b{_SERVER}\s*(?:→|->|=>)|(?:\b|_)to[ _-]?client|\[server says\]|\bstdout\b"
-    r"|\bfrom[ _-]?server|\b(?:received|recv|receiving|response|resp|incoming|in|s2c|s->c)\b|响应|返回|接收|输出",
-    re.IGNORECASE,
-)
-_OF_SERVERS = re.compile(
-    r"sampling/|elicitation/|roots/list$|notifications/(?:message|progress|elicitation/|\w+/(?:list_changed|updated))"
-)
-_OF_CLIENTS = re.compile(
-    r"initialize$|tools/|resources/|prompts/|completion/|logging/|server/discover"
-    r"|notifications/(?:initialized|roots/list_changed)"
-)
+WAYS: Sequence[Direction] = ("out", "in")
 _OF_CLAUDE = re.compile(r"(?:\[(?:info|debug|warn|error)\] )?\[([^\]]{1,60})\].*Message from (?:client|server): ?$")
 """Claude Desktop's `mcp.log` has the lines of all servers, each with its server's name."""
 
-_NAMED = re.compile(r"([-=]+>|<[-=]+|>{2,}|<{2,}|→|←)[ \t]*\[([^\][]{1,60})\][ \t]*:?[ \t]*$")
-"""Behind an arrow stands who gets it, or whom it came from. What stands before one may as well be who writes the log."""
 _UNNAMED = re.compile(
-    rf"{_SERVER}|{_CLIENT}|(?:mcp|stdio|llm|model|agent|proxy|tap|user|me|std(?:in|out|err)|in|out|info|debug|trace|warn(?:ing)?|error)"
+    rf"{SERVER}|{CLIENT}|(?:mcp|stdio|llm|model|agent|proxy|tap|user|me|std(?:in|out|err)|in|out|info|debug|trace|warn(?:ing)?|error)"
     r"|(?:req(?:uest)?|resp(?:onse)?|result|call|notification|message|json-?rpc|sent|send|recv|received)s?|[\d\W_]*",
     re.IGNORECASE,
 )
@@ -51,7 +31,21 @@ class _Server:
     peer: str
     connection: str
     correlator: Correlator = field(default_factory=Correlator)
-    asked: dict[str, Direction] = field(default_factory=dict[str, Direction])
+    asked: dict[tuple[Direction, str], int] = field(default_factory=dict[tuple[Direction, str], int])
+    count: int = 0
+
+    def ask(self, way: Direction, identity: str) -> None:
+        """A request went that way."""
+        self.count += 1
+        self.asked.pop((way, identity), None)
+        self.asked[way, identity] = self.count
+        if len(self.asked) > REMEMBERED:
+            del self.asked[next(iter(self.asked))]
+
+    def asking(self, identity: str) -> Sequence[Direction]:
+        """Which ways requests went that have this id and no answer, the last one first."""
+        ways: list[Direction] = [way for way in WAYS if (way, identity) in self.asked]
+        return sorted(ways, key=lambda way: -self.asked[way, identity])
 
 
 class Servers:
@@ -61,12 +55,14 @@ class Servers:
         notes: Gives the ids.
         peer: What a server is called that the log does not name.
         name: The log's name.
+        ways: What its words mean, as far as is known before it is read.
     """
 
-    def __init__(self, notes: Notes, peer: str, name: str) -> None:
+    def __init__(self, notes: Notes, peer: str, name: str, ways: Ways) -> None:
         self._notes = notes
         self._peer = peer
         self._name = name
+        self._ways = ways
         self._guessed = 0
         self._known: dict[str, _Server] = {}
 
@@ -94,13 +90,15 @@ class Servers:
         server = self._server(before, name)
         has_no_number = b"NaN" in data or b"Infinity" in data  # which no value tells from one that is a number
         head = (read_frame(data) if has_no_number else made_frame(value)).head
-        direction = _direction(before, head.method)
+        asked = server.asking(head.id) if head.answers else ()
+        direction = self._ways.way(server.peer, before, head.method, value, asked)
         if direction is None:
-            asked = server.asked.get(head.id) if head.answers else None
-            self._guessed += asked is None
-            direction = "out" if head.method or asked == "in" else "in"
-        if head.method and head.id:
-            server.asked[head.id] = direction
+            self._guessed += 1
+            direction = "out" if head.method else "in"
+        if head.answers:
+            server.asked.pop((other(direction), head.id), None)
+        elif head.method and head.id:
+            server.ask(direction, head.id)
         seen = server.correlator.see(direction, head)
         return Draft(
             wire="mcp",
@@ -132,22 +130,5 @@ def _named(before: str) -> str:
     """The server's name, where what stands before a frame has one; else empty."""
     if found := _OF_CLAUDE.search(before):
         return found[1]
-    found = _NAMED.search(before)
+    found = NAMED.search(before)
     return "" if found is None or _UNNAMED.fullmatch(found[2]) else found[2].strip()
-
-
-def _direction(before: str, method: str) -> Direction | None:
-    """Which way a frame went: as its method tells, else as what stands before it; None where neither does."""
-    if _OF_SERVERS.match(method):
-        return "in"
-    if _OF_CLIENTS.match(method):
-        return "out"
-    return _told(TIME.sub("", before))
-
-
-@lru_cache(maxsize=1 << 8)
-def _told(before: str) -> Direction | None:
-    """The direction that words tell; None where they tell none, or both."""
-    before = _NAMED.sub(r"\1", before)
-    is_out, is_in = _OUT.search(before) is not None, _IN.search(before) is not None
-    return None if is_out == is_in else "out" if is_out else "in"
