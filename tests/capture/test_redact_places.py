@@ -8,7 +8,8 @@ import pytest
 
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.redact import Redactor
-from tui_host.capture.redact_bodies import without_keys, without_tokens
+from tui_host.capture.redact_bodies import without_keys
+from tui_host.capture.redact_logins import without_tokens
 
 KEY = "sk-others-0123456789-abcdef"
 

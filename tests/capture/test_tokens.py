@@ -11,7 +11,8 @@ from tui_host.capture.codings import decoder
 from tui_host.capture.held import LIMIT, Held
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.redact import Redactor
-from tui_host.capture.redact_bodies import without_keys, without_tokens
+from tui_host.capture.redact_bodies import without_keys
+from tui_host.capture.redact_logins import without_tokens
 from tui_host.capture.tokens import is_login, without_credentials
 from tui_host.errors import JSON
 

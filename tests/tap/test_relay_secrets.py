@@ -191,3 +191,53 @@ async def test_what_is_not_packed_as_its_head_says_passes_and_is_kept_without_a_
     kept = '{"again":"Bearer ⟨secret:x-api-key⟩"}'.encode()
     for data in (relay.body(), relay.records("request")[0].draft.data):
         assert (decoder("gzip").feed(data) if is_packed else data) == kept
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        (
+            b'{"access_token":"at-1","token_type":"Bearer"}',
+            '{"access_token":"⟨secret:access_token⟩","token_type":"Bearer"}',
+        ),
+        (b'{"user":{"name":"a"},"accessToken":"at-1"}', '{"user":{"name":"a"},"accessToken":"⟨secret:accessToken⟩"}'),
+        (b'<form><input name="code" value="at-1"/></form>', '<form><input name="code" value="⟨secret:code⟩"/></form>'),
+    ],
+)
+@pytest.mark.parametrize("coding", ["", "gzip"])
+@pytest.mark.parametrize("asked", [b'{"jobs":1}', b""])
+async def test_a_token_in_an_answer_at_any_place_passes_and_is_not_kept(
+    *, told: bytes, kept: str, coding: str, asked: bytes
+) -> None:
+    sent = coded(told, coding)
+    more = b"Content-Encoding: %s\r\n" % coding.encode() if coding else b""
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(answer(sent, more=more)[:-9])
+        await stream.send(sent[-9:])
+
+    async with peer(script) as up, relaying(up.origin) as relay:
+        answered = await relay.ask(request(relay.host, target=b"/api/session", body=asked))
+    assert answered.endswith(sent)
+    assert decoder(coding).feed(relay.body()).decode() == kept
+
+
+async def test_lines_that_a_model_says_are_recorded_as_they_come() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n"
+    lines = [
+        b'{"model":"m","message":{"role":"assistant","content":"%d"},"done":false}\n' % number for number in range(3)
+    ]
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(head)
+        for number, line in enumerate(lines):
+            await stream.send(line)
+            while len(relay.records("chunk")) <= number:  # before anything follows
+                await anyio.sleep(0.001)
+
+    with anyio.fail_after(PATIENCE):
+        async with peer(script) as up, relaying(up.origin) as relay:
+            await relay.ask(request(relay.host, target=b"/api/chat", body=b'{"model":"m","messages":[]}'))
+    assert [record.draft.data for record in relay.records("chunk")] == lines

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 from tui_host.capture.held import Held
 from tui_host.capture.record import Draft, Head
-from tui_host.capture.recording import BodyRedactor, Recording, RedactedStream
-from tui_host.capture.redact_bodies import Learn, is_json_without_login, without_keys, without_tokens
+from tui_host.capture.recording import Recording, RedactedStream
+from tui_host.capture.redact_bodies import without_keys
 from tui_host.capture.redact_coded import request_without
+from tui_host.capture.redact_logins import is_json_of_login, is_json_without_login, without_tokens
+from tui_host.capture.redact_taking import Learn
 from tui_host.capture.redact_values import Kept, Shift
+from tui_host.capture.token_answers import AnswerStream, tells_token
 from tui_host.settings.urls import parts_of
 
 _LOGIN_PATH = re.compile(
@@ -26,7 +29,7 @@ def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
 
     Forms are sent for little else; but curl calls a form whatever nobody told it the type of.
     """
-    if _LOGIN_PATH.search(target) is not None:
+    if _LOGIN_PATH.search(target) is not None or is_json_of_login(body):
         return True
     return kind.strip().lower().startswith(b"application/x-www-form-urlencoded") and not is_json_without_login(body)
 
@@ -41,7 +44,8 @@ def without_credentials(draft: Draft, learn: Learn) -> Draft:
     if not draft.data or draft.kind not in {"request", "chunk"}:
         return draft
     if draft.kind == "chunk":
-        is_token = draft.encoding is None and b'"access_token"' in draft.data and b'"token_type"' in draft.data
+        is_pair = b'"access_token"' in draft.data and b'"token_type"' in draft.data
+        is_token = draft.encoding is None and (is_pair or tells_token(draft.data))
         return _without(draft, learn, is_of_login=True, is_to_model=False) if is_token else draft
     is_of_login = draft.head is not None and is_login(_target(draft.head), _content_type(draft.head), draft.data)
     return _without(draft, learn, is_of_login=is_of_login, is_to_model=draft.wire == "llm")
@@ -65,25 +69,42 @@ def _content_type(head: Head) -> bytes:
 
 
 class WithoutKeys:
-    """A recorder for the requests of others to a model: what it keeps has none of the keys in it that are known by their place.
+    """A recorder for what others ask a model.
+
+    What it keeps has none of the keys in it that are known by their place, and of answers none of the tokens that they hand out.
 
     Args:
         recorder: Keeps the records.
     """
+
+    is_needed = True
+    """Any answer may tell a token."""
 
     def __init__(self, recorder: Recording) -> None:
         self._recorder = recorder
         self.new_exchange = recorder.new_exchange
 
     @property
-    def redactor(self) -> BodyRedactor:
-        """Knows the secrets."""
-        return self._recorder.redactor
+    def redactor(self) -> WithoutKeys:
+        """Itself."""
+        return self
+
+    def stream(self) -> AnswerStream:
+        """For one answer's body."""
+        return AnswerStream(self._recorder.redactor)
+
+    def stream_by_value(self) -> RedactedStream:
+        """For bytes that stand for others."""
+        return self._recorder.redactor.stream_by_value()
+
+    def learn_value(self, name: str, value: str, /) -> None:
+        """Know a credential from now on."""
+        self._recorder.redactor.learn_value(name, value)
 
     def append(self, draft: Draft, /) -> int:
         """Keep a record."""
         if draft.kind == "request":
-            draft = without_credentials(draft, self._recorder.redactor.learn_value)
+            draft = without_credentials(draft, self.learn_value)
         return self._recorder.append(draft)
 
 
