@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.imports.seen import Moment, Notes, Seen
+from tui_host.capture.imports.stream import Stream
 from tui_host.capture.record import MISSING, Draft, Head, Kind
 
 NOT_KNOWN = "(not in the file)"
@@ -41,12 +42,16 @@ class Exchanges:
     Args:
         notes: Gives the ids.
         peer: What the provider is called.
+
+    Attributes:
+        stream: What came so far of the answer, where it comes in pieces.
     """
 
     def __init__(self, notes: Notes, peer: str) -> None:
         self._notes = notes
         self._peer = peer
         self._open: _Open | None = None
+        self.stream = Stream()
 
     def request(self, body: bytes, at: Moment, *, dialect: str, url: str = "", lacks: str = NO_HEAD) -> Iterator[Seen]:
         """A request's body.
@@ -92,9 +97,15 @@ class Exchanges:
         """Whether an exchange has begun and not ended."""
         return self._open is not None
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether something of its answer has come."""
+        return self._open is not None and self._open.is_answered
+
     def finish(self) -> Iterator[Seen]:
         """Nothing more comes of the exchange that has begun, if one has: what came last is its end."""
         opened, self._open = self._open, None
+        self.stream = Stream()
         if opened is None:
             return
         reason: Reason = "complete" if opened.is_answered else MISSING

@@ -61,6 +61,11 @@ class Lanes:
         self._named[key] = self.last = lane
         return lane
 
+    def of(self, key: str) -> Exchanges:
+        """The lane for an answer, as things stand."""
+        lane = self._named.get(key)
+        return lane if lane is not None and lane.is_open else self.last
+
     def answering(self, key: str) -> Exchanges:
         """The lane for an answer."""
         lane = self._named.get(key)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tui_host.capture.imports.elements import BrokenError, Data, value_end
+from tui_host.capture.imports.printed import BEGIN, Printed, printed
 from tui_host.capture.imports.pythonic import looks_pythonic, read_pythonic, written_as_json
 from tui_host.capture.imports.seen import MOST, begins_with, read_value
 from tui_host.errors import JSON
@@ -28,6 +29,8 @@ class Line(NamedTuple):
         value: What it says.
         text: The whole line, where there is no JSON.
         at: Where it begins in the file.
+        printed: A text or bytes that stand before any JSON, or have it in them.
+        lead: What stands before these.
     """
 
     before: str
@@ -35,6 +38,8 @@ class Line(NamedTuple):
     value: JSON
     text: bytes
     at: int
+    printed: bytes | None = None
+    lead: str = ""
 
 
 class Lines:
@@ -55,9 +60,22 @@ class Lines:
         while self.at < len(self._data):
             end = self._data.find(b"\n", self.at)
             end = len(self._data) if end < 0 else end
-            found, end = self._line(self.at, end)
-            self.at = end + 1
+            said = self._printed(self.at, end)
+            found, after = self._line(self.at, end)
+            if said is not None:
+                lead = self._data[self.at : self.at + said.at].decode("utf-8", "replace")
+                found = found._replace(printed=said.data, lead=lead)
+            self.at = after + 1
             yield found
+
+    def _printed(self, at: int, end: int) -> Printed | None:
+        """What is printed in a line as Python or JSON write texts."""
+        most = min(end, at + PREFIX_MOST)
+        brace = self._data.find(b"{", at, most)
+        most = most if brace < 0 else brace
+        if BEGIN.search(self._data, at, most) is None:
+            return None
+        return printed(self._data[at : min(end, at + MOST)], most - at)
 
     def _line(self, at: int, end: int) -> tuple[Line, int]:
         """A line, and where it ends: later, where the value that begins in it does."""

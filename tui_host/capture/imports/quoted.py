@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.seen import read_value
-from tui_host.capture.imports.wires import Known, dialect_of_answer, is_piece, known
+from tui_host.capture.imports.wires import Known, dialect_of_answer, is_frame, is_piece, known
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -35,6 +35,10 @@ MOST_AROUND = 1000
 """Characters of a member that can tell a time or a direction, how many such members are heard, and characters of all of them."""
 _EVENT = re.compile(r"(?:\s++|:[^\n]*+\n|(?:event|id|retry):[^\n]*+\n)*data:[ \t]?(?=\{)")
 """An event with an object. Its group is not possessive: Python before 3.11.5 goes wrong with those."""
+_PART = re.compile(
+    r"\s*(?:data:[ \t]*\[DONE\]|\[DONE\]\s*$|: [^\n]{0,200}\n\s*$|event:[ \t]?(?:message|content_block|response|ping|error)[\w.]{0,80}\s*(?:$|\ndata:))"
+)
+"""Of a stream what tells no dialect."""
 _ONE_BREAK = re.compile(rb"(?m)^(data:[^\r\n]*)(\r?\n)(?=(?:data|event|id):)")
 """Between events that are one line each."""
 
@@ -47,12 +51,14 @@ class Around(NamedTuple):
         url: The address that is told there; empty if none is.
         key: What names the exchange there; empty if nothing does.
         server: What names the server there; empty if nothing does.
+        place: The members in which it stands, from the outermost on.
     """
 
     words: str
     url: str = ""
     key: str = ""
     server: str = ""
+    place: tuple[str, ...] = ()
 
 
 class Quoted(NamedTuple):
@@ -62,17 +68,19 @@ class Quoted(NamedTuple):
         around: What stands around it.
         data: It.
         value: What it says; None for a text of events.
-        known: What it is.
+        known: What it is; without a dialect a part of a stream that tells none.
+        event: What the first event of such a text says.
     """
 
     around: Around
     data: bytes
     value: JSON
     known: Known
+    event: JSON = None
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is a whole stream, as a text of events."""
+        """Whether it is a text of events: a whole stream, or a part of one."""
         return self.value is None
 
     @property
@@ -83,6 +91,10 @@ class Quoted(NamedTuple):
     def says_the_same_as(self, other: Quoted) -> bool:
         """Whether it is another form of the same."""
         return self.data == other.data if self.value is None else self.value == other.value
+
+    def parses(self, other: Quoted) -> bool:
+        """Whether it is what was made of an event that the other has as text."""
+        return other.is_stream and self.value is not None and self.value == other.event
 
 
 def with_empty_lines(data: bytes) -> bytes:
@@ -98,9 +110,16 @@ def quoted(value: JSON, words: str) -> Sequence[Quoted]:
         words: What stands around it.
     """
     found: list[Quoted] = []
+    parts: list[Quoted] = []
     is_asked = is_answered = False
     for each in _in_value(value, Around(words), DEPTH):
-        if each.is_piece:
+        if found and each.parses(found[-1]):
+            continue
+        if found and found[-1].parses(each):
+            found[-1] = each  # nearer to the wire than what was made of it
+        elif not each.known.dialect and each.known.kind == "answer":
+            parts.append(each)
+        elif each.is_piece:
             found.append(each)
         elif any(each.says_the_same_as(other) for other in found[-2:]):
             continue  # as text, and as what was read of it
@@ -109,8 +128,24 @@ def quoted(value: JSON, words: str) -> Sequence[Quoted]:
             is_answered = is_asked and each.known.kind == "answer"
             is_asked = each.known.kind == "request"
         elif each.is_stream:
-            found[-1] = each  # nearer to the wire than what was made of it
-    return found
+            found[-1] = each
+    return found or parts[:1]
+
+
+def text_in(value: JSON, words: str, place: Sequence[str]) -> tuple[Around, str] | None:
+    """The text that stands at a place in an object, and what stands around it; None if none does.
+
+    Args:
+        value: The object.
+        words: What stands around that.
+        place: The members in which it would stand.
+    """
+    around = Around(words)
+    for name in place:
+        if not isinstance(value, Mapping) or not isinstance(value.get(name), str | Mapping):
+            return None
+        around, value = next((near, item) for near, item in _items(value, around) if near.place[-1] == name)
+    return (around, value) if place and isinstance(value, str) else None
 
 
 def _in_value(value: JSON, around: Around, depth: int) -> Iterator[Quoted]:
@@ -119,7 +154,8 @@ def _in_value(value: JSON, around: Around, depth: int) -> Iterator[Quoted]:
     elif it := known(value):
         yield Quoted(around, written_as_json(value), value, it)
     elif depth and isinstance(value, Mapping):
-        yield from _in_object(value, around, depth)
+        for near, item in _items(value, around):
+            yield from _in_value(item, near, depth - 1)
     elif depth and isinstance(value, Sequence):
         texts = [_text_of(item) for item in value]
         said = ("" if any(text.endswith("\n") for text in texts) else "\n").join(texts)
@@ -130,7 +166,8 @@ def _in_value(value: JSON, around: Around, depth: int) -> Iterator[Quoted]:
             yield from _in_value(item, around, depth - 1)
 
 
-def _in_object(value: Mapping[str, JSON], around: Around, depth: int) -> Iterator[Quoted]:
+def _items(value: Mapping[str, JSON], around: Around) -> Iterator[tuple[Around, JSON]]:
+    """What an object has, but for its numbers, each with what stands around it."""
     inner = [each for each in value.values() if isinstance(each, Mapping)]
     addresses = (said for name in _ADDRESSES if isinstance(said := value.get(name), str))
     plain = [f"{item}" for item in value.values() if isinstance(item, str | int | float)]
@@ -146,7 +183,7 @@ def _in_object(value: Mapping[str, JSON], around: Around, depth: int) -> Iterato
     for name in sorted(value, key=_rank):
         item = value[name]
         if not isinstance(item, int | float):
-            yield from _in_value(item, Around(f"{words} {name}", url, key, server), depth - 1)
+            yield Around(f"{words} {name}", url, key, server, (*around.place, name)), item
 
 
 def _rank(name: str) -> int:
@@ -164,14 +201,17 @@ def _text_of(item: JSON) -> str:
 
 def _in_text(text: str, around: Around, depth: int) -> Iterator[Quoted]:
     found = _EVENT.match(text)
-    if found is None and text.lstrip()[:1] not in {"{", "["}:
+    if found is not None or _PART.match(text):
+        data = (text if text.strip() != "[DONE]" else "data: [DONE]").encode("utf-8", "surrogatepass")
+        first = text[found.end() :].partition("\n")[0] if found is not None else ""
+        event = read_value(first.strip().encode("utf-8", "surrogatepass"))
+        if is_frame(event):
+            return
+        yield Quoted(around, with_empty_lines(data), None, Known("answer", dialect_of_answer(event)), event)
+        return
+    if text.lstrip()[:1] not in {"{", "["}:
         return
     data = text.encode("utf-8", "surrogatepass")
-    if found is not None:
-        first = read_value(text[found.end() :].partition("\n")[0].strip().encode("utf-8", "surrogatepass"))
-        if dialect := dialect_of_answer(first):
-            yield Quoted(around, with_empty_lines(data), None, Known("answer", dialect))
-        return
     value = read_value(data)
     if it := known(value):
         yield Quoted(around, data.strip(), value, it)

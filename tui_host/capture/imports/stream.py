@@ -1,0 +1,148 @@
+"""A stream in the pieces in which whoever wrote a log had it: its lines, what was read at once, or bytes cut anywhere.
+
+What stands between two pieces was lost where each was a line. Where a stream ends is told by what it says: two of them may follow each
+other in a file of answers.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tui_host.capture.imports.seen import read_value
+from tui_host.capture.words import items, mapping, said
+from tui_host.errors import JSON
+
+_FIELD = re.compile(rb"(?:data|event|id|retry):|: ")
+_BEGUN = re.compile(rb"\s*(?:d|da|dat|data|data:\s*|e|ev|eve|even|event|event:[ \t]*|data:[ \t]*\[[DONE]{0,3})?\Z")
+"""A line of a stream that is cut within its field."""
+_DATA = re.compile(rb"data:[ \t]*")
+_SAID = re.compile(rb"(?m)^data:[ \t]?([^\r\n]*)")
+_DONE = re.compile(rb"(?m)^data:[ \t]*\[DONE\]")
+_MARK = re.compile(rb'\\.?|"|[{}\[\]]', re.DOTALL)
+_FIRST = frozenset({"message_start", "response.created"})
+_LAST = frozenset({"message_stop", "response.completed", "response.failed", "response.incomplete"})
+_BREAK, _BREAKS = re.compile(rb"\A\r?\n"), re.compile(rb"\A(?:\r?\n){1,2}")
+_END = 2
+"""Line breaks behind an event."""
+_HEAD = 64
+"""Bytes of a line that are kept: they tell its field, and whether it is `data: [DONE]`."""
+
+
+class Stream:
+    """What came so far of one.
+
+    Attributes:
+        is_done: It said that it has ended, in a word.
+    """
+
+    def __init__(self) -> None:
+        self.is_done = False
+        self._head = b""
+        self._breaks = self._lent = 0
+        self._is_heard = self._is_over = self._is_finished = False
+        self._name = ""
+        self._depth = 0
+        self._is_object = self._in_string = self._is_escaped = False
+
+    @property
+    def is_within(self) -> bool:
+        """Whether what came last ends within a line, or may."""
+        return bool(self._head) and not self._breaks and not self._is_whole
+
+    def goes_on(self, data: bytes) -> bool:
+        """Whether something that stands where the last piece did is the next one."""
+        return self.is_within or (bool(self._head) and _BEGUN.match(data) is not None)
+
+    def begins_anew(self, data: bytes) -> bool:
+        """Whether a piece is the first one of another stream."""
+        found = None if self.is_within or not self._is_heard else _SAID.search(data)
+        return found is not None and self.is_followed_by(read_value(found[1]))
+
+    def is_followed_by(self, value: JSON) -> bool:
+        """Whether what an event says is the beginning of another stream."""
+        if not self._is_heard or not isinstance(value, dict):
+            return False
+        name = _name(value)
+        return self._is_over or _kind(value) in _FIRST or (self._is_finished and bool(name) and name != self._name)
+
+    def hear(self, value: JSON) -> None:
+        """What an event says."""
+        body = mapping(value)
+        self._is_heard = True
+        self._name = self._name or _name(value)
+        self._is_over = self._is_over or _kind(value) in _LAST
+        self._is_finished = self._is_finished or any(
+            said(mapping(each).get(key))
+            for several, key in (("choices", "finish_reason"), ("candidates", "finishReason"))
+            for each in items(body.get(several))
+        )
+
+    def put(self, data: bytes) -> bytes:
+        """The next piece, with the ends of lines and events that the log has lost; they are put behind what they end."""
+        if self._lent:
+            rest = _BREAK.sub(b"", data, count=1) if self._lent == 1 else _BREAKS.sub(b"", data, count=1)
+            self._lent = 0 if rest else self._lent - data.count(b"\n")
+            data = rest
+        is_named = self._head and not self._breaks and _DATA.match(self._head) is None
+        lost = b"\n" if is_named and _FIELD.match(self._head) and _FIELD.match(data) else b""
+        self._take(lost + data)
+        is_line = self._breaks == 1 or (not self._breaks and self._is_whole)
+        if is_line and not self.is_done and _DATA.match(self._head):
+            self._lent = _END - self._breaks
+            self._breaks = _END
+            return lost + data + b"\n" * self._lent
+        return lost + data
+
+    def _take(self, data: bytes) -> None:
+        line = data if self._breaks else self._head + data
+        self.is_done = _DONE.search(line) is not None
+        for found in _ends(_SAID.search(line), data):
+            self.hear(read_value(found))
+        kept = data.rstrip(b"\r\n")
+        if not kept:
+            self._breaks += data.count(b"\n")
+            return
+        begin = max(kept.rfind(b"\n"), kept.rfind(b"\r")) + 1
+        if begin or self._breaks:
+            self._head, self._depth = b"", 0
+            self._is_object = self._in_string = self._is_escaped = False
+        self._head += kept[begin : begin + _HEAD - len(self._head)]
+        self._breaks = data[len(kept) :].count(b"\n")
+        if not self._breaks:
+            self._count(kept[begin:])
+
+    def _count(self, data: bytes) -> None:
+        """The brackets of a line that may go on in the next piece."""
+        begin, self._is_escaped = (1 if self._is_escaped else 0), False
+        for found in _MARK.finditer(data, begin):
+            mark = found[0]
+            if mark[:1] == b"\\":
+                self._is_escaped = self._in_string and len(mark) == 1  # what it escapes is in the next piece
+            elif mark == b'"':
+                self._in_string = not self._in_string
+            elif not self._in_string:
+                self._depth += 1 if mark in {b"{", b"["} else -1
+                self._is_object = True
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the line that came last says a whole value, or that nothing more comes."""
+        is_value = self._is_object and not self._in_string and self._depth == 0
+        return is_value or _DONE.match(self._head) is not None
+
+
+def _ends(first: re.Match[bytes] | None, data: bytes) -> tuple[bytes, ...]:
+    """What the first and the last event of a piece say, as far as they stand in it."""
+    if first is None:
+        return ()
+    begin = data.rfind(b"\ndata:")
+    last = _SAID.match(data, begin + 1) if begin >= 0 else None
+    return (first[1],) if last is None else (first[1], last[1])
+
+
+def _kind(value: JSON) -> str:
+    return said(mapping(value).get("type"))
+
+
+def _name(value: JSON) -> str:
+    return said(mapping(value).get("id")) or said(mapping(value).get("responseId"))
