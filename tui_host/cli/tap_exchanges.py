@@ -15,7 +15,7 @@ from tui_host.capture.record import BY_THE_TAP, Head, Record, lasted
 from tui_host.capture.visible import decode
 from tui_host.chat.infer.asking.exchanges import Asking, asking_of
 from tui_host.chat.infer.asking.hearing import Hearing
-from tui_host.chat.infer.asking.prompted import envelopes, said_by_person
+from tui_host.chat.infer.asking.prompted import results_of, said_by_person
 from tui_host.chat.infer.asking.speaking import NATIVE
 from tui_host.cli.tap_exchange import LOOKED_AT, Exchange
 from tui_host.cli.tap_line import ERROR, SAID, Line, begun, short
@@ -122,8 +122,8 @@ class Exchanges:
         if said:
             return self._quoted("user", said)
         names = {piece.wire_id: piece.name for message in asking.messages for piece in message.of("call")}
-        results = [(piece.name or names.get(piece.wire_id, ""), piece.text) for piece in last.of("result")]
-        results += [(told.name, told.text) for told in envelopes(asking.body, last)]
+        told = results_of(asking.body, asking.protocol, last)
+        results = [(piece.name or names.get(piece.wire_id, ""), piece.text) for piece in told]
         if not results:
             return self._quoted("user", last.text)
         name, text = results[-1]

@@ -57,8 +57,6 @@ def test_of_our_own_requests_the_same_is_found_as_the_protocol_knows_it_put_in(n
     ]
     known = "".join(texts[each.message][each.start : each.end].strip() for each in prepared.injected)
     found = "".join(text.strip() for text, _ in _said(name, written))
-    if name == "hermes":  # names the tool within the result, which a tap takes for a part of the result
-        known = known.replace('{"name": "math__add", "content":', "").replace("}\n</tool_response>", "</tool_response>")
     assert "".join(found.split()) == "".join(known.split())
 
 

@@ -22,7 +22,7 @@ class _Reading(ChatReader):
         content, calls = node.get("content"), node.get("tool_calls")
         if role == "tool":
             wire_id = self.text(node.get("tool_call_id"))
-            name = self.called(wire_id)
+            name = self.called(wire_id) or self.text(node.get("name"))
             self.origin = self.origin_of(name) or "tool"
             return self.result(node, key, name, content, wire_id)
         children: list[Part] = []

@@ -167,5 +167,8 @@ def _start_of(message: Heard) -> int:
 
 
 def _moved(message: Heard, by: int) -> Heard:
-    pieces = tuple(replace(piece, start=piece.start + by, end=piece.end + by) for piece in message.pieces)
+    pieces = tuple(
+        replace(piece, start=piece.start + by, end=piece.end + by, says=(piece.says[0] + by, piece.says[1] + by))
+        for piece in message.pieces
+    )
     return Heard(role=message.role, pieces=pieces, mark=message.mark)

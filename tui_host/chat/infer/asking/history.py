@@ -26,6 +26,7 @@ class Piece:
         end: One past its last.
         name: A call's or result's name, empty if it is not known.
         wire_id: Its id, empty if it has none.
+        says: Where what a result says stands in the body.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Piece:
     end: int
     name: str = ""
     wire_id: str = ""
+    says: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,8 @@ def _made(role: str, pieces: tuple[Piece, ...]) -> Heard:
 def _pieces(outline: Outline, part: Part) -> Iterator[Piece]:
     if part.kind in {"call", "result"}:
         text = _said(outline.body[part.says[0] : part.says[1]])
-        yield Piece(kind=part.kind, text=text, start=part.start, end=part.end, name=part.name, wire_id=part.wire_id)
+        names = {"name": part.name, "wire_id": part.wire_id}
+        yield Piece(kind=part.kind, text=text, start=part.start, end=part.end, says=part.says, **names)
     elif part.kind in {"message", "text"} and not part.children:
         start, end = part.says
         text = _said(outline.body[start:end])

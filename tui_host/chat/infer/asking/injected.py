@@ -14,7 +14,7 @@ from itertools import chain
 
 from tui_host.chat.infer.asking.history import Heard, Piece
 from tui_host.chat.infer.asking.marked import Form
-from tui_host.chat.infer.asking.prompted import envelopes, offsets_of
+from tui_host.chat.infer.asking.prompted import envelopes, in_words, offsets_of
 
 _SPACE = r"(?:(?<!\s)\s+)?"
 """All white space before what follows: looked at once, where it begins."""
@@ -66,8 +66,9 @@ class Injections:
         for piece in system:
             yield from self._found_once(body, (piece,), name, partial(_of_prompt, name, body, piece))
         for message in messages:
-            if message.role == "user" and (texts := message.of("text")):
-                yield from self._found_once(body, texts, "", partial(_around, body, message))
+            kinds = {"text", "result"} if name == "hermes" else {"text"}
+            if message.role == "user" and (pieces := [each for each in message.pieces if each.kind in kinds]):
+                yield from self._found_once(body, pieces, "", partial(_around, body, pieces))
 
     def _found_once(
         self, body: bytes, pieces: Sequence[Piece], name: str, look: Callable[[], Iterable[tuple[int, int, str]]]
@@ -91,15 +92,28 @@ def _of_prompt(name: str, body: bytes, piece: Piece) -> Iterator[tuple[int, int,
     yield from _in_bytes(body, piece, sorted((*lists, *taught)))
 
 
-def _around(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
-    """What stands around what was said in a message, and around the results that it tells: not within these."""
-    found = list(chain.from_iterable(_in_bytes(body, piece, _framed(piece.text)) for piece in message.of("text")))
-    told = [(each.start, each.end) for each in envelopes(body, message)] if found else []
-    ends = [end for _, end in told]
+def _around(body: bytes, pieces: Sequence[Piece]) -> Iterator[tuple[int, int, str]]:
+    """What stands around what was said in pieces of a message, and around the results that they tell: not within these."""
+    texts = tuple(piece for piece in pieces if piece.kind == "text")
+    messages = [Heard(role="user", pieces=texts, mark=b"")] if texts else []
+    messages += filter(None, (in_words(body, piece) for piece in pieces if piece.kind == "result"))
+    found = list[tuple[int, int, str]]()
+    for message in messages:
+        found += _around_in(body, message)
+    yield from sorted(found)
+
+
+def _around_in(body: bytes, message: Heard) -> Iterator[tuple[int, int, str]]:
+    found = list(chain.from_iterable(_in_bytes(body, piece, _framed(piece.text)) for piece in message.pieces))
+    told = list(envelopes(body, message)) if found else []
+    ends = [each.whole[1] for each in told]
     for each in found:
         first = bisect_right(ends, each[0])  # the first that is not over before it
-        if first == len(told) or told[first][0] >= each[1]:
+        if first == len(told) or told[first].whole[0] >= each[1]:
             yield each
+    for each in told:
+        start, end = each.whole
+        yield from ((*span, "frames a result") for span in ((start, each.start), (each.end, end)) if span[0] < span[1])
 
 
 def _framed(text: str) -> list[tuple[int, int, str]]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, UserItem
 from tui_host.chat.infer.asking.history import Heard, Piece
-from tui_host.chat.infer.asking.prompted import envelopes, readers_of, said_by_person
+from tui_host.chat.infer.asking.prompted import readers_of, results_of, said_by_person
 from tui_host.chat.infer.asking.results import results_in
 from tui_host.chat.infer.asking.talks import Said
 from tui_host.chat.infer.values import Asked
@@ -109,11 +109,8 @@ class _Told:
         """The results that a message tells."""
         found = self._by_results.get(place)
         if found is None:
-            message = self._messages[place]
-            found = self._by_results[place] = message.of("result") or [
-                Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
-                for each in envelopes(self._said.asking.body, message)
-            ]
+            asking = self._said.asking
+            found = self._by_results[place] = results_of(asking.body, asking.protocol, self._messages[place])
         return found
 
     def _left(self, place: int) -> Iterator[Item]:

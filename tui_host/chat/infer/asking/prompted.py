@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
 
 from tui_host.capture.words import said
 from tui_host.chat.infer.asking.history import Heard, Piece
 from tui_host.chat.infer.asking.marked import Form
-from tui_host.llm.jsonspans import read_json
+from tui_host.llm.jsonspans import read_json, spans
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.by_name import protocol
 from tui_host.llm.protocols.protocol import Reader
@@ -39,12 +39,15 @@ _SERVERS = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
 _READS = "access_mcp_resource"
 """What reads a resource, as Cline's prompt calls it."""
 
+_HERMES = "hermes"
+_TAGGED = Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)")
+"""A result in Hermes' form, which some hosts tell in a message of the vendor's for results."""
 _RESULTS = (
     Form(r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
          r"(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)"),
     Form(r"<tool_use_result>\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*?)", r"</result>\s*</tool_use_result>"),
     Form(r"Here is the result of mcp tool use `(?P<name>[^`\n]*)`:(?P<told>.*?)(?=Here is the result of mcp tool use `|\Z)"),
-    Form(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)"),
+    _TAGGED,
     Form(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"),
     Form(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)"),
     Form(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z"),
@@ -66,12 +69,14 @@ class Envelope:
         text: The result itself.
         start: Its first byte in the body.
         end: One past its last.
+        whole: The same of the object that holds it with the name; of itself, where there is none.
     """
 
     name: str
     text: str
     start: int
     end: int
+    whole: tuple[int, int]
 
 
 def protocol_of(system: str, messages: Sequence[Heard]) -> str:
@@ -118,33 +123,91 @@ def _sections(system: str) -> dict[str, str]:
     return sections
 
 
-def envelopes(body: bytes, message: Heard) -> Iterator[Envelope]:
+def results_of(body: bytes, protocol: str, message: Heard) -> Sequence[Piece]:
+    """The results that a message tells, as the vendor's API has them or in words.
+
+    Args:
+        body: The request's body.
+        protocol: The tool protocol that it speaks.
+        message: A message of it.
+    """
+    results = message.of("result")
+    if protocol == _HERMES:
+        results = [each for piece in results for each in _untagged(body, piece)]
+    return results or [
+        Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
+        for each in envelopes(body, message)
+    ]
+
+
+def _untagged(body: bytes, result: Piece) -> Sequence[Piece]:
+    """The results that stand in one of the vendor's in Hermes' form; itself, where it says anything else."""
+    message = in_words(body, result)
+    found = [] if message is None else list(envelopes(body, message, (_TAGGED,)))
+    if len(found) > 1:  # an id, or a name, that they share says nothing
+        result = replace(result, name="", wire_id="")
+    told = [replace(result, text=each.text, start=each.start, end=each.end) for each in found]
+    return [replace(each, name=by.name or each.name) for each, by in zip(told, found, strict=True)] or [result]
+
+
+def in_words(body: bytes, result: Piece) -> Heard | None:
+    """A result of the vendor's as the words that it is; None where it is anything but results in Hermes' form."""
+    if not result.text.lstrip().startswith("<tool_response>") or _TAGGED.without(result.text).strip():
+        return None
+    start, end = result.says
+    root = spans(body[start:end], depth=2)
+    if root is None:
+        return None
+    texts = [root] if root.kind == "string" else [text for each in root.elements if (text := each.get("text"))]
+    pieces = [
+        Piece(kind="text", text=text.text(body[start:end]), start=start + text.start, end=start + text.end)
+        for text in texts
+    ]
+    return Heard(role="user", pieces=tuple(pieces), mark=b"")
+
+
+def envelopes(body: bytes, message: Heard, forms: Sequence[Form] = _RESULTS) -> Iterator[Envelope]:
     """The results that a message tells in words, in order.
 
     Args:
         body: The request's body.
         message: A message of it.
+        forms: Those in which it may; the first of which there is one.
     """
     texts = message.of("text")
     whole = "\n".join(piece.text for piece in texts)
-    by_form = (list(form.found_in(whole)) for form in _RESULTS)
-    found = next(filter(None, by_form), list[re.Match[str]]())
-    told = [match["told"].strip() for match in found]
-    starts = [match.end("told") - len(match["told"].lstrip()) for match in found]
-    ranges = [(start, start + len(text)) for start, text in zip(starts, told, strict=True)]
-    for match, text, (start, end) in zip(found, told, _places(body, texts, ranges), strict=True):
-        yield Envelope(name=match["name"].strip() or _name_in(text), text=text, start=start, end=end)
+    by_form = ((form, list(form.found_in(whole))) for form in forms)
+    form, found = next((each for each in by_form if each[1]), (_TAGGED, list[re.Match[str]]()))
+    names, told, inner, ranges = list[str](), list[str](), list[tuple[int, int]](), list[tuple[int, int]]()
+    for match in found:
+        text = match["told"].strip()
+        start = match.end("told") - len(match["told"].lstrip())
+        named = _named(text) if form is _TAGGED else None
+        name, said_there, low, high = named or (match["name"].strip(), text, 0, len(text))
+        names.append(name)
+        told.append(said_there)
+        inner.append((start + low, start + high))
+        ranges.append((start, start + len(text)))
+    places, wholes = _places(body, texts, inner), _places(body, texts, ranges)
+    for name, text, (start, end), around in zip(names, told, places, wholes, strict=True):
+        yield Envelope(name=name, text=text, start=start, end=end, whole=around)
 
 
-def _name_in(told: str) -> str:
-    """The tool that a result in Hermes' form names."""
+def _named(told: str) -> tuple[str, str, int, int] | None:
+    """What a result in Hermes' form says beside its tool's name: that, the result, and where it stands; None where it is bare."""
     if not told.startswith("{"):
-        return ""
+        return None
     try:
-        value = read_json(told)
+        value, data = read_json(told), told.encode()
     except ValueError:
-        return ""
-    return said(value["name"]) if isinstance(value, dict) and value.keys() == {"name", "content"} else ""
+        return None
+    root = spans(data, depth=2)
+    node = root.get("content") if root is not None else None
+    if node is None or not isinstance(value, dict) or value.keys() != {"name", "content"}:
+        return None
+    start, size = len(data[: node.start].decode()), len(data[node.start : node.end].decode())
+    text = node.text(data) if node.kind == "string" else data[node.start : node.end].decode()
+    return said(value["name"]), text, start, start + size
 
 
 def said_by_person(message: Heard) -> str:

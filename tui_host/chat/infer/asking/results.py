@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tui_host.chat.infer.asking.exchanges import Asking
 from tui_host.chat.infer.asking.history import Piece
-from tui_host.chat.infer.asking.prompted import envelopes
+from tui_host.chat.infer.asking.prompted import results_of
 from tui_host.chat.infer.values import Asked, Told
 
 
@@ -22,20 +22,15 @@ def results_in(asking: Asking, after: int, calls: Sequence[Asked]) -> Iterator[t
     message = next((each for each in asking.messages[after + 1 :] if each.role == "user"), None)
     if message is None:
         return
-    results = message.of("result")
+    results = results_of(asking.body, asking.protocol, message)
+    repeated = asking.messages[after].of("call") if after >= 0 else ()
     pieces = [(by_id[piece.wire_id], piece, True) for piece in results if piece.wire_id in by_id]
     if not pieces:
-        own = _by_own_id(asking.messages[after].of("call") if after >= 0 else (), calls)
+        own = _by_own_id(repeated, calls)
         pieces = [(own[piece.wire_id], piece, True) for piece in results if piece.wire_id in own]
-    if not any(piece.wire_id for piece in results) and len(results) == len(calls):  # SDKs may drop ids
+    is_in_words = asking.protocol != "native" and not (by_id or repeated)  # then ids of results are of no calls
+    if (is_in_words or not any(piece.wire_id for piece in results)) and len(results) == len(calls):  # SDKs may drop ids
         pieces = [(call, piece, False) for call, piece in _by_name(calls, results)]
-    if not results:
-        found = [
-            Piece(kind="result", text=each.text, start=each.start, end=each.end, name=each.name)
-            for each in envelopes(asking.body, message)
-        ]
-        if len(found) == len(calls):
-            pieces = [(call, piece, False) for call, piece in _by_name(calls, found)]
     for call, piece, is_by_id in pieces:
         capture, exchange = asking.key
         yield (
