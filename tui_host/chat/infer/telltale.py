@@ -30,10 +30,22 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 """Words of hosts for a call that was never sent."""
+_DENIED = re.compile(
+    r"\b(?:den(?:y|ied)|reject(?:ed|s)?|refus(?:ed|es)|declin(?:ed|es)|disallow(?:ed|s)|not (?:allowed|permitted|approved)|"
+    r"doesn't want)\b|拒绝|不允许",
+    re.IGNORECASE,
+)
+"""Those of them that only a person's no has."""
 _GAVE_UP = re.compile(
     r"\btime[d-]?[ -]?out|timeout\b|\bgave up\b|\bno (?:answer|response)\b|\btook too long\b|超时", re.IGNORECASE
 )
 """Words of hosts for a call whose answer they no longer waited for."""
+_FAILED = re.compile(
+    r"error|fail|exception|unavailable|unreachable|not (?:connected|available|reachable|found|running|responding)|disconnect|"
+    r"connection|closed|\blost\b|crash|\bdied\b|exit|broken|reset|\bdown\b|abort|cancel|interrupt|错误|失败|异常|断开",
+    re.IGNORECASE,
+)
+"""Words of hosts for a call to which no answer came."""
 _NO_TEXT = re.compile(r"\b(?:image|audio|video|binary|blob|resource|file)s?\b|base64", re.IGNORECASE)
 """Words of hosts for what is no text."""
 _NOTHING = re.compile(
@@ -63,9 +75,21 @@ def refuses(told: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
+def denies(told: str) -> bool:
+    """Whether a host says that a person, or a rule of theirs, denied a call."""
+    return len(told) <= _MOST_REFUSED and _DENIED.search(told) is not None
+
+
+@lru_cache(maxsize=1 << 12)
 def gives_up(told: str) -> bool:
     """Whether a host says that it no longer waited for an answer."""
     return len(told) <= _MOST_REFUSED and _GAVE_UP.search(told) is not None
+
+
+@lru_cache(maxsize=1 << 12)
+def fails(told: str) -> bool:
+    """Whether a host may say that no answer came to a call: that it failed, or was waited for no longer."""
+    return len(told) <= _MOST_REFUSED and (gives_up(told) or _FAILED.search(told) is not None)
 
 
 def _grade_without_text(told: str, answer: Says) -> int | None:

@@ -3,11 +3,53 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent
+
+_SOONEST_NS = 20_000_000
+"""No host gives up an answer sooner than this without a word."""
+
+
+class Tries:
+    """Whether what was not answered may be how a call was sent at first that another frame carried then.
+
+    Hosts send again on a connection that holds, too, and not all cancel what they wait for no longer.
+
+    Args:
+        carried: The frames.
+        possible: The calls that each may carry.
+    """
+
+    def __init__(self, carried: Iterable[Carried], possible: Mapping[FrameKey, Sequence[Candidate]]) -> None:
+        self._possible = possible
+        self._last: dict[str, dict[Line, Carried]] = defaultdict(dict)  # whatever a frame may follow, the last may
+        for each in sorted(carried, key=lambda each: each.sent):
+            for call in possible[each.key]:
+                self._last[call.asked.key][each.first_line] = each
+
+    def may_be_anothers(self, each: Carried, call: str, joined: Mapping[str, Sequence[Sent]]) -> bool:
+        """Whether a frame that a call may have been sent with may be an earlier one of another call.
+
+        Args:
+            each: The frame.
+            call: The call.
+            joined: The frames of the calls that have any.
+        """
+        return any(
+            _may_take_the_place(later, each)
+            for key in (other.asked.key for other in self._possible[each.key])
+            if key != call
+            for later in ((Carried(tuple(joined[key])),) if key in joined else self._last[key].values())
+        )
+
+    def are_on_its_line(self, each: Carried) -> bool:
+        """Whether a frame may have been sent again on its own connection."""
+        lasts = (self._last[call.asked.key].get(each.line) for call in self._possible[each.key])
+        return any(last is not None and _may_take_the_place(last, each) for last in lasts)
 
 
 def carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
@@ -21,14 +63,14 @@ def carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
 
 def _sent_again(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
     """The same of frames of one kind: the next on a connection that began later, where no call of another may have been meant."""
-    waiting = _Waiting(possible)
+    waiting, tries = _Waiting(possible), Tries([Carried((frame,)) for frame in frames], possible)
     whole: dict[FrameKey, Carried] = {}
     for frame in frames:
         now = Carried((frame,))
         before = waiting.only_before(frame)
         if before is not None:  # else it is doubtful which of them it is
             waiting.remove(before)
-            if _is_meant(possible, frame, before, frames):
+            if _is_meant(possible, frame, before, frames) and not tries.are_on_its_line(before):
                 possible[frame.key] = [each for each in possible[before.key] if each in possible[frame.key]]
                 del whole[before.key]
                 now = Carried((*before.frames, frame))
@@ -93,3 +135,14 @@ def _begins_after(frame: Sent, before: Carried) -> bool:
         before.line != frame.line
         and frame.since_ns + (0 if is_one_clock else frame.within_ns + before.last.within_ns) > before.last.at_ns
     )
+
+
+def _may_take_the_place(frame: Carried, before: Carried) -> bool:
+    """Whether a frame may have been sent in place of one, as its host no longer waited for that, or its connection had ended."""
+    last = before.last
+    if frame.first_line != last.line:
+        return _begins_after(frame.frames[0], before)
+    if last.dropped is not None or (last.over is not None and last.over < frame.sent):
+        return last.dropped is not None and last.dropped < frame.sent
+    is_timed = last.mono_ns is not None
+    return (last.at_ns + (_SOONEST_NS if is_timed else 0), last.seq) < frame.sent

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from tui_host.chat.infer.names import names_server
-from tui_host.chat.infer.telltale import END, HINT, OTHER, gives_up, refuses, tells
+from tui_host.chat.infer.telltale import END, HINT, OTHER, fails, gives_up, refuses, tells
 from tui_host.chat.infer.values import Asked, Line, Says, Sent, Told
 
 _TELLING = 20
 """Characters of a text from which on the same text elsewhere is no chance."""
+_EVER_NS = 1 << 62
+"""When everything is over."""
 
 
 class Places:
@@ -116,6 +118,15 @@ class Candidate:
         if self.told is None or self.places is None:
             return self.tells_itself(frame)
         return self.places.tell(frame, self.told.at_ns)
+
+    def is_given_up(self, frame: Sent) -> bool:
+        """Whether nothing that a frame brought can have been told of it: no answer came, or none in time."""
+        return not isinstance(_state(frame, _EVER_NS if self.told is None else self.told.at_ns), Says)
+
+    @property
+    def may_have_failed(self) -> bool:
+        """Whether no answer may have come to what it was sent with: nothing is told of it yet, or that it failed."""
+        return self.told is None or fails(self.told.text)
 
     def is_sure_of(self, frame: Sent) -> bool:
         """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""

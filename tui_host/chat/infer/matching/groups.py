@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise, starmap
 
+from tui_host.chat.infer.matching.again import Tries
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.courses import Courses, goes_on_before
 from tui_host.chat.infer.matching.orders import Orders
@@ -62,6 +63,7 @@ class Group:
         self._rivals = Rivals(carried, possible)
         self._courses = courses
         self._unasked = unasked
+        self._tries = Tries(carried, possible)
         self._joined: dict[str, tuple[Sent, ...]] = {}
         self._before: set[FrameKey] = set()  # not answered, and maybe what a call was sent with before that has another
         self.as_asked: set[str] = set()
@@ -87,12 +89,14 @@ class Group:
 
     def _by_text(self, least: int) -> bool:
         """A frame that brought what was told of one call alone, which no other brought, and no call may still be told."""
-        found = next(self._rivals.told(least), None)
+        found = next((pair for pair in self._rivals.told(least) if self._is_of_no_other(*pair)), None)
         return found is not None and self._take(*found)
 
     def _alone(self) -> bool:
         """A frame that only one call is left for, and no other frame for that call; it may be nobody's while nothing is told."""
         for key, call in self._rivals.alone():
+            if not self._may_be_left(key, call):
+                continue
             frame = self._carried[key].last
             is_anyones = key in self._before or (frame.server, frame.tool) in self._unasked
             if self._calls[call].told is not None or not is_anyones:
@@ -109,6 +113,7 @@ class Group:
             len(keys) > 1
             and self._is_one_line(keys)
             and all(call in self._rivals.calls[key] for call, key in zip(calls, keys, strict=True))
+            and all(map(self._may_be_left, keys, calls))
             and all(starmap(goes_on_before, pairwise(asked)))
             and self._courses is not None
             and self._courses.are_told_apart(asked, carried)
@@ -124,7 +129,7 @@ class Group:
             return False
         only = ((key, name) for key, calls in left.items() for name in calls if len(calls) == 1)
         only_frame = ((key, name) for key, calls in left.items() for name in calls if often[name] == 1)
-        found = next(chain(only, only_frame), None)
+        found = next((pair for pair in chain(only, only_frame) if self._may_be_left(*pair)), None)
         return found is not None and self._take(*found)
 
     def _twins(self, orders: Orders | None) -> bool:
@@ -149,11 +154,21 @@ class Group:
                 if _are_as_asked(calls, carried, told):
                     self.as_asked |= names
                     pairs = [(call, told[call.asked.key]) for call in calls if call.asked.key in told]
-            for call, each in pairs:
-                self._take(each.key, call.asked.key)
-            if pairs:
+            if pairs and all(self._may_be_left(each.key, call.asked.key) for call, each in pairs):
+                for call, each in pairs:
+                    self._take(each.key, call.asked.key)
                 return True
         return False
+
+    def _is_of_no_other(self, key: FrameKey, call: str) -> bool:
+        """Whether a frame brought something in time, or cannot be what another call was sent with at first."""
+        each = self._carried[key]
+        return not self._calls[call].is_given_up(each.last) or not self._tries.may_be_anothers(each, call, self._joined)
+
+    def _may_be_left(self, key: FrameKey, call: str) -> bool:
+        """Whether a call may have a frame as it is the only one that is left: what brought nothing in time is not what a result is of."""
+        is_given_up = self._calls[call].is_given_up(self._carried[key].last)
+        return not is_given_up or (self._calls[call].may_have_failed and self._is_of_no_other(key, call))
 
     def _is_one_line(self, keys: Iterable[FrameKey]) -> bool:
         return len({self._carried[key].line for key in keys}) == 1
