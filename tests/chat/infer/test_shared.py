@@ -124,12 +124,23 @@ def test_a_person_who_tried_a_server_with_the_inspector_makes_nothing_doubtful()
     assert scene.sent() == {(first, frame)}
 
 
+DENIED = "The user rejected this tool call."
+
+
 @pytest.mark.parametrize(
-    ("brought", "is_error", "told"),
-    [("overflow", True, "Error: overflow"), (LONG, False, LONG), ("3", False, "3")],
+    ("brought", "is_error", "told", "other", "is_joined"),
+    [
+        ("overflow", True, "Error: overflow", DENIED, True),
+        (LONG, False, LONG, DENIED, True),
+        ("3", False, "3", DENIED, True),
+        ("overflow", True, "Error: overflow", "nein danke", False),
+        (LONG, False, LONG, "unchanged since the last call", False),
+        ("3", False, "3", "unchanged since the last call", False),
+        ("3", False, "3", "Tool execution timed out", False),
+    ],
 )
-def test_of_calls_whose_arguments_are_alike_once_one_was_changed_the_one_that_is_told_it_has_the_frame(
-    brought: str, told: str, *, is_error: bool
+def test_of_calls_whose_arguments_are_alike_once_one_was_changed_the_one_that_is_told_it_has_the_frame_if_the_other_was_denied(
+    brought: str, told: str, other: str, *, is_error: bool, is_joined: bool
 ) -> None:
     scene = Shared("host-a", "host-a")
     calls: Sequence[Call] = [Call(f"c{b}", "math__add", {"a": 1, "b": b}) for b in (3, 2)]
@@ -137,6 +148,6 @@ def test_of_calls_whose_arguments_are_alike_once_one_was_changed_the_one_that_is
     list(scene.model.answer(OPENAI, exchange, Answer("", calls)))
     frame = scene.runs("c1", brought, is_error=is_error)
     scene.world.now += 100 * MS
-    results = Results([(calls[0], told), (calls[1], "nein danke")])
+    results = Results([(calls[0], told), (calls[1], other)])  # of the first its host may have known it before
     scene.model.ask(OPENAI, [*scene.entries, Answer("", calls), results])
-    assert scene.sent() == {((scene.model.id, exchange, 0), frame)}
+    assert scene.sent() == ({((scene.model.id, exchange, 0), frame)} if is_joined else set())

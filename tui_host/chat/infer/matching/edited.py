@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
-from tui_host.chat.infer.telltale import OTHER, WHOLE
+from tui_host.chat.infer.telltale import BEGINNING, OTHER, WHOLE, denies
 from tui_host.chat.infer.values import FrameKey, Sent
 
 
 def with_edited(
     possible: Possible, refused: Possible, candidates: Sequence[Candidate], frames: Mapping[FrameKey, Sent]
 ) -> None:
-    """Give frames to the call that is told word for word what they brought, in place of one of its answer that is told something else.
+    """Give frames to the call that is told word for word what they brought, in place of one of its answer that a person denied.
 
-    This is for calls whose results say by ids whose they are, where nothing was sent with the arguments that the model wrote.
+    This is for calls whose results say by ids whose they are, where nothing was sent with the arguments that the model wrote. Where the
+    other is told something else that is no denial, neither has the frame: its host may say in words of its own that nothing is new, and
+    of the one call what it knew before.
 
     Args:
         possible: The calls that each frame may carry.
@@ -31,16 +33,28 @@ def with_edited(
             not_sent[each.answer].append(each)
     for key, calls in possible.items() if not_sent else ():
         frame = frames[key]
-        others = [call for call in (*calls, *refused[key]) if call.answer in not_sent and _is_told_else(call, frame)]
-        edited = {answer: list(_edited(not_sent[answer], frame)) for answer in {call.answer: None for call in others}}
-        wrong = {call.asked.key for call in others if edited[call.answer]}
-        possible[key] = [call for call in calls if call.asked.key not in wrong]
-        possible[key] += (each for found in edited.values() for each in found)
+        alike: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+        for call in (*calls, *refused[key]):
+            if call.answer in not_sent:
+                alike[call.answer].append(call)
+        for answer, same in alike.items():
+            edited = list(_edited(not_sent[answer], frame))
+            if not edited:
+                continue
+            others = [call for call in same if _is_told_else(call, frame)]
+            possible[key] = [call for call in possible[key] if call not in others]
+            if len(others) == len(same) and all(map(_is_denied, others)):
+                possible[key] += edited
+
+
+def _is_denied(call: Candidate) -> bool:
+    """Whether a model was told that a person denied a call."""
+    return call.told is not None and denies(call.told.text)
 
 
 def _is_told_else(call: Candidate, frame: Sent) -> bool:
-    """Whether a model was told for sure of a call, and something else than a frame brought."""
-    return call.told is not None and call.told.by_id and (call.tells_itself(frame) or OTHER) < WHOLE
+    """Whether nothing that a model was told for sure of a call is what a frame brought."""
+    return call.told is not None and call.told.by_id and (call.tells_itself(frame) or OTHER) < BEGINNING
 
 
 def _edited(calls: Sequence[Candidate], frame: Sent) -> Iterator[Candidate]:
