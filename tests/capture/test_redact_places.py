@@ -65,6 +65,18 @@ def test_the_other_parts_of_such_a_header_are_words() -> None:
         ("X-Api-Keys", "p-1, p-2", "⟨secret:x-api-keys⟩"),
         ("X-AuthTokens", "p-1", "⟨secret:x-authtokens⟩"),
         ("X-Secrets", "p-1", "⟨secret:x-secrets⟩"),
+        ("X-OpenAI-Keys", f"a={KEY}, {KEY}", "a=⟨secret:x-openai-keys⟩, ⟨secret:x-openai-keys⟩"),
+        ("X-Keys", f"{KEY}; n=5", "⟨secret:x-keys⟩; n=5"),
+        (
+            "Referer",
+            f"/x?otp=12&ticket={KEY}&device_code={KEY}",
+            "/x?otp=⟨secret:otp⟩&ticket=⟨secret:ticket⟩&device_code=⟨secret:device_code⟩",
+        ),
+        (
+            "Referer",
+            f"/x?sessionId={KEY}&session_id={KEY}",
+            "/x?sessionId=⟨secret:sessionId⟩&session_id=⟨secret:session_id⟩",
+        ),
     ],
 )
 def test_urls_in_headers_are_kept_without_credentials(name: str, value: str, kept: str) -> None:
@@ -82,6 +94,10 @@ def test_urls_in_headers_are_kept_without_credentials(name: str, value: str, kep
         ("X-Prompt-Tokens", "17"),
         ("X-Keys", "a, b"),
         ("X-Sort-Keys", "a, b"),
+        ("X-Keys", "created-at-and-then-name, 2026-11-22T10:20:30"),
+        ("X-Cache-Keys", "a0123456789abcdef0123456789"),
+        ("X-Total-Tokens", "prompt=12345678901234567890"),
+        ("X-Any", "/a?ticket=1234&session_id=17&sessionId=a"),
         ("Surrogate-Keys", "a b"),
         ("Content-Type", "multipart/form-data; boundary=a"),
         ("Accept", "text/html;q=0.9, */*;q=0.8"),
@@ -105,6 +121,7 @@ def test_headers_that_hold_none_are_kept_as_they_are(name: str, value: str) -> N
         ("Referer", f"https://a/?api_key={KEY}"),
         ("X-Target-Url", f"https://u:{KEY}@a/"),
         ("X-Target-Url", f"/?next=https%3A%2F%2Fa%2F%3Ftoken%3D{KEY}"),
+        ("X-OpenAI-Keys", f"a, {KEY}"),
         ("X-Api-Keys", f"first-0123456789,{KEY}"),
         ("X-Api-Keys", f"{KEY},second-0123456789"),
     ],

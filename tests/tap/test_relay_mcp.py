@@ -11,6 +11,7 @@ import pytest
 
 from tests.interop.rawhttp import exchanges_in
 from tests.tap.relaying import Kept, Relaying, answer, origin_of, peer, relaying, request, rest_of, until
+from tui_host.capture.exports.jsonl import record_line
 from tui_host.capture.sse import SseDecoder
 from tui_host.tap.http.endpoint import URL_LIMIT, EndpointFilter
 from tui_host.tap.http.endpoint_origin import EndpointOrigin
@@ -357,14 +358,21 @@ async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
     assert frames == [(f"srv#{number}", None) for number in (1, 1, 2, 2, 2, 2, 1, 1)]
 
 
-async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_announced_it() -> None:
+@pytest.mark.parametrize("session", [b"", b"0123456789abcdef0123456789abcde"])
+@pytest.mark.parametrize("key", [b"session_id", b"sessionId"])
+async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_announced_it(
+    session: bytes, key: bytes
+) -> None:
+    """The session's id passes, and where it is one it is not kept, as the one in the header."""
     streams: list[Kept] = []
 
     async def script(stream: Kept) -> None:
         asked = await stream.head()
         if asked.startswith(b"GET"):
             streams.append(stream)
-            await stream.send(STREAM + b"\r\nevent: endpoint\ndata: /messages/?session_id=%d\n\n" % len(streams))
+            await stream.send(
+                STREAM + b"\r\nevent: endpoint\ndata: /messages/?%s=%s%d\n\n" % (key, session, len(streams))
+            )
             await stream.receive()
         else:
             await stream.send(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
@@ -373,7 +381,7 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
         async with await relay.client() as client:
             await client.send(GET % (b"/sse", relay.host))
             data = b""
-            while b"session_id" not in data:
+            while b"essages" not in data or not data.endswith(b"\n\n"):
                 data += await client.receive()
             task_status.started()
             await rest_of(client)
@@ -386,10 +394,15 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
         await group.start(listen, relay)
         await group.start(listen, relay)
         for number in (2, 1):
-            target = b"/messages/?session_id=%d" % number
+            target = b"/messages/?%s=%s%d" % (key, session, number)
             await relay.ask(request(relay.host, target=target, body=CALL % 1))
         group.cancel_scope.cancel()
     assert [record.draft.connection for record in relay.records("frame")] == ["srv#2", "srv#1"]
+    if session:
+        assert [asked.split()[1].rpartition(b"=")[2][:-1] for asked in up.received[2:]] == [session] * 2
+        kept = b"".join(map(record_line, relay.records()))
+        assert session not in kept
+        assert kept.count("=⟨secret:".encode() + key) == 4
 
 
 @pytest.mark.parametrize("versions", [(b"1.0", b"1.1"), (b"1.1", b"1.0"), (b"1.1", b"1.1")])

@@ -12,11 +12,13 @@ from tui_host.settings.credentials import (
     PROTOCOLS,
     REDIRECT_KEYS,
     SCHEMES,
+    SESSION_KEYS,
     credential_in,
     credentials_in_protocols,
     is_credential_header,
     is_lasting,
     parts_of_credential,
+    several_in,
 )
 from tui_host.settings.credentials_places import Span, beside_origin, in_url, password_in, said
 
@@ -40,7 +42,8 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
             Span(at := value.index(credential), at + len(credential), place)
             for place, credential in credentials_in_protocols(value)
         ]
-    return in_url(value, REDIRECT_KEYS if name == "location" else ())
+    several = [Span(*match.span(), name) for match in several_in(name, value)]
+    return several or in_url(value, REDIRECT_KEYS if name == "location" else ())
 
 
 def shown_by(head: Head) -> Iterator[tuple[str, str]]:
@@ -56,11 +59,14 @@ def shown_by(head: Head) -> Iterator[tuple[str, str]]:
             yield from credentials_in_protocols(value)
         elif not is_credential_header(key):
             yield from _in_urls(value)
+            yield from ((key, match[0]) for match in several_in(key, value))
     yield from _in_urls(head.url or "")
 
 
 def _in_urls(text: str) -> Iterator[tuple[str, str]]:
     for span in in_url(text):
+        if span.name.lower() in SESSION_KEYS:
+            continue
         value = text[span.start : span.end]
         for each in said(value):
             yield span.name, password_in(each) if span.name == "userinfo" else each

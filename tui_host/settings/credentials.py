@@ -14,8 +14,12 @@ from urllib.parse import unquote_plus
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
 REDIRECT_KEYS = frozenset(("code", "state"))
 """Query keys that are a login's in a redirect, and anything elsewhere."""
-LONG_KEYS = frozenset(("code", "code_verifier"))
+SESSION_KEYS = frozenset(("sessionid", "session_id"))
+"""Query keys that name somebody's session, as the header does. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
+LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_ticket")) | SESSION_KEYS
 """Query keys that are a login's, or, as functions in Azure have it, the caller's key, where what stands behind them is long."""
+ONE_TIME_KEYS = frozenset(("otp", "totp"))
+"""Query keys that are a login's, however short."""
 PROTOCOLS = "sec-websocket-protocol"
 """The one header that a web page can set of a WebSocket: credentials stand in it as names of protocols."""
 _LONGEST = 100
@@ -33,6 +37,8 @@ _CREDENTIALS = re.compile(
     r"|secret|passw(?:or)?d|passphrase|jwt)s-?\d*"
 )
 """In the plural a key or a token is one where a word says so: others are counted, or sorted by."""
+_SEVERAL = re.compile(r"\w*(?:keys|tokens)")
+_ONE_OF_SEVERAL = re.compile(r"(?<![\w.~+/-])(?=[^\d\s,;]{0,200}\d)(?=[^A-Za-z\s,;]{0,200}[A-Za-z])[\w.~+/-]{16,}=*")
 _VARIABLE = re.compile(
     r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|(?<!BY)(?<!COM)(?<!ASK)PASS(?![A-Z])|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING",
     re.IGNORECASE,
@@ -76,6 +82,13 @@ def sounds_like_credential(name: str) -> bool:
 def is_lasting(name: str) -> bool:
     """Whether a credential header or key of this name holds a secret of its owner's, and not a session's changing mark."""
     return not any(map(_SESSION.fullmatch, _words(name)))
+
+
+def several_in(name: str, value: str) -> Iterator[re.Match[str]]:
+    """What looks like credentials in a header that is called like several, which may as well be counted there, or be words."""
+    words = _words(name)
+    if words and _SEVERAL.fullmatch(words[-1]) and not _NO_CREDENTIAL.fullmatch("-".join(words)):
+        yield from _ONE_OF_SEVERAL.finditer(value)
 
 
 def credential_in(value: str) -> str:

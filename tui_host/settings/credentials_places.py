@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from tui_host.settings.credentials import LONG_KEYS, SCHEMES, is_credential_key, is_credential_variable
+from tui_host.settings.credentials import LONG_KEYS, ONE_TIME_KEYS, SCHEMES, is_credential_key, is_credential_variable
 
 TELLING_FROM = 20
 """Characters from which a word without a digit is no common one: what hosts send where no key is wanted is a short word that texts have too."""
@@ -84,7 +84,7 @@ def in_url(url: str, also: Collection[str] = (), layers: int = _LAYERS) -> list[
     for match in _PARAMETER.finditer(url) if "=" in url else ():
         name = unquote_plus(match[1])
         is_long = name.lower() in LONG_KEYS and len(match[2]) >= TELLING_FROM
-        if is_long or name.lower() in also or is_credential_key(name):
+        if is_long or name.lower() in ONE_TIME_KEYS or name.lower() in also or is_credential_key(name):
             found.append(Span(*match.span(2), match[1]))
     if layers and _ENCODED.search(url):
         for match in _PIECE.finditer(url):

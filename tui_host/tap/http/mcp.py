@@ -8,6 +8,7 @@ from tui_host.capture.http import Observer
 from tui_host.capture.http_frames import is_rpc
 from tui_host.capture.recording import Recording
 from tui_host.capture.tokens import WithoutTokens, is_login
+from tui_host.settings.credentials_places import in_url
 from tui_host.settings.urls import parts_of
 from tui_host.tap.heads import RequestHead, ResponseHead
 
@@ -99,6 +100,8 @@ class Connections:
         """An event stream has told where its client sends its messages."""
         parts = parts_of(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        for span in in_url(target):  # the session's id, which the stream says in what is recorded next
+            self._recorder.redactor.learn_value(span.name, target[span.start : span.end])
         _remember(self._known, target.encode("latin-1"), observer)
 
 
