@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from tui_host.chat.infer.asking.exchanges import Asking
@@ -57,14 +58,17 @@ def _by_own_id(repeated: Sequence[Piece], calls: Sequence[Asked]) -> dict[str, A
 
 def _by_name(calls: Sequence[Asked], pieces: Sequence[Piece]) -> Sequence[tuple[Asked, Piece]]:
     """Each result with the first call that is left and may have its name: the tool, or the server; none if one fits nowhere."""
-    left = list(calls)
+    left = dict(enumerate(calls))
+    named: dict[str, list[int]] = defaultdict(list)  # the last first
+    for number in reversed(left):
+        named[left[number].name].append(number)
     found: list[tuple[Asked, Piece]] = []
     for piece in pieces:
-        fitting = [call for call in left if piece.name == call.name] or [
-            call for call in left if piece.name in call.name
-        ]
-        if not fitting:
+        same = named.get(piece.name)
+        number = same[-1] if same else next((each for each, call in left.items() if piece.name in call.name), None)
+        if number is None:
             return ()
-        left.remove(fitting[0])
-        found.append((fitting[0], piece))
+        call = left.pop(number)
+        named[call.name].pop()  # the first that is left of its name is the first of all that could fit
+        found.append((call, piece))
     return found

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.telltale import OTHER, SAME
 from tui_host.chat.infer.values import Sent
+from tui_host.llm.fold import MOST_CALLS
 
 
 def placed(
@@ -25,8 +26,8 @@ def placed(
         as_asked: Calls that are known to be told in their own places.
 
     Returns:
-        Of each such call the one in whose place its result stands, None if that is doubtful; and the calls whose frames cannot be
-        theirs, as what came back is told nowhere.
+        Of each such call the one in whose place its result stands, None if that is doubtful, as it is of more calls than are heard of
+        an answer; and the calls whose frames cannot be theirs, as what came back is told nowhere.
     """
     answers: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for each in candidates:
@@ -36,7 +37,9 @@ def placed(
     refuted: set[str] = set()
     unsure: set[str] = set()
     for calls in answers.values():
-        if len(calls) > 1:
+        if len(calls) > MOST_CALLS:
+            unsure |= {each.asked.key for each in calls}
+        elif len(calls) > 1:
             places = _Places(calls, joined)
             places.settle(as_asked)
             told |= places.found
