@@ -14,6 +14,7 @@ from itertools import chain
 
 from tui_host.capture.imports import body, har, jsonl, lines
 from tui_host.capture.imports.clock import nearest
+from tui_host.capture.imports.halves import halves_of, joined
 from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
 from tui_host.capture.imports.unread import unread
@@ -75,7 +76,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     taps = jsonl.Taps(notes, len(own))
     formats: list[str] = []
     sources: list[tuple[str, Iterator[Seen]]] = []
-    bodies: list[File] = []
+    bodies: list[tuple[File, body.Body]] = []
     logs: list[tuple[File, lines.Begin]] = []
     for file, changed_ns in zip(files, changed, strict=True):
         if file in own:
@@ -86,7 +87,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
             sources.append((file.name, har.read(file, wires, notes)))
         elif found := body.recognise(file):
             formats.append("a request" if found.is_request else "an answer")
-            bodies.append(file)
+            bodies.append((file, found))
         elif refused := unread(file):
             raise refused
         elif lines.recognise(file, wires):
@@ -94,15 +95,37 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
             logs.append((file, lines.begin_of(file, wires, changed_ns, notes.progress)))
         else:
             raise _unknown(file)
-    dated_ns = next((begin.ns for _, begin in logs if begin.is_dated), None)
-    for file, begin in logs:
-        begin_ns = begin.ns if dated_ns is None or not begin.is_of_a_day else nearest(begin.ns, dated_ns)
-        sources.append((file.name, lines.read(file, wires, notes, peer_of(file), begin_ns)))
+    sources += _logs(logs, bodies, wires, notes)
     if bodies:
-        name = " and ".join(file.name for file in bodies)
-        sources.append((name, body.read(bodies, notes, peer_of(bodies[0]))))
+        name = " and ".join(file.name for file, _ in bodies)
+        sources.append((name, body.read([file for file, _ in bodies], notes, peer_of(bodies[0][0]))))
     timed, untimed = ([seen for _, seen in sources], []) if len(sources) == 1 else _told(sources)
     return Reading(None, notes, formats, merge(*timed, key=lambda seen: seen.at.ns), untimed)
+
+
+def _logs(
+    logs: Sequence[tuple[File, lines.Begin]], bodies: list[tuple[File, body.Body]], wires: Wires, notes: Notes
+) -> Iterator[tuple[str, Iterator[Seen]]]:
+    """What logs say. Requests in one file and answers in another are one; a body that is half of that is taken out of the others."""
+    halves = halves_of([file for file, _ in logs], bodies, wires)
+    dated_ns = next((begin.ns for _, begin in logs if begin.is_dated), None)
+    begins = [
+        (file, begin.ns if dated_ns is None or not begin.is_of_a_day else nearest(begin.ns, dated_ns))
+        for file, begin in logs
+    ]
+    half_bodies = [each for each in bodies if halves is not None and each[0] in halves]
+    bodies[:] = [each for each in bodies if each not in half_bodies]
+    held: dict[int, Iterator[Seen]] = {}
+    for file, begin_ns in (*begins, *((file, file.time_ns) for file, _ in half_bodies)):
+        seen = lines.read(file, wires, notes, peer_of(file), begin_ns)
+        if any(each is file and found.form == "json" for each, found in half_bodies):
+            seen = body.read([file], notes, peer_of(file))  # its bytes as they are; of streams there may be several
+        if halves is not None and file in halves:
+            held[halves.index(file)] = seen
+        else:
+            yield file.name, seen
+    if halves is not None:
+        yield f"{halves.asked.name} and {halves.said.name}", joined(halves, held[0], held[1], notes)
 
 
 def _told(

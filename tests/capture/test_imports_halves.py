@@ -1,0 +1,122 @@
+"""Requests in one file and answers in another: joined where there is no doubt, and told where there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from tests.capture.captured import ASK, CHAT, NOW_NS, PIECE, WHOLE, WIRES
+from tui_host.capture.imports import File, read
+from tui_host.capture.record import MISSING
+from tui_host.capture.words import mapping
+from tui_host.errors import JSON
+
+DONE = "data: [DONE]"
+
+
+def chat(number: int) -> JSON:
+    return {**mapping(CHAT), "seed": number}
+
+
+def stream(number: int) -> list[str]:
+    return [f"data: {json.dumps({**mapping(PIECE), 'id': f'c{number}'})}", DONE]
+
+
+def at(seconds: float | None, line: str) -> str:
+    return line if seconds is None else f"2026-11-22T20:00:{seconds:06.3f} {line}"
+
+
+def both(asked: Sequence[float | None], said: Sequence[float | None]) -> tuple[str, str]:
+    """The files of a proxy that wrote requests and answers at these seconds, or at none."""
+    requests = "".join(at(second, json.dumps(chat(n))) + "\n" for n, second in enumerate(asked))
+    answers = "".join(at(second, line) + "\n" for n, second in enumerate(said) for line in stream(n))
+    return requests, answers
+
+
+def exchanges(*texts: str) -> tuple[list[tuple[object, object]], list[str]]:
+    """By number the request and the answer of each exchange, None for what there is not; and what was told."""
+    files = [File(name=f"{n}.log", data=text.encode(), time_ns=NOW_NS) for n, text in enumerate(texts)]
+    reading = read(files, WIRES)
+    found: dict[str, tuple[object, object]] = {}
+    for each in [*reading.seen, *(seen for _, more in reading.untimed for seen in more)]:
+        draft = each.draft
+        if draft.wire != "llm":
+            continue
+        asked, said = found.setdefault(draft.exchange or "", (None, None))
+        if draft.kind == "request" and draft.data:
+            asked = json.loads(draft.data)["seed"]
+        elif draft.kind == "chunk" and said is None:
+            said = int(json.loads(draft.data[6:])["id"][1:])
+        elif draft.kind == "end":
+            assert json.loads(draft.data)["reason"] == ("complete" if said is not None else MISSING)
+        found[draft.exchange or ""] = asked, said
+    return list(found.values()), reading.notes.told
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ([1.0], [1.0]),  # in the same millisecond, too
+        ([1.0], [2.0]),
+        ([None], [None]),
+        ([None, None], [None, None]),
+        ([1.0, 2.0, 3.0], [1.5, 2.5, 3.5]),
+        ([1.0, 2.0], [2.0, 3.0]),
+        ([1.0, 2.0], [None, None]),
+        ([None, None], [1.0, 2.0]),
+    ],
+)
+@pytest.mark.parametrize("step", [1, -1])
+def test_each_request_has_the_answer_that_is_its_own_beyond_doubt(
+    asked: Sequence[float | None], said: Sequence[float | None], step: int
+) -> None:
+    files = both(asked, said)
+    found, notes = exchanges(*files[::step])
+    assert found == [(number, number) for number in range(len(asked))]
+    assert not any("beyond doubt" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "joined"),
+    [
+        ([1, 2], [3, 4], []),  # both may be of either
+        ([1, 2, 5], [3, 6], [(2, 1)]),
+        ([2], [1, 3], [(0, 1)]),
+        ([1, 3], [0, 2], [(0, 1)]),
+        ([None, None], [None], []),
+    ],
+)
+def test_what_may_be_of_several_is_joined_with_none_and_that_is_told(
+    asked: Sequence[float | None], said: Sequence[float | None], joined: Sequence[tuple[int, int]]
+) -> None:
+    found, notes = exchanges(*both(asked, said))
+    assert [each for each in found if None not in each] == joined
+    assert sorted(n for n, _ in found if isinstance(n, int)) == list(range(len(asked)))
+    assert sorted(n for _, n in found if isinstance(n, int)) == list(range(len(said)))
+    assert sum("beyond doubt" in note for note in notes) == 1
+
+
+def test_a_request_without_an_answer_is_no_doubt_where_the_others_have_theirs() -> None:
+    found, notes = exchanges(*both([1, 3], [2]))
+    assert found == [(0, 0), (1, None)]
+    assert not notes
+
+
+def test_answers_of_another_api_stand_alone() -> None:
+    asked = "\n".join([json.dumps({"contents": [{"parts": []}]})] * 2)
+    reading = read([File(name="a", data=asked.encode()), File(name="b", data="\n".join(stream(1) * 2).encode())], WIRES)
+    found = [each.draft for _, more in (("", reading.seen), *reading.untimed) for each in more]
+    assert len({each.exchange for each in found}) == 4
+    assert "2 of them belong" in reading.notes.told[0]
+
+
+def test_a_server_s_log_beside_both_stays_as_it_is_and_so_does_a_log_with_requests_and_answers() -> None:
+    server = at(1.2, json.dumps(ASK)) + "\n"
+    assert exchanges(*both([1, 2], [1.5, 2.5]), server)[0] == [(0, 0), (1, 1)]
+    whole = f"{at(1, json.dumps(chat(7)))}\n{at(2, json.dumps({**mapping(WHOLE), 'id': 'c7'}))}\n"
+    requests, _ = both([3, 4], [])
+    files = [File(name="a", data=whole.encode()), File(name="b", data=requests.encode())]
+    kinds = [each.draft.kind for each in read(files, WIRES).seen]
+    assert kinds == ["request", "response", "chunk", "end", "request", "end", "request", "end"]

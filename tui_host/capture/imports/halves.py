@@ -1,0 +1,189 @@
+"""Requests in one file and their answers in another, as a proxy writes them that has a log for each way.
+
+They are joined where there is no doubt: by their times, or, without any, each with the one of its number where there are as many of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tui_host.capture.imports.body import Body
+from tui_host.capture.imports.exchanges import address_of
+from tui_host.capture.imports.lines import read as read_log
+from tui_host.capture.imports.seen import File, Moment, Notes, Seen, read_value
+from tui_host.capture.imports.wires import Wires, dialect_of_request, dialects_of_request
+from tui_host.capture.record import MISSING, Draft
+
+MOST = 64 << 20
+"""Bytes of both; what they say is held for it."""
+
+
+class Halves(NamedTuple):
+    """A file with requests alone, and one with answers alone."""
+
+    asked: File
+    said: File
+
+
+class _Exchange(NamedTuple):
+    """What one of the files has of an exchange."""
+
+    seen: list[Seen]
+
+    @property
+    def at(self) -> Moment:
+        """When it begins."""
+        return self.seen[0].at
+
+
+def halves_of(logs: Sequence[File], bodies: Sequence[tuple[File, Body]], wires: Wires) -> Halves | None:
+    """The two halves among several files; None if there are none, more than two, or nothing but one body and another."""
+    if len(logs) + len(bodies) < 2 or not logs:
+        return None
+    asked = [file for file, body in bodies if body.is_request]
+    said = [file for file, body in bodies if not body.is_request]
+    for file in logs:
+        match _half(file, wires) if len(file.data) <= MOST else "":
+            case "asked":
+                asked.append(file)
+            case "said":
+                said.append(file)
+            case _:
+                pass
+    is_one = len(asked) == len(said) == 1 and len(asked[0].data) + len(said[0].data) <= MOST
+    return Halves(asked[0], said[0]) if is_one and any(file in (asked[0], said[0]) for file in logs) else None
+
+
+def _half(file: File, wires: Wires) -> str:
+    """Whether a log has nothing but requests (`asked`), or nothing but answers (`said`)."""
+    found = ""
+    answers: set[str | None] = set()
+    for draft in (seen.draft for seen in read_log(file, wires, Notes(), "")):
+        if draft.wire == "mcp" or (draft.kind == "response" and draft.exchange not in answers):
+            return ""
+        if draft.kind != "request":
+            continue
+        half = "said" if draft.malformed == MISSING else "asked"
+        if half == "said":
+            answers.add(draft.exchange)
+        if found not in {"", half}:
+            return ""
+        found = half
+    return found
+
+
+def joined(halves: Halves, asked: Iterator[Seen], said: Iterator[Seen], notes: Notes) -> Iterator[Seen]:
+    """What both say, in one order.
+
+    Args:
+        halves: The files.
+        asked: What the one says.
+        said: What the other says.
+        notes: Told which answers belong to nothing for sure.
+    """
+    requests, answers = _exchanges(asked), _exchanges(said)
+    pairs = {
+        answer: request
+        for answer, request in _pairs([each.at for each in requests], [each.at for each in answers]).items()
+        if _fit(requests[request], answers[answer])
+    }
+    alone = len(answers) - len(pairs)
+    if alone:
+        which = "it belongs" if alone == 1 else f"{alone:,} of them belong"
+        notes.told.append(
+            f"{halves.asked.name} has {_count(len(requests), 'request')}, {halves.said.name} {_count(len(answers), 'answer')}:"
+            f" to which {which} is not beyond doubt, and that stands alone."
+        )
+    answered = {request: answers[answer] for answer, request in pairs.items()}
+    parts = [
+        (number, seen)
+        for number, request in enumerate(requests)
+        for seen in (_asked(request, answered[number]) if number in answered else request.seen)
+    ]
+    for number, answer in enumerate(answers):
+        to = pairs.get(number)
+        of = answer.seen if to is None else _to(requests[to], answer)
+        parts += [(number if to is None else to, seen) for seen in of]
+    if all(seen.at.is_told for exchange in (*requests, *answers) for seen in exchange.seen[:1]):
+        yield from (seen for _, seen in sorted(parts, key=lambda each: (each[1].at.ns, each[0])))
+        return
+    ns = min((seen.at.ns for _, seen in parts if seen.at.is_told), default=parts[0][1].at.ns if parts else 0)
+    for _, seen in sorted(parts, key=lambda each: each[0]):
+        ns = max(ns, seen.at.ns) if seen.at.is_told else ns
+        yield seen if seen.at.is_told else replace(seen, at=Moment(ns, is_told=False))
+
+
+def _exchanges(seen: Iterator[Seen]) -> list[_Exchange]:
+    """Each exchange, with the lines of standard error behind its beginning."""
+    found: dict[str | None, _Exchange] = {}
+    others: list[Seen] = []
+    last = others
+    for each in seen:
+        if each.draft.wire == "llm":
+            last = found.setdefault(each.draft.exchange, _Exchange([])).seen
+        last.append(each)
+        if others and last is not others:
+            last += others
+            others.clear()
+    return list(found.values())
+
+
+def _pairs(asked: Sequence[Moment], said: Sequence[Moment]) -> dict[int, int]:
+    """By the number of each answer that belongs to a request beyond doubt the number of that."""
+    by_number = {number: number for number in range(len(said))} if len(asked) == len(said) else {}
+    if not all(at.is_told for at in (*asked, *said)):
+        return by_number
+    if by_number and all(
+        at.ns <= said[number].ns and (number + 1 == len(asked) or said[number].ns <= asked[number + 1].ns)
+        for number, at in enumerate(asked)
+    ):
+        return by_number
+    found: dict[int, int] = {}
+    waiting: list[int] = []
+    order = [(at.ns, 0, number) for number, at in enumerate(asked)] + [
+        (at.ns, 1, number) for number, at in enumerate(said)
+    ]
+    for _, is_answer, number in sorted(order):
+        if not is_answer:
+            waiting.append(number)
+            continue
+        if len(waiting) == 1:
+            found[number] = waiting[0]
+        waiting = []  # of several nobody knows which it was; the next one has an answer of its own
+    return found
+
+
+def _fit(request: _Exchange, answer: _Exchange) -> bool:
+    """Whether both are of one API."""
+    asked = request.seen[0].draft
+    value = read_value(asked.data)
+    spoken = dialects_of_request(value, dialect_of_request(value))
+    return any(_is_of(dialect, answer.seen[0].draft) for dialect in spoken)
+
+
+def _is_of(dialect: str, draft: Draft) -> bool:
+    return draft.head is not None and draft.head.url == address_of(dialect)
+
+
+def _asked(request: _Exchange, answer: _Exchange) -> Iterator[Seen]:
+    """A request that is answered, in the dialect of that where nothing else tells its own."""
+    first, *others = request.seen
+    head, said = first.draft.head, answer.seen[0].draft.head
+    if head is not None and said is not None and head.method is None:
+        first = replace(first, draft=replace(first.draft, head=replace(head, url=said.url)))
+    yield first
+    yield from (each for each in others if each.draft.wire != "llm")
+
+
+def _to(request: _Exchange, answer: _Exchange) -> Iterator[Seen]:
+    """An answer's own records, as those of the request's exchange."""
+    asked = request.seen[0].draft
+    for each in answer.seen[1:]:
+        is_its = each.draft.wire == "llm"
+        yield replace(each, draft=replace(each.draft, exchange=asked.exchange, peer=asked.peer)) if is_its else each
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
