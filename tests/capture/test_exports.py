@@ -258,6 +258,19 @@ def test_foreign_text_never_breaks_out_of_its_quote_or_fence(said: str, answered
     assert headings(document(items, drafts)) == ["what's 6 × 5?", "Turn 1", "Step 1", "Step 2"]
 
 
+TITLE = "a_b ![p](http://e.example/x) <img src=//e/x> [go](x) `c` *d* https://e.example www.e.example a@e.example \\* &lt; #"
+
+
+def test_a_title_is_words_in_its_heading_and_nothing_in_it_acts() -> None:
+    """A host's name, an imported file's, or what was asked first."""
+    (heading, *_) = markdown.pieces(replace(INFO, title=f"{TITLE} \x1b[41m\u202eX", model="m\x1b[1m\u202e"), [], [])
+    inline = MarkdownIt("gfm-like").parse(heading.decode())[1]
+    assert {token.type for token in inline.children or ()} <= {"text", "text_special"}
+    assert "".join(token.content for token in inline.children or ()) == f"{TITLE} ␛[41m⟨202e⟩X"
+    text = b"".join(markdown.pieces(replace(INFO, model="m\x1b[1m\u202e"), [], [])).decode()
+    assert "`m␛[1m⟨202e⟩`" in text
+
+
 def _an_answer(body: bytes, encoding: str) -> str:
     """The document with an answer that has such a body in such a coding."""
     response = Draft(wire="llm", kind="response", peer="p", direction="in", exchange="x")

@@ -1,7 +1,7 @@
 """A session as Markdown: the conversation, and under each step its requests, responses and frames as text.
 
 Foreign text stands in quotes and fences that nothing in it can end (a quote ends whatever was left open in it), so that
-what a model or server said never looks like what the host says of it.
+what a model or server said never looks like what the host says of it. In a line it is code, or, in the heading, words without markup.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tui_host.capture.frames import frame_head
 from tui_host.capture.plain_body import PlainBody
 from tui_host.capture.record import MISSING, Draft, Record
 from tui_host.capture.session import SessionInfo
+from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 
 Item: TypeAlias = Mapping[str, JSON]
@@ -27,6 +28,8 @@ StepKey: TypeAlias = tuple[int, int]
 _BREAK = re.compile(r"\r\n|\r|\n")
 _PIECE = 1 << 12
 """Bytes that are decoded at a time: of the piece in which a fault is, nothing is had."""
+_MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
+"""What begins markup or a link in a line, with what may end one."""
 _TICKS = re.compile(r"`+")
 
 
@@ -69,9 +72,14 @@ def fence(text: str, language: str = "") -> str:
     return f"{ticks}{language}\n{text}{end}{ticks}"
 
 
+def words(text: str) -> str:
+    """Text as words in a line, in which nothing is markup, and nothing acts or hides."""
+    return _MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split())))
+
+
 def code(text: str) -> str:
     """Text as code in a line."""
-    text = " ".join(text.split())
+    text = visible(" ".join(text.split()))
     ticks = "`" * (1 + max(map(len, _TICKS.findall(text)), default=0))
     space = " " if "`" in text else ""
     return f"{ticks}{space}{text}{space}{ticks}" if text else ""
@@ -79,7 +87,7 @@ def code(text: str) -> str:
 
 def _blocks(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[str]:
     wires = _sorted(records)
-    yield f"# {' '.join(session.title.split()) or 'untitled'}"
+    yield f"# {words(session.title) or 'untitled'}"
     yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
     for turn, of_turn in groupby(_placed(items), lambda placed: placed[0][0]):
         yield f"## Turn {turn}"
