@@ -405,6 +405,18 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
         assert kept.count("=⟨secret:".encode() + key) == 4
 
 
+async def test_a_stream_whose_end_is_that_of_its_connection_passes_with_the_head_that_it_came_with() -> None:
+    head, events = STREAM + b"X-Last:1 \r\n\r\n", b"event: endpoint\ndata: /m\n\ndata: a\n\n"
+
+    async def script(stream: Kept) -> None:
+        await stream.head()
+        await stream.send(head + events)
+
+    async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
+        with anyio.fail_after(20):
+            assert await relay.ask(GET % (b"/sse", relay.host)) == head + events
+
+
 @pytest.mark.parametrize("versions", [(b"1.0", b"1.1"), (b"1.1", b"1.0"), (b"1.1", b"1.1")])
 async def test_what_is_not_as_long_as_it_was_comes_in_chunks_but_where_one_side_speaks_http_1_0(
     versions: tuple[bytes, bytes],

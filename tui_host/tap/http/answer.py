@@ -36,7 +36,8 @@ class Answer:
         passed, self._filter = rewriting.answer(request, head, witness.announced)
         framing, changed_to = was, None
         if self._filter is not None:
-            framing = changed_to = _framing_of_changed(was, is_old=0 in {request.minor, head.minor})
+            framing = _framing_of_changed(was, is_old=0 in {request.minor, head.minor})
+            changed_to = None if framing == was == "close" else framing  # which says nothing of its length as it is
         self._head = head
         self._said = response_bytes(to_client(passed, changed_to=changed_to))
         self._body = body_of(was)
