@@ -14,6 +14,7 @@ from anyio.streams.tls import TLSStream
 from tests.llm.test_model_reach import certificate
 from tests.ports import unused_port
 from tests.tap.relaying import Kept, answer, peer, relaying, request, until_has
+from tui_host.capture.faults import words_of
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.tap.http.rounds import BUSY
 from tui_host.tap.http.upstream import upstream_of
@@ -64,6 +65,38 @@ async def test_a_certificate_that_nobody_signed_is_refused(tmp_path: Path) -> No
     assert answered.startswith(b"HTTP/1.1 502 ")
     assert b"is not trusted: CERTIFICATE_VERIFY_FAILED: " in answered
     assert b"--ca-file" in answered
+
+
+async def test_a_certificate_for_another_name_is_told_with_what_helps_there(tmp_path: Path) -> None:
+    own, context = encrypting(tmp_path)
+
+    async def script(stream: Kept) -> None:
+        with pytest.raises((ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream)):
+            await TLSStream.wrap(stream, server_side=True, ssl_context=context)
+
+    async with peer(script) as up:
+        url = up.origin.replace("http:", "https:").replace("127.0.0.1", "localhost")
+        async with relaying(url, ca_file=own) as relay:
+            answered = await relay.ask(request(relay.host))
+    assert b"mismatch" in answered
+    assert b"give --upstream the one that its certificate has" in answered
+    assert b"--ca-file" not in answered
+
+
+async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_named() -> None:
+    async def script(stream: Kept) -> None:
+        await stream.receive()
+        await stream.send(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+    async with peer(script) as up, relaying(up.origin.replace("http:", "https:")) as relay:
+        answered = await relay.ask(request(relay.host))
+    assert b"does not answer in TLS: " in answered
+    assert b"write --upstream %s/" % up.origin.encode() in answered
+    assert b"Operation not permitted" not in answered
+
+
+def test_the_number_of_an_error_of_tls_is_none_of_the_system() -> None:
+    assert words_of(ssl.SSLError(1, "[SSL] record layer failure")) == "SSLError: [SSL] record layer failure"
 
 
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:

@@ -140,7 +140,8 @@ def test_what_cannot_be_started_is_told_with_the_codes_of_a_shell(tmp_path: Path
         ("no-such-command", 127, "PATH has no such command"),
         ("/no/such/program", 127, "No such file"),
         (str(script), 127, "names behind #!"),
-        (str(plain), 126, "chmod +x"),
+        (str(plain), 126, "it is no program, or none that this user may start (chmod +x"),
+        (str(tmp_path), 126, "it is a folder\n"),
     ):
         process = start(tap(tmp_path, command))
         assert said(process) == b""

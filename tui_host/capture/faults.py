@@ -31,8 +31,13 @@ def reason_of(error: BaseException) -> Reason:
 def words_of(error: BaseException) -> str:
     """An error in words, with what the operating system said at the bottom of it."""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    said = next((_said(each) for each in _causes(error) if isinstance(each, OSError) and each.errno), "")
+    said = next((_said(each) for each in _causes(error) if isinstance(each, OSError) and _has_number(each)), "")
     return f"{words} ({said})" if said and said not in words else words
+
+
+def _has_number(error: OSError) -> bool:
+    """Whether its number is the system's; that of an error of TLS is OpenSSL's."""
+    return bool(error.errno) and all(kind.__name__ != "SSLError" for kind in type(error).__mro__)
 
 
 def _said(error: OSError) -> str:

@@ -23,6 +23,13 @@ from tui_host.tap.http.reach import Reach, is_here
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10
+_NOT_KNOWN = "if it is your own, start the tap with --ca-file FILE"
+_OTHER_NAME = "it is for another name: give --upstream the one that its certificate has"
+_OTHER_TIME = "see that this machine's clock is right; if it is, who runs it has to renew it"
+_OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
+"""What helps where to trust whoever signed a certificate does not. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
+_NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
+"""What OpenSSL calls an answer that is none of TLS, as its versions have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +96,10 @@ class Upstream:
         """Why it could not be reached, in words."""
         if isinstance(error, ssl.SSLCertVerificationError):
             said = f"{error.reason}: {error.verify_message}"
-            return f"{self.origin} is not trusted: {said} (if it is your own, start the tap with --ca-file FILE)"
+            return f"{self.origin} is not trusted: {said} ({_OF_CERTIFICATES.get(error.verify_code, _NOT_KNOWN)})"
+        if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+            plain = self.origin.replace("https:", "http:", 1)
+            return f"{self.origin} does not answer in TLS: {error.reason} (if it has none, write --upstream {plain}/…)"
         return f"{self.origin} could not be reached: {words_of(error)}"
 
     def is_at(self, port: int) -> bool:

@@ -63,5 +63,7 @@ def _why(command: str, error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError) and os.path.exists(command):  # noqa: PTH110 - pathlib takes long to import
         return "what its first line names behind #! is not there"
     if isinstance(error, PermissionError):
-        return "it is a folder, or no program (chmod +x makes a file one)"
+        if "/" in command and os.path.isdir(command):  # noqa: PTH112
+            return "it is a folder"
+        return "it is no program, or none that this user may start (chmod +x makes a file one)"
     return error.strerror or str(error)
