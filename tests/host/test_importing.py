@@ -270,3 +270,33 @@ def test_an_import_of_which_nothing_can_be_kept_is_an_error_and_leaves_nothing(s
         import_files(store, [path], Redactor())
     assert store.notices == ["something could not be kept: not here"]
     assert not store.sessions.list()
+
+
+def test_a_call_is_joined_with_the_model_that_asked_for_it_where_each_direction_of_the_server_has_its_file(
+    store: Store, tmp_path: Path
+) -> None:
+    function = {"index": 0, "id": "i1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
+    told: list[JSON] = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [function]},
+        {"role": "tool", "tool_call_id": "i1", "content": "11"},
+    ]
+    model: list[str] = [json.dumps(CHAT), f"data: {json.dumps(piece)}", "data: [DONE]"]
+    model += [json.dumps({"model": "m", "messages": told}), f"data: {json.dumps(END)}", "data: [DONE]"]
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
+    paths = [
+        written(tmp_path, "model.log", "\n".join(model)),
+        written(tmp_path, "sums.in.log", json.dumps(ASK)),
+        written(tmp_path, "sums.out.log", json.dumps(result)),
+    ]
+    imported = import_files(store, paths, Redactor())
+    records = [record for record, _ in store.session_records(imported.id)]
+    links = [json.loads(each.draft.data) for each in records if each.draft.kind == "link"]
+    assert {link["relation"] for link in links} == {"asked", "sent", "answered", "told"}
+    frames = [each.draft for each in records if each.draft.kind == "frame"]
+    assert [(each.connection, each.direction, each.malformed) for each in frames] == [
+        ("sums#1", "out", None),
+        ("sums#1", "in", None),
+    ]
+    assert not imported.notices

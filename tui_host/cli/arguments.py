@@ -224,7 +224,8 @@ What is in a file is told by its content. Read are:
   one request to a model, or one answer: an event stream, lines of JSON, or JSON; a list of messages, as Cline keeps
   logs of home-made proxies: request lines and `data:` lines, lines of JSON-RPC, with times and arrows before them or without;
     an object for each message or each exchange; values as Python prints them; Claude Desktop's and VS Code's own logs of their servers
-Each may be packed by gzip. Two files are read as one: a request and its answer, or the log before a model and the one before a server."""
+Each may be packed by gzip. Several files are read as one: a request and its answer, the log before a model and the
+one before a server, what went into a server and what came out of it."""
 
 
 def _add_open(add: AddParser) -> None:

@@ -15,6 +15,8 @@ from itertools import chain
 from tui_host.capture.imports import body, har, jsonl, lines
 from tui_host.capture.imports.clock import nearest
 from tui_host.capture.imports.halves import halves_of, joined
+from tui_host.capture.imports.lines import Begin
+from tui_host.capture.imports.pairs import pairs_in, read_pair
 from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
 from tui_host.capture.imports.unread import unread
@@ -77,7 +79,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     formats: list[str] = []
     sources: list[tuple[str, Iterator[Seen]]] = []
     bodies: list[tuple[File, body.Body]] = []
-    logs: list[tuple[File, lines.Begin]] = []
+    logs: list[tuple[File, Begin]] = []
     for file, changed_ns in zip(files, changed, strict=True):
         if file in own:
             formats.append("record lines")
@@ -104,18 +106,27 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
 
 
 def _logs(
-    logs: Sequence[tuple[File, lines.Begin]], bodies: list[tuple[File, body.Body]], wires: Wires, notes: Notes
+    logs: Sequence[tuple[File, Begin]], bodies: list[tuple[File, body.Body]], wires: Wires, notes: Notes
 ) -> Iterator[tuple[str, Iterator[Seen]]]:
-    """What logs say. Requests in one file and answers in another are one; a body that is half of that is taken out of the others."""
-    halves = halves_of([file for file, _ in logs], bodies, wires)
+    """What logs say. Two of which each holds one direction of a connection are one, and so are requests in one file and answers in another.
+
+    A body that is half of that is taken out of the others.
+    """
     dated_ns = next((begin.ns for _, begin in logs if begin.is_dated), None)
-    begins = [
-        (file, begin.ns if dated_ns is None or not begin.is_of_a_day else nearest(begin.ns, dated_ns))
-        for file, begin in logs
-    ]
+    if dated_ns is not None:
+        logs = [
+            (f, begin._replace(ns=nearest(begin.ns, dated_ns)) if begin.is_of_a_day else begin) for f, begin in logs
+        ]
+    pairs = pairs_in(logs, wires, notes)
+    paired = {id(side.file) for pair in pairs for side in (pair.out, pair.back)}
+    for pair in pairs:
+        yield pair.names, read_pair(pair, wires, notes, as_peer(pair.name) or peer_of(pair.back.file))
+    logs = [each for each in logs if id(each[0]) not in paired]
+    halves = halves_of([file for file, _ in logs], bodies, wires)
     half_bodies = [each for each in bodies if halves is not None and each[0] in halves]
     bodies[:] = [each for each in bodies if each not in half_bodies]
     held: dict[int, Iterator[Seen]] = {}
+    begins = [(file, begin.ns) for file, begin in logs]
     for file, begin_ns in (*begins, *((file, file.time_ns) for file, _ in half_bodies)):
         seen = lines.read(file, wires, notes, peer_of(file), begin_ns)
         if any(each is file and found.form == "json" for each, found in half_bodies):
@@ -148,7 +159,12 @@ def _told(
 def peer_of(file: File) -> str:
     """What a server or provider is called that only its log is known of."""
     stem = re.split(r"[/\\]", file.name)[-1].rpartition(".")[0] or file.name
-    return _NOT_IN_A_NAME.sub("_", stem)[:40].strip("_") or "log"
+    return as_peer(stem) or "log"
+
+
+def as_peer(name: str) -> str:
+    """A foreign name as a server's or a provider's; empty if nothing is left of it."""
+    return _NOT_IN_A_NAME.sub("_", name)[:40].strip("_")
 
 
 def _unknown(file: File) -> Exception:

@@ -21,6 +21,7 @@ from tui_host.capture.imports.seen import LATER, File, Moment, Notes, Progress, 
 from tui_host.capture.imports.servers import Servers
 from tui_host.capture.imports.ways import Ways
 from tui_host.capture.imports.wires import Known, Wires, is_bare_error, is_piece, known
+from tui_host.capture.record import Direction
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -93,10 +94,21 @@ def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> B
     return Begin(by_the_last(clock.first_ns, clock.now_ns, changed_ns), is_of_a_day=True)
 
 
-def read(file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0) -> Iterator[Seen]:
-    """What the lines say, in their order; times never go back, nor before it begins."""
+def read(
+    file: File, wires: Wires, notes: Notes, peer: str, begin_ns: int = 0, way: Direction | None = None
+) -> Iterator[Seen]:
+    """What the lines say, in their order; times never go back, nor before it begins.
+
+    Args:
+        file: The log.
+        wires: The dialects.
+        notes: Told what is left out.
+        peer: What a server or provider is called that only this log is known of.
+        begin_ns: The first time that it tells.
+        way: The way that all its frames went, where that is known.
+    """
     clock = Clock(begin_ns, later=lambda: notes.leave_out(LATER))
-    log = _Log(file, wires, notes, peer, clock, _learnt(file, wires))
+    log = _Log(file, wires, notes, peer, clock, Ways(way) if way else _learnt(file, wires))
     lines = Lines(file.data)
     notes.progress.expected += len(file.data)
     at = 0

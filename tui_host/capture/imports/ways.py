@@ -156,9 +156,14 @@ class _Learnt:
 
 
 class Ways:
-    """What the words of a log mean, as far as it was heard: of a server as its own messages teach, else as all of them do."""
+    """What the words of a log mean, as far as it was heard: of a server as its own messages teach, else as all of them do.
 
-    def __init__(self) -> None:
+    Args:
+        only: The way that all went, where that is known; the words mean nothing then.
+    """
+
+    def __init__(self, only: Direction | None = None) -> None:
+        self._only: Direction | None = only
         self._of_all = _Learnt()
         self._of_servers: dict[str, _Learnt] = {}
 
@@ -184,6 +189,8 @@ class Ways:
             value: What it says.
             asked: Of an answer, which ways requests went that have its id and no answer, the last one first.
         """
+        if self._only:
+            return self._only
         word = _word(TIME.sub("", before))
         usual = _usual(word)
         told, is_sure = self._says(server, word, usual) if word else (None, False)
