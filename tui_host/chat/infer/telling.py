@@ -18,10 +18,12 @@ from tui_host.chat.conversation import (
     UserItem,
 )
 from tui_host.chat.infer.asking.exchanges import Asking
+from tui_host.chat.infer.asking.history import Piece
 from tui_host.chat.infer.asking.opening import opening
 from tui_host.chat.infer.asking.talks import Key, Said
 from tui_host.chat.infer.joining import Joined
 from tui_host.chat.infer.story import Story
+from tui_host.chat.infer.unplaced import Unplaced, doubt_in_words
 from tui_host.chat.infer.values import Asked
 from tui_host.llm.describe import end_words
 
@@ -62,6 +64,7 @@ class Telling:
     def __init__(self, story: Story, chat: Chat) -> None:
         self._story = story
         self._chat = chat
+        self._unplaced = Unplaced(story.talks)
         self._numbers: dict[tuple[str, ...], int] = {}
         self._questions: dict[int | Key, str] = {}
         self._opened: dict[Key, bool] = {}
@@ -83,7 +86,9 @@ class Telling:
         for said in self._story.exchanges:
             if self._opened.get(said.asking.key) != said.is_beside:
                 self._open(said)
-            for key, item in _items(said, joined.get(said.asking.key, [])):
+            calls = joined.get(said.asking.key, [])
+            unplaced = self._unplaced.of(said, calls)
+            for key, item in (*_items(said, calls, unplaced), *self._unplaced.items(said, calls)):
                 self._put(said, (*said.asking.key, *key), item)
 
     def _open(self, said: Said) -> None:
@@ -151,7 +156,7 @@ class Telling:
         return f'"{question}"' if question else f"turn {turn}"
 
 
-def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], Item]]:
+def _items(said: Said, calls: list[Joined], unplaced: Sequence[Piece]) -> Iterator[tuple[tuple[str, ...], Item]]:
     asking, fold = said.asking, said.asking.fold
     state: AnswerState = "done" if asking.is_answered else "cut" if asking.is_over else "streaming"
     if fold.text or fold.thinking:
@@ -167,7 +172,7 @@ def _items(said: Said, calls: list[Joined]) -> Iterator[tuple[tuple[str, ...], I
             ),
         )
     for joined in calls:
-        yield ("call", joined.asked.key), _call(said, joined)
+        yield ("call", joined.asked.key), _call(said, joined, unplaced)
     trouble = "" if not asking.is_over else end_words(fold) if asking.is_answered else _trouble(asking)
     if trouble:
         yield _NOTE, NoteItem(turn=said.turn, kind="note", what=trouble)
@@ -220,7 +225,7 @@ def _one_of(numbers: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _call(said: Said, joined: Joined) -> CallItem:
+def _call(said: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem:
     last = joined.sent[-1] if joined.sent else None
     answer = last.answer if last is not None else None
     told = joined.told[0].text if joined.told else None
@@ -242,7 +247,7 @@ def _call(said: Said, joined: Joined) -> CallItem:
         asked=joined.asked.arguments,
         sent=joined.asked.arguments if last is not None else "",
         state=state,
-        words=_words(joined),
+        words=_words(joined) or doubt_in_words(joined, unplaced),
         result=result,
         milliseconds=(took or 0) / 1e6,
     )
