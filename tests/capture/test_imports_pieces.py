@@ -137,6 +137,11 @@ def test_whole_answers_that_python_printed_in_pieces_are_one() -> None:
     assert exchanges("\n".join([f"request: {json.dumps(CHAT)}", *pieces])) == [(json.dumps(CHAT).encode(), whole)]
 
 
+def test_an_error_in_a_word_that_python_printed_is_an_answer() -> None:
+    error = b'{"error": "no such model"}'
+    assert exchanges(f"> {json.dumps(CHAT)}\n< {error!r}\n") == [(json.dumps(CHAT).encode(), error)]
+
+
 def test_quotes_in_words_before_json_are_words() -> None:
     text = f""""POST /v1" it's 'now' {json.dumps(CHAT)}\n"200" 'ok' data: {json.dumps(PIECE)}\n"""
     assert exchanges(text) == [(json.dumps(CHAT).encode(), f"data: {json.dumps(PIECE)}\n\n".encode())]

@@ -178,6 +178,9 @@ class _Log:
         if self._goes_on(around, data):
             return (yield from self._part(data, around))
         value = read_value(data) if data.lstrip()[:1] in {b"{", b"["} else None
+        if self._lanes.last.is_open and is_bare_error(value):
+            yield from self._whole(data.strip(), self._clock.at(lead), "ollama", "json")
+            return True
         if value is not None:
             return (yield from self._value(data.strip(), value, lead))
         found = quoted(data.decode("utf-8", "replace"), lead)

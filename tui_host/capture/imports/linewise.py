@@ -61,7 +61,13 @@ class Lines:
             end = self._data.find(b"\n", self.at)
             end = len(self._data) if end < 0 else end
             said = self._printed(self.at, end)
-            found, after = self._line(self.at, end)
+            if said is not None and said.is_of_a_wire:  # no JSON begins before its own
+                found, after = (
+                    Line("", b"", None, self._data[self.at : min(end, self.at + MOST)].rstrip(b"\r"), self.at),
+                    end,
+                )
+            else:
+                found, after = self._line(self.at, end)
             if said is not None:
                 lead = self._data[self.at : self.at + said.at].decode("utf-8", "replace")
                 found = found._replace(printed=said.data, lead=lead)

@@ -17,10 +17,9 @@ MOST = 16 << 20
 TRIES = 5
 """How many in a line are looked at."""
 BEGIN = re.compile(rb"(?<![\w'\"\\])[bB]?(['\"])")
-_OF_A_WIRE = re.compile(r"\s*(?:[{\[]|(?:data|event|id|retry):|: )")
+_OF_A_WIRE = re.compile(rb"(?:\s|\\[nrt])*(?:[{\[]|(?:data|event|id|retry):|: )")
 _IN_A_WORD = re.compile(rb"[\w'\"]")
 """Behind it this stands where whoever wrote it did so by no rule."""
-_LOOKED_AT = 100
 _AFTER_ALL = b" \t\r)]},;."
 """What may stand behind one that is all that its line is about."""
 
@@ -31,10 +30,12 @@ class Printed(NamedTuple):
     Attributes:
         at: Where it begins in its line.
         data: What it says.
+        is_of_a_wire: It begins as what is on a wire.
     """
 
     at: int
     data: bytes
+    is_of_a_wire: bool
 
 
 def printed(line: bytes, most: int) -> Printed | None:
@@ -49,16 +50,19 @@ def printed(line: bytes, most: int) -> Printed | None:
         found = BEGIN.search(line, at, most)
         if found is None:
             return None
-        at = _end(line, found.end(), found[1])
+        start = found.end()
+        at = _end(line, start, found[1])
         if at < 0:
-            at = found.end()
+            at = start
             continue
-        said = _read(line[found.start() : at]) if at - found.start() <= MOST else None
-        if said is None or _IN_A_WORD.match(line, at):
+        is_of_a_wire = _OF_A_WIRE.match(line, start, at) is not None
+        is_last = is_of_a_wire or not line[at:].strip(_AFTER_ALL)
+        if not is_last or at - start > MOST or _IN_A_WORD.match(line, at):
             continue
-        data = said if isinstance(said, bytes) else said.encode("utf-8", "surrogatepass")
-        if not line[at:].strip(_AFTER_ALL) or _OF_A_WIRE.match(data[:_LOOKED_AT].decode("utf-8", "replace")):
-            return Printed(found.start(), data)
+        said = _read(line[found.start() : at])
+        if said is not None:
+            data = said if isinstance(said, bytes) else said.encode("utf-8", "surrogatepass")
+            return Printed(found.start(), data, is_of_a_wire)
     return None
 
 

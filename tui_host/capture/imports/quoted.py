@@ -99,6 +99,8 @@ class Quoted(NamedTuple):
 
 def with_empty_lines(data: bytes) -> bytes:
     """A stream of events that are one line each, with the empty lines between them: who joins the lines that he reads loses these."""
+    if b"\n" not in data.strip():
+        return data
     return _ONE_BREAK.sub(rb"\1\2\2", data)
 
 

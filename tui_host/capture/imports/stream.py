@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tui_host.capture.imports.seen import read_value
-from tui_host.capture.words import items, mapping, said
+from tui_host.capture.words import items, mapping
 from tui_host.errors import JSON
 
 _FIELD = re.compile(rb"(?:data|event|id|retry):|: ")
@@ -24,6 +24,8 @@ _LAST = frozenset({"message_stop", "response.completed", "response.failed", "res
 _BREAK, _BREAKS = re.compile(rb"\A\r?\n"), re.compile(rb"\A(?:\r?\n){1,2}")
 _END = 2
 """Line breaks behind an event."""
+_BEGINS = re.compile(rb"message_start|response\.created")
+_TELLS = re.compile(rb'"finish_?[rR]eason"\s*:\s*"|message_stop|response\.(?:completed|failed|incomplete)')
 _HEAD = 64
 """Bytes of a line that are kept: they tell its field, and whether it is `data: [DONE]`."""
 
@@ -55,7 +57,8 @@ class Stream:
 
     def begins_anew(self, data: bytes) -> bool:
         """Whether a piece is the first one of another stream."""
-        found = None if self.is_within or not self._is_heard else _SAID.search(data)
+        is_asked = self._is_over or self._is_finished or _BEGINS.search(data) is not None
+        found = _SAID.search(data) if is_asked and self._is_heard and not self.is_within else None
         return found is not None and self.is_followed_by(read_value(found[1]))
 
     def is_followed_by(self, value: JSON) -> bool:
@@ -71,11 +74,9 @@ class Stream:
         self._is_heard = True
         self._name = self._name or _name(value)
         self._is_over = self._is_over or _kind(value) in _LAST
-        self._is_finished = self._is_finished or any(
-            said(mapping(each).get(key))
-            for several, key in (("choices", "finish_reason"), ("candidates", "finishReason"))
-            for each in items(body.get(several))
-        )
+        if not self._is_finished:
+            several, key = ("choices", "finish_reason") if "choices" in body else ("candidates", "finishReason")
+            self._is_finished = any(mapping(each).get(key) for each in items(body.get(several)))
 
     def put(self, data: bytes) -> bytes:
         """The next piece, with the ends of lines and events that the log has lost; they are put behind what they end."""
@@ -96,8 +97,9 @@ class Stream:
     def _take(self, data: bytes) -> None:
         line = data if self._breaks else self._head + data
         self.is_done = _DONE.search(line) is not None
-        for found in _ends(_SAID.search(line), data):
-            self.hear(read_value(found))
+        if not self._is_heard or _TELLS.search(line):  # most say nothing of what is asked here
+            for found in _ends(_SAID.search(line), data):
+                self.hear(read_value(found))
         kept = data.rstrip(b"\r\n")
         if not kept:
             self._breaks += data.count(b"\n")
@@ -141,8 +143,11 @@ def _ends(first: re.Match[bytes] | None, data: bytes) -> tuple[bytes, ...]:
 
 
 def _kind(value: JSON) -> str:
-    return said(mapping(value).get("type"))
+    kind = mapping(value).get("type")
+    return kind if isinstance(kind, str) else ""
 
 
 def _name(value: JSON) -> str:
-    return said(mapping(value).get("id")) or said(mapping(value).get("responseId"))
+    body = mapping(value)
+    name = body.get("id") or body.get("responseId")
+    return name if isinstance(name, str) else ""
