@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.chat.infer.forms import DIALECTS, NAMES, Answer, Call, Entry, Form, Results, User, dumped, form
 from tests.chat.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of, with_defaults
+from tests.chat.infer.impatient import UNCHANGED, Impatience, impatience
 from tests.chat.infer.talking import Running, Talk
 from tests.chat.infer.world import MS, Asked, Made, ModelTap, ServerTap, World
 from tui_host.errors import JSON
@@ -54,11 +55,15 @@ class Host:
         chance: What decides.
         name: How it speaks.
         servers: What it calls.
+        impatience: What it does by itself.
         number: Which host it is in its world.
     """
 
-    def __init__(self, chance: random.Random, name: str, servers: Servers, number: int = 1) -> None:
+    def __init__(
+        self, chance: random.Random, name: str, servers: Servers, impatience: Impatience, number: int = 1
+    ) -> None:
         self.chance = chance
+        self.impatience = impatience
         self.world = servers.world
         self.servers = servers
         self.connection = f"c{number}"
@@ -301,20 +306,32 @@ class Host:
         if server in NOT_TAPPED:
             yield self.wait(1, 200)
             return self.habits.tell(text)
-        return (yield from self._sent(asked, call, text))
+        said = f"{server} {tool} {dumped(dict(call.arguments))!r}"
+        words = self.impatience.instead(asked, said)
+        if words is not None:
+            yield MS
+            return words
+        told = yield from self._sent(asked, call, text)
+        words = self.impatience.tells(said, told)
+        self.world.made[asked].is_told_nothing = words == UNCHANGED
+        return words
 
     def _sent(self, asked: Asked, call: Call, text: str) -> Generator[int, None, str]:
-        chance = self.chance
         server, tool = self._meant[call.id]
         arguments = self.habits.send(call.arguments, TOOLS[server][tool])
         meta: dict[str, JSON] = {"progressToken": self.counter}
         if self.habits.names_calls:
             meta["claudecode/toolUseId"] = call.id
-        fate = chance.random()
+        fate = self.chance.random()
         more: dict[str, JSON] = {"task": {"ttl": 60000}} if fate < 0.03 else {}
         tap = self.servers.taps[server]
         identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
         self.world.carried(asked, (tap.id, seq))
+        while self.impatience.sends_again():
+            yield self.impatience.waits()
+            self._gives_up(asked, tap, identity, text)
+            identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
+            self.world.carried(asked, (tap.id, seq))
         yield self.wait(1, 60)
         if more:
             return (yield from self._task(tap, identity, text))
@@ -329,26 +346,50 @@ class Host:
             yield self.wait(1, 60)
         elif fate < 0.08:  # the host gives up, and the server answers all the same
             yield self.wait(1000, 2000)
-            tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
+            if self.impatience.cancels:
+                self._cancels(tap, identity)
+            made = self.world.made[asked]
+            made.given_up_ns = self.world.now if self.impatience.cancels else made.sent_at[tap.id, seq]
             self.world.later.append((self.world.now + self.wait(1, 3000), tap, identity, text, self.connection))
             return "MCP error -32001: Request timed out"
-        elif fate < 0.1:
+        words = self._ends_otherwise(tap, identity, text, fate)
+        if words is not None:
+            return words
+        tap.result(identity, text, connection=self.connection)
+        return self.habits.tell(text)
+
+    def _ends_otherwise(self, tap: ServerTap, identity: int, text: str, fate: float) -> str | None:
+        """An answer that is no plain text; what the model is told of it, None if it is one."""
+        chance = self.chance
+        if 0.08 <= fate < 0.1:
             message = f"no such thing: {chance.randrange(100)}"
             tap.frame("in", {"id": identity, "error": {"code": -32603, "message": message}}, self.connection)
             return chance.choice([message, f"Error: {message}", f"MCP error -32603: {message}", "The call failed."])
-        elif fate < 0.12:
+        if 0.1 <= fate < 0.12:
             tap.result(identity, "bad", is_error=True, connection=self.connection)
             return chance.choice(["bad", "Error: bad", "Error executing tool: bad"])
-        elif fate < 0.14:
+        if 0.12 <= fate < 0.14:
             image: JSON = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
             content = [{"type": "text", "text": text}, image] if chance.random() < 0.5 else [image]
             tap.answer(identity, {"content": [*content]}, self.connection)
             return f"{text}\n[image]" if len(content) > 1 else "[image]"
-        elif fate < 0.15:
+        if 0.14 <= fate < 0.15:
             tap.answer(identity, {"content": []}, self.connection)
             return chance.choice(["(No response)", "[]", "Tool ran without output or errors"])
-        tap.result(identity, text, connection=self.connection)
-        return self.habits.tell(text)
+        return None
+
+    def _gives_up(self, asked: Asked, tap: ServerTap, identity: int, text: str) -> None:
+        """Wait no longer for a frame, and send it again then."""
+        made, own = self.world.made[asked], self.impatience
+        made.tries.append(made.frames[-1])
+        if own.cancels:
+            self._cancels(tap, identity)
+        if own.comes_late():
+            self.world.later.append((self.world.now + own.waits(), tap, identity, text, self.connection))
+            made.is_twice = made.is_twice or not own.cancels
+
+    def _cancels(self, tap: ServerTap, identity: int) -> None:
+        tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
 
     def _task(self, tap: ServerTap, identity: int, text: str) -> Generator[int, None, str]:
         """A call whose result is fetched when it is there."""
@@ -418,15 +459,22 @@ def _late(world: World) -> Generator[int]:
             tap.result(identity, text, connection=connection)
 
 
-def play(seed: int, name: str) -> World:
-    """A host of a form, or two on the same servers, with one or several conversations at once, and clocks that may be wrong."""
+def play(seed: int, name: str, *, are_patient: bool = False) -> World:
+    """A host of a form, or two on the same servers, with one or several conversations at once, and clocks that may be wrong.
+
+    Args:
+        seed: What decides.
+        name: The form.
+        are_patient: None of them goes on by itself.
+    """
     chance = random.Random(f"{seed} {name}")  # noqa: S311 - the same each time
     world = World()
     off = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
     servers = Servers(world, chance, off, chance.choice([0, 0, 0, 20, -40]), chance.random() < 0.2)
-    hosts = [Host(chance, name, servers)]
+    own = [impatience(seed, name, number, is_patient=are_patient) for number in (1, 2)]
+    hosts = [Host(chance, name, servers, own[0])]
     if chance.random() < 0.2:
-        hosts.append(Host(chance, chance.choice(NAMES), servers, 2))
+        hosts.append(Host(chance, chance.choice(NAMES), servers, own[1], 2))
     alike = seed if chance.random() < 0.15 else 0
     talks: list[Generator[int]] = [
         _only(host.talk(chance.randint(2, 6), number=alike))

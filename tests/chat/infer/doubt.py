@@ -12,6 +12,12 @@ tell which frame is whose if
   since their host does not show its order or one of them was not sent at all; nor that of the results, since all that are alike are
   told in the order in which they came, or were sent, as some hosts do whatever the order of the calls.
 
+Nobody can tell either
+
+- of a frame that was given up and sent again on the same connection that its host did not send it by itself, nor of the two, if the same
+  came to both; nor of one of which its host tells words of its own where a result was due;
+- of a frame that was given up whether it is of the call that failed, if another waited for the same, and a frame for it came then.
+
 In the second case nobody can tell either which words are told of which; nor where results have no ids, two calls of one answer and
 name are told different words, and neither was sent. All else is decided: by what came back, by the order that a host has shown, by time.
 """
@@ -21,7 +27,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
 from itertools import combinations
-from math import factorial, prod
+from math import factorial, inf, prod
 
 from tests.chat.infer.world import Asked, Made, Pair, World
 
@@ -40,7 +46,30 @@ def undecidable(world: World) -> set[Pair]:
         for call in (one, other)
     }
     open_ones |= {(kind, call) for call in tangled for kind in ("sent", "told")}
-    return {pair for pair in world.truth if (pair[0], pair[1]) in open_ones}
+    given_up = {*_given_up(world)}
+    return {pair for pair in world.truth if (pair[0], pair[1]) in open_ones or pair[1:] in given_up}
+
+
+def _given_up(world: World) -> Iterator[tuple[Asked, tuple[str, object]]]:
+    """The calls and frames of these of which nobody can tell whether the host sent them by itself, or for another call."""
+    for call, made in world.made.items():
+        are_all_open = made.is_twice or made.is_told_nothing or made.given_up_ns
+        open_ones = made.frames if are_all_open else made.frames[:-1]
+        yield from ((call, frame) for frame in open_ones if made.tries or made.is_told_nothing)
+        if made.given_up_ns and made.frames and any(_may_have_tried(other, made) for other in world.made.values()):
+            yield call, made.frames[-1]
+
+
+def _may_have_tried(other: Made, made: Made) -> bool:
+    """Whether a call's last frame, that was given up, may be an earlier one of another call."""
+    if (
+        other is made
+        or other.said != made.said
+        or not other.asked_ns <= made.sent_at[made.frames[-1]] <= other.until_ns
+    ):
+        return False
+    own = made.frames[-1][0]
+    return any(frame[0] == own and at >= made.given_up_ns for frame, at in other.sent_at.items())
 
 
 def _shows_its_order(world: World, host: str, tangled: Container[Asked]) -> bool:
@@ -52,7 +81,7 @@ def _shows_its_order(world: World, host: str, tangled: Container[Asked]) -> bool
         (asked[:2], made.frames[0][0]) for asked, made in own.items() if made.frames and said[asked[:2], made.said] == 1
     )
     lines = {made.line for made in own.values()}
-    are_in_order = all(made.is_in_order for made in world.made.values() if made.line in lines)
+    are_in_order = all(made.is_in_order and not made.tries for made in world.made.values() if made.line in lines)
     return are_in_order and prod(map(factorial, sent.values())) >= NO_CHANCE
 
 
@@ -69,13 +98,17 @@ def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterato
         and (not (is_shown and a.told_ns) if is_one_answer else _overlap(a, b))
     ):
         yield "sent"
-    if is_alike and is_one_answer and bool(a.frames) != bool(b.frames) and a.is_told_as(b):
+    if is_alike and bool(a.frames) != bool(b.frames) and a.is_told_as(b) and (is_one_answer or _within_both(a, b)):
         yield "sent"
     if not is_one_answer or a.by_id or a.is_told_as(b):
         return
-    if is_alike and (bool(a.frames) != bool(b.frames) or (are_sent and not is_shown and _in_no_order(world, one))):
+    is_retried = any(each.tries or each.is_told_nothing for each in (a, b))
+    is_open = bool(a.frames) != bool(b.frames) or (
+        are_sent and (is_retried or (not is_shown and _in_no_order(world, one)))
+    )
+    if is_alike and is_open:
         yield from ("sent", "told")
-    elif not a.frames and not b.frames:
+    elif all(not each.frames or each.is_told_nothing for each in (a, b)):
         yield "told"
 
 
@@ -88,6 +121,12 @@ def _in_no_order(world: World, call: Asked) -> bool:
     return told in (came, sent)
 
 
+def _within_both(a: Made, b: Made) -> bool:
+    """Whether what one of two was sent with was sent while the other was waited for."""
+    asked_ns, until_ns = max(a.asked_ns, b.asked_ns), min(a.until_ns, b.until_ns)
+    return any(asked_ns <= at <= until_ns for each in (a, b) for at in each.sent_at.values())
+
+
 def _overlap(a: Made, b: Made) -> bool:
     """Whether each was sent while the other was waited for."""
     return all(max(a.asked_ns, b.asked_ns) <= each.sent_ns <= min(a.until_ns, b.until_ns) for each in (a, b))
@@ -95,6 +134,7 @@ def _overlap(a: Made, b: Made) -> bool:
 
 def _tangled(world: World) -> Iterator[Asked]:
     """The calls of answers of which nobody can tell which a request goes on from that does from one of them."""
+    again_until = _again_until(world)
     alike: dict[str, list[Asked]] = defaultdict(list)
     for call, made in sorted(world.made.items(), key=lambda each: each[1].asked_ns):
         if made.answer:
@@ -108,4 +148,12 @@ def _tangled(world: World) -> Iterator[Asked]:
                 waiting = []
             if call is not None:
                 waiting.append(call)
-                until = max(until, world.made[call].again_ns or world.made[call].until_ns)
+                until = max(until, world.made[call].again_ns or world.made[call].until_ns, again_until.get(call, 0))
+
+
+def _again_until(world: World) -> dict[Asked, float]:
+    """Until when the request that told a call may be made again, for what it was answered with still waits; not what waits for ever."""
+    waits: dict[tuple[str, object], float] = defaultdict(float)
+    for call, made in world.made.items():
+        waits[call[:2]] = max(waits[call[:2]], made.until_ns if made.until_ns < inf else 0)
+    return {call: waits[where] for kind, call, where in world.truth if kind == "told"}

@@ -25,7 +25,9 @@ HARD = [
     (16003, "anthropic"),
     (17020, "older cherry"),
 ]
-"""Worlds in which something was found once that is not so."""
+"""Worlds of patient hosts in which something was found once that is not so."""
+HASTY = [(3, "anthropic"), (4, "anthropic"), (9, "gemini-cli"), (15, "cherry"), (17, "gemini-cli"), (18, "hermes")]
+"""The same of hosts that send again on a connection that holds, and answer by themselves."""
 LEAST = {"older cherry": 0.98}
 """Of the links of a form; 99 % of all others. Here nothing tells whose a result is: one hard world of so few weighs much."""
 
@@ -54,9 +56,9 @@ class Count:
         return Count(*(one + more for one, more in pairs))
 
 
-def counted(seed: int, name: str) -> Count:
+def counted(seed: int, name: str, *, are_patient: bool = False) -> Count:
     """What was found in a form's world."""
-    world = play(seed, name)
+    world = play(seed, name, are_patient=are_patient)
     found, doubtful = found_in(world.story(), world.words), undecidable(world)
     there = world.truth - doubtful
     return Count(len(there), len(found & there), len(found - world.truth), len(doubtful), len(found & doubtful))
@@ -76,9 +78,11 @@ def test_no_link_of_a_form_is_wrong_and_hardly_one_is_missing(name: str) -> None
     )
 
 
-@pytest.mark.parametrize(("seed", "name"), HARD)
-def test_in_a_world_where_a_link_was_wrong_once_none_is(seed: int, name: str) -> None:
-    count = counted(seed, name)
+@pytest.mark.parametrize(
+    ("seed", "name", "are_patient"), [(*each, True) for each in HARD] + [(*each, False) for each in HASTY]
+)
+def test_in_a_world_where_a_link_was_wrong_once_none_is(seed: int, name: str, *, are_patient: bool) -> None:
+    count = counted(seed, name, are_patient=are_patient)
     assert count.found
     assert count.wrong == 0
 

@@ -205,6 +205,11 @@ class Made:
         answer: The same for answers of one host that say the same after the same was said; empty if ids tell them apart.
         is_first: Nothing was answered before.
         talk: Names its conversation.
+        tries: Those of its frames that were given up, and sent again on the same connection.
+        is_twice: To one of these an answer came all the same, like that to the last.
+        given_up_ns: When its host waited no longer for its last frame, 0 if an answer came.
+        is_told_nothing: What is told of it says nothing of what came.
+        sent_at: When each of its frames was sent.
     """
 
     host: str
@@ -225,6 +230,11 @@ class Made:
     answer: str = ""
     is_first: bool = False
     talk: int = 0
+    tries: list[Frame] = field(default_factory=list[Frame])
+    is_twice: bool = False
+    given_up_ns: int = 0
+    is_told_nothing: bool = False
+    sent_at: dict[Frame, int] = field(default_factory=dict[Frame, int])
 
     @property
     def until_ns(self) -> float:
@@ -279,6 +289,7 @@ class World:
         if made is not None:
             made.sent_ns = made.sent_ns or self.now
             made.frames.append(frame)
+            made.sent_at[frame] = self.now
 
     def told(self, call: Asked, capture: str, exchange: str, text: str) -> None:
         """This request tells the call's result, in these words."""
