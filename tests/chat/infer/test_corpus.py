@@ -26,7 +26,15 @@ HARD = [
     (17020, "older cherry"),
 ]
 """Worlds of patient hosts in which something was found once that is not so."""
-HASTY = [(3, "anthropic"), (4, "anthropic"), (9, "gemini-cli"), (15, "cherry"), (17, "gemini-cli"), (18, "hermes")]
+HASTY = [
+    (3, "anthropic"),
+    (4, "anthropic"),
+    (9, "gemini-cli"),
+    (15, "cherry"),
+    (17, "gemini-cli"),
+    (18, "hermes"),
+    (30004, "openai"),
+]
 """The same of hosts that send again on a connection that holds, and answer by themselves."""
 LEAST = {"older cherry": 0.98}
 """Of the links of a form; 99 % of all others. Here nothing tells whose a result is: one hard world of so few weighs much."""

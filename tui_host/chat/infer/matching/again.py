@@ -10,9 +10,6 @@ from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent
 
-_SOONEST_NS = 20_000_000
-"""No host gives up an answer sooner than this without a word."""
-
 
 class Tries:
     """Whether what was not answered may be how a call was sent at first that another frame carried then.
@@ -144,5 +141,4 @@ def _may_take_the_place(frame: Carried, before: Carried) -> bool:
         return _begins_after(frame.frames[0], before)
     if last.dropped is not None or (last.over is not None and last.over < frame.sent):
         return last.dropped is not None and last.dropped < frame.sent
-    is_timed = last.mono_ns is not None
-    return (last.at_ns + (_SOONEST_NS if is_timed else 0), last.seq) < frame.sent
+    return (last.at_ns, last.seq) < frame.sent
