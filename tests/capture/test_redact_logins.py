@@ -83,7 +83,7 @@ TOLD: list[JSON] = [
     {"data": {"access_token": "at-1"}},
     {"token": "eyJhbGciOi.JIUzI1NiJ9", "user": {"id": 1}},
 ]
-CALL: JSON = {"access_token": "at-1", "api_key": "sk-0123456789abcdef"}
+CALL: dict[str, JSON] = {"access_token": "at-1", "api_key": "sk-0123456789abcdef"}
 SAID: list[JSON] = [
     {"choices": [{"message": {"tool_calls": [{"function": {"arguments": json.dumps(CALL)}}]}}]},
     {"type": "message", "content": [{"type": "tool_use", "input": CALL}], "usage": {"input_tokens": 1}},
@@ -121,6 +121,17 @@ def test_what_a_model_says_is_kept_and_its_streams_go_on_as_they_come(said: JSON
     assert (whole.feed(line[:-1]), whole.flush()) == ((b"", ()), (line[:-1], ()))
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_what_a_tool_gives_is_imported_as_it_is_whatever_it_is_called(indent: int | None) -> None:
+    given: JSON = {"primary_key": "customer_account_id", "code": "print('hi')", "pin": "GPIO17_OUTPUT", **CALL}
+    result: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": given}}
+    data = json.dumps(result, indent=indent).encode()
+    learned: list[str] = []
+    draft = Draft(wire="mcp", kind="chunk", data=data)
+    assert without_credentials(draft, lambda _name, value: learned.append(value)) is draft
+    assert not learned
+
+
 @pytest.mark.parametrize("begin", [b"d", b"[{", b": a\n\n", b"<think>abc", b"\x1f\x8b", b"event: a\ndata: {"])
 def test_what_begins_like_no_answer_of_a_login_goes_on_at_once(begin: bytes) -> None:
     assert AnswerStream(Redactor()).feed(begin) == (begin, ())
@@ -153,6 +164,8 @@ JSON_KIND = b"application/json"
         ({"model": "m", "messages": [], "api_key": "a"}, False),
         ({"jsonrpc": "2.0", "method": "a", "password": "b"}, False),
         ({"key": "theme", "value": "dark"}, False),
+        ({"code": "print('hello')", "language": "python"}, False),
+        ({"code": "4/0AX4XfWh-a_b.c"}, True),
         ({"name": "llama", "stream": False}, False),
         ({"input": "a", "token": "b"}, False),
         ([{"password": "a"}], False),

@@ -15,6 +15,8 @@ from tui_host.settings.credentials_places import password_in
 
 _OPAQUE_FROM = 16
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
+_CODE = re.compile(r"[\w.~+/=%-]+", re.ASCII)
+"""What a login calls a code: others call a program so."""
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
 _FIELD_OF_MORE = re.compile(rb"(?<=[;\r\n])([^=;\r\n]+)=([^;\r\n]*(?:[;\r\n](?![^=;\r\n]+=)[^;\r\n]*)*)")
 """Of a form whose fields stand apart by something else; which is also part of a value where no name follows."""
@@ -113,7 +115,8 @@ def is_json_of_login(data: bytes) -> bool:
     if not isinstance(told, dict) or not _OF_MODELS.isdisjoint(told):
         return False
     return "grant_type" in told or any(
-        is_named(name) and name != "key" and isinstance(told[name], str) for name in told
+        isinstance(value, str) and is_named(name) and name != "key" and (name != "code" or _CODE.fullmatch(value))
+        for name, value in told.items()
     )
 
 

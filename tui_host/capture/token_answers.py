@@ -24,12 +24,16 @@ _DEPTH = 4
 def tells_token(data: bytes) -> bool:
     """Whether a body is a page, or an object in JSON that has a token in it by way of objects alone.
 
-    What models say, and what they want to have called, stands in lists in whatever dialect.
+    What models say, and what they want to have called, stands in lists in whatever dialect. A message of MCP is none of a login: what
+    a tool gives is to be seen, and is called as it likes.
     """
     begin = data[:_BEGINNING].lstrip(BLANKS)
     if begin.startswith(b"<"):
         return _PAGE.match(begin) is not None
-    return begin.startswith(b"{") and _MAY_TELL.search(data) is not None and _has_token(read(data), _DEPTH)
+    if not begin.startswith(b"{") or _MAY_TELL.search(data) is None:
+        return False
+    told = read(data)
+    return isinstance(told, Mapping) and "jsonrpc" not in told and _has_token(told, _DEPTH)
 
 
 def _has_token(told: JSON, depth: int) -> bool:
