@@ -10,6 +10,9 @@ from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.values import Carried, FrameKey, Line, Sent
 
+_SOONEST_NS = 20_000_000
+"""Sooner than this no host gives up without a word what it sends again on another connection."""
+
 
 class Tries:
     """Whether what was not answered may be how a call was sent at first that another frame carried then.
@@ -46,7 +49,7 @@ class Tries:
     def are_on_its_line(self, each: Carried) -> bool:
         """Whether a frame may have been sent again on its own connection."""
         lasts = (self._last[call.asked.key].get(each.line) for call in self._possible[each.key])
-        return any(last is not None and _may_take_the_place(last, each) for last in lasts)
+        return any(last is not None and _may_take_the_place(last, each, _SOONEST_NS) for last in lasts)
 
 
 def carried(possible: Possible, frames: Sequence[Sent]) -> Iterator[Carried]:
@@ -134,11 +137,11 @@ def _begins_after(frame: Sent, before: Carried) -> bool:
     )
 
 
-def _may_take_the_place(frame: Carried, before: Carried) -> bool:
+def _may_take_the_place(frame: Carried, before: Carried, soonest_ns: int = 0) -> bool:
     """Whether a frame may have been sent in place of one, as its host no longer waited for that, or its connection had ended."""
     last = before.last
     if frame.first_line != last.line:
         return _begins_after(frame.frames[0], before)
     if last.dropped is not None or (last.over is not None and last.over < frame.sent):
         return last.dropped is not None and last.dropped < frame.sent
-    return (last.at_ns, last.seq) < frame.sent
+    return (last.at_ns + soonest_ns, last.seq) < frame.sent
