@@ -142,6 +142,8 @@ def test_an_answer_that_is_too_large_for_one_of_a_login_goes_on() -> None:
     body = b'{"a":"' + b"b" * LIMIT
     assert stream.feed(body) == (body, ())
     assert stream.feed(b"c") == (b"c", ())
+    whole = Draft(wire="llm", kind="chunk", data=body + b'","access_token":"at-1"}')
+    assert without_credentials(whole, ignore) is whole
 
 
 def test_a_page_that_sends_a_browser_on_with_a_code_is_kept_without_it() -> None:

@@ -25,8 +25,10 @@ def tells_token(data: bytes) -> bool:
     """Whether a body is a page, or an object in JSON that has a token in it by way of objects alone.
 
     What models say, and what they want to have called, stands in lists in whatever dialect. A message of MCP is none of a login: what
-    a tool gives is to be seen, and is called as it likes.
+    a tool gives is to be seen, and is called as it likes. What is larger than any answer of a login is not read for it.
     """
+    if len(data) > LIMIT:
+        return False
     begin = data[:_BEGINNING].lstrip(BLANKS)
     if begin.startswith(b"<"):
         return _PAGE.match(begin) is not None
