@@ -118,6 +118,14 @@ def test_what_a_server_asks_and_says_in_a_call_stands_in_it() -> None:
         *(asked[0], said[0], said[1], asked[1], said[2]),
         *(asked[2], asked[3], said[3], said[4], said[5], said[6]),
     ]
+
+
+def test_what_a_host_answers_stands_behind_what_the_server_asked_whatever_that_answers_next() -> None:
+    asked: list[JSON] = [call("a", 7), SAMPLED, call("a", 8)]
+    said: list[JSON] = [SAMPLE, done("y", 8), done("x", 7)]
+    found, _ = taken(("a.in", lines(asked)), ("a.out", lines(said)))
+    assert order(found) == [asked[0], said[0], asked[1], asked[2], said[1], said[2]]
+    assert not any(each.draft.malformed for each in found)
     assert not any(each.draft.malformed for each in found)
 
 

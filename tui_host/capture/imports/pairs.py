@@ -162,8 +162,8 @@ def _by_time(out: _Direction, back: _Direction) -> bool:
 
 def _by_answers(out: _Direction, back: _Direction) -> bool:
     """The same where times do not tell: each answer comes as soon as it was asked for, and what a server says before it with it."""
-    if out.answers:
-        return back.open[out.answers] > 0 or not _is_due(back, out)
+    if out.answers:  # to what stands on the other side, where it has not come yet
+        return back.open[out.answers] > 0 or (bool(back.answers) and not out.open[back.answers])
     return not _is_due(back, out)
 
 
