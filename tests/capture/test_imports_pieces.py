@@ -169,6 +169,33 @@ def test_a_stream_is_the_same_wherever_it_was_cut(sizes: Sequence[int]) -> None:
     assert came == data
 
 
+NAMED = [
+    ("message_start", {"message": {"id": "m"}}),
+    ("content_block_delta", {"delta": {"text": "九"}}),
+    ("message_stop", {}),
+]
+NAMED_WHOLE = "".join(f"event: {kind}\ndata: {json.dumps({'type': kind, **more})}\n\n" for kind, more in NAMED)
+
+
+@pytest.mark.parametrize("form", ["chunk {!r}", "object"])
+def test_a_stream_is_the_same_wherever_the_name_of_an_event_was_cut(form: str) -> None:
+    """What a cut leaves of an event's name tells nothing by itself."""
+    begin = NAMED_WHOLE.index("event: content")
+    for at in range(begin + 1, NAMED_WHOLE.index("data:", begin) + 5):
+        pieces = NAMED_WHOLE[:begin], NAMED_WHOLE[begin:at], NAMED_WHOLE[at : at + 3], NAMED_WHOLE[at + 3 :]
+        wrote = [json.dumps({"data": each}) if form == "object" else form.format(each) for each in pieces]
+        ((_, said),) = exchanges("\n".join([f"> {json.dumps(CHAT)}", *wrote]))
+        assert said.decode() == NAMED_WHOLE
+
+
+@pytest.mark.parametrize("at", [6, NAMED_WHOLE.index("\n") + 3])
+def test_a_stream_of_which_the_first_piece_ends_before_it_says_anything_is_whole(at: int) -> None:
+    whole = NAMED_WHOLE if at > 6 else WHOLE
+    wrote = [json.dumps({"data": each}) for each in (whole[:at], whole[at:])]
+    ((_, said),) = exchanges("\n".join([f"> {json.dumps(CHAT)}", *wrote]))
+    assert said.decode() == whole
+
+
 STREAMS: Sequence[Sequence[str]] = (
     SAID,
     [f"data: {json.dumps({'type': kind})}" for kind in ("message_start", "message_stop")],

@@ -36,7 +36,8 @@ MOST_AROUND = 1000
 _EVENT = re.compile(r"(?:\s++|:[^\n]*+\n|(?:event|id|retry):[^\n]*+\n)*data:[ \t]?(?=\{)")
 """An event with an object. Its group is not possessive: Python before 3.11.5 goes wrong with those."""
 _PART = re.compile(
-    r"\s*(?:data:[ \t]*\[DONE\]|\[DONE\]\s*$|: [^\n]{0,200}\n\s*$|event:[ \t]?(?:message|content_block|response|ping|error)[\w.]{0,80}\s*(?:$|\ndata:))"
+    r"\s*(?:data:[ \t]*(?:\[DONE\]|$)|\[DONE\]\s*$|: [^\n]{0,200}\n\s*$"
+    r"|event:[ \t]?(?:message|content_block|response|ping|error)[\w.]{0,80}\s*(?:$|\nd?a?t?a?$|\ndata:))"
 )
 """Of a stream what tells no dialect."""
 _ONE_BREAK = re.compile(rb"(?m)^(data:[^\r\n]*)(\r?\n)(?=(?:data|event|id):)")

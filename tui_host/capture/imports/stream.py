@@ -13,8 +13,11 @@ from tui_host.capture.words import items, mapping
 from tui_host.errors import JSON
 
 _FIELD = re.compile(rb"(?:data|event|id|retry):|: ")
-_BEGUN = re.compile(rb"\s*(?:d|da|dat|data|data:\s*|e|ev|eve|even|event|event:[ \t]*|data:[ \t]*\[[DONE]{0,3})?\Z")
-"""A line of a stream that is cut within its field."""
+_BEGUN = re.compile(
+    rb"\s*(?:e|ev|eve|even|event|: [^\n]{0,200}"
+    rb"|(?:event:[ \t]*[\w.]{0,80}(?:\r?\n)?)?(?:d|da|dat|data|data:\s*|data:[ \t]*\[[DONE]{0,3})?)\Z"
+)
+"""An event of a stream that is cut before what it says."""
 _DATA = re.compile(rb"data:[ \t]*")
 _SAID = re.compile(rb"(?m)^data:[ \t]?([^\r\n]*)")
 _DONE = re.compile(rb"(?m)^data:[ \t]*\[DONE\]")
