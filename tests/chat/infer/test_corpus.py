@@ -30,6 +30,7 @@ HASTY = [
     (3, "anthropic"),
     (4, "anthropic"),
     (9, "gemini-cli"),
+    (13, "hermes"),
     (15, "cherry"),
     (17, "gemini-cli"),
     (18, "hermes"),

@@ -62,6 +62,11 @@ def shift_of(bounds: Sequence[tuple[int, int | None]], usual: Shift = _NONE) -> 
     return _between(low, high)
 
 
+def covering(shifts: Sequence[Shift]) -> Shift:
+    """What any of them may be: a clock of which too little is told may be like any of the others."""
+    return _between(min(each.low_ns for each in shifts), max(each.high_ns for each in shifts))
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """A frame that brought just what is told of a call.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.clocks import Fit, Shift, agreeing, doubted, shift_of
+from tui_host.chat.infer.clocks import Fit, Shift, agreeing, covering, doubted, shift_of
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.names import names_server
@@ -90,6 +90,7 @@ class Field:
                 if is_only or (brought[_first_text(frame)] == 1 and _is_told_of_one(found, frame)):
                     bounds[frame.capture] += _bounds(found, frame)
         usual = shift_of([bound for found in bounds.values() for bound in found])
+        usual = covering([usual, *(shift_of(own, usual) for own in bounds.values())])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
         return {capture: shift_of(bounds[capture], usual) for capture in captures}, any(bounds.values())
 
