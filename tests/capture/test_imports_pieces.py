@@ -169,7 +169,7 @@ def test_a_stream_is_the_same_wherever_it_was_cut(sizes: Sequence[int]) -> None:
     assert came == data
 
 
-NAMED = [
+NAMED: Sequence[tuple[str, dict[str, JSON]]] = [
     ("message_start", {"message": {"id": "m"}}),
     ("content_block_delta", {"delta": {"text": "九"}}),
     ("message_stop", {}),
