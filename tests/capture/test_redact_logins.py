@@ -90,6 +90,12 @@ SAID: list[JSON] = [
     {"candidates": [{"content": {"parts": [{"functionCall": {"args": CALL}, "thoughtSignature": "a" * 40}]}}]},
     {"model": "m", "message": {"content": "", "tool_calls": [{"function": {"arguments": CALL}}]}, "done": False},
     {"output": [{"type": "function_call", "arguments": json.dumps(CALL)}], "max_output_tokens": 7},
+    {
+        "output": [],
+        "metadata": {"trace_key": "conversation-2026-01"},
+        "prompt": {"variables": {"token": "a word or more"}},
+    },
+    {"choices": [{"index": 0}], "metadata": {"access_token": "at-1", "code": "E1"}},
     {"bos_token": "<|begin_of_text|>", "eos_token": "</s>", "token": "word", "total_tokens": 5},
 ]
 

@@ -19,13 +19,16 @@ _PAGE = re.compile(rb"<(?:!doctype|\?xml|html|head|body|form|input|script|meta)\
 _BEGINNING = 512
 """Bytes with which it is known what begins so."""
 _DEPTH = 4
+_OF_MODELS = ("choices", "candidates", "output", "content")
+"""Lists in which models answer."""
 
 
 def tells_token(data: bytes) -> bool:
     """Whether a body is a page, or an object in JSON that has a token in it by way of objects alone.
 
-    What models say, and what they want to have called, stands in lists in whatever dialect. A message of MCP is none of a login: what
-    a tool gives is to be seen, and is called as it likes. What is larger than any answer of a login is not read for it.
+    What models say, and what they want to have called, stands in lists in whatever dialect. Beside these stands what the
+    request had, such as metadata and variables of a prompt. A message of MCP is none of a login either: what a tool gives is to be
+    seen, and is called as it likes. What is larger than any answer of a login is not read for it.
     """
     if len(data) > LIMIT:
         return False
@@ -35,7 +38,13 @@ def tells_token(data: bytes) -> bool:
     if not begin.startswith(b"{") or _MAY_TELL.search(data) is None:
         return False
     told = read(data)
-    return isinstance(told, Mapping) and "jsonrpc" not in told and _has_token(told, _DEPTH)
+    if (
+        not isinstance(told, Mapping)
+        or "jsonrpc" in told
+        or any(isinstance(told.get(name), list) for name in _OF_MODELS)
+    ):
+        return False
+    return _has_token(told, _DEPTH)
 
 
 def _has_token(told: JSON, depth: int) -> bool:
