@@ -120,3 +120,18 @@ def test_a_server_s_log_beside_both_stays_as_it_is_and_so_does_a_log_with_reques
     files = [File(name="a", data=whole.encode()), File(name="b", data=requests.encode())]
     kinds = [each.draft.kind for each in read(files, WIRES).seen]
     assert kinds == ["request", "response", "chunk", "end", "request", "end", "request", "end"]
+
+
+def test_of_two_files_without_times_none_is_joined_where_one_answers_as_the_model_of_another() -> None:
+    """Who asks for several at once gets first what is done first."""
+
+    def of(models: Sequence[str]) -> tuple[str, str]:
+        asked = "".join(json.dumps({**mapping(chat(n)), "model": "ab"[n]}) + "\n" for n in range(2))
+        said = (json.dumps({**mapping(PIECE), "id": f"c{n}", "model": model}) for n, model in enumerate(models))
+        return asked, "".join(f"data: {each}\n{DONE}\n" for each in said)
+
+    for models in ("ab", "aa-2026", "xy"):
+        assert exchanges(*of([models[0], models[1:]]))[1] == []
+    found, words = exchanges(*of("ba"))
+    assert len(found) == 4
+    assert "not beyond doubt" in words[0]

@@ -5,7 +5,8 @@ They are joined where there is no doubt: by their times, or, without any, each w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,9 +16,12 @@ from tui_host.capture.imports.lines import read as read_log
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, read_value
 from tui_host.capture.imports.wires import Wires, dialect_of_request, dialects_of_request
 from tui_host.capture.record import MISSING, Draft
+from tui_host.capture.words import mapping
 
 MOST = 64 << 20
 """Bytes of both; what they say is held for it."""
+_MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*"([^"\\]{1,200})"')
+"""As an answer names it: in a text of the model's these quotes stand behind backslashes."""
 
 
 class Halves(NamedTuple):
@@ -89,6 +93,9 @@ def joined(halves: Halves, asked: Iterator[Seen], said: Iterator[Seen], notes: N
         for answer, request in _pairs([each.at for each in requests], [each.at for each in answers]).items()
         if _fit(requests[request], answers[answer])
     }
+    is_timed = all(seen.at.is_told for exchange in (*requests, *answers) for seen in exchange.seen[:1])
+    if not is_timed and _are_in_another_order(requests, answers, pairs):
+        pairs = {}
     alone = len(answers) - len(pairs)
     if alone:
         which = "it belongs" if alone == 1 else f"{alone:,} of them belong"
@@ -106,7 +113,7 @@ def joined(halves: Halves, asked: Iterator[Seen], said: Iterator[Seen], notes: N
         to = pairs.get(number)
         of = answer.seen if to is None else _to(requests[to], answer)
         parts += [(number if to is None else to, seen) for seen in of]
-    if all(seen.at.is_told for exchange in (*requests, *answers) for seen in exchange.seen[:1]):
+    if is_timed:
         yield from (seen for _, seen in sorted(parts, key=lambda each: (each[1].at.ns, each[0])))
         return
     ns = min((seen.at.ns for _, seen in parts if seen.at.is_told), default=parts[0][1].at.ns if parts else 0)
@@ -153,6 +160,20 @@ def _pairs(asked: Sequence[Moment], said: Sequence[Moment]) -> dict[int, int]:
             found[number] = waiting[0]
         waiting = []  # of several nobody knows which it was; the next one has an answer of its own
     return found
+
+
+def _are_in_another_order(
+    requests: Sequence[_Exchange], answers: Sequence[_Exchange], pairs: Mapping[int, int]
+) -> bool:
+    """Whether one answers as the model that another was asked for: who asks for several at once gets what is done first."""
+    asked = [mapping(read_value(each.seen[0].draft.data)).get("model") for each in requests]
+    for answer, request in pairs.items():
+        chunk = next((each.draft.data for each in answers[answer].seen if each.draft.kind == "chunk"), b"")
+        named = _MODEL.search(chunk)
+        model = None if named is None else named[1].decode("utf-8", "replace")
+        if model is not None and model != asked[request] and model in asked:
+            return True
+    return False
 
 
 def _fit(request: _Exchange, answer: _Exchange) -> bool:
