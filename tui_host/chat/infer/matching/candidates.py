@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from tui_host.chat.infer.names import names_server
-from tui_host.chat.infer.telltale import END, HINT, OTHER, fails, gives_up, refuses, tells
+from tui_host.chat.infer.telltale import END, HINT, OTHER, denies, fails, gives_up, refuses, tells
 from tui_host.chat.infer.values import Asked, Line, Says, Sent, Told
 
 _TELLING = 20
@@ -127,6 +127,11 @@ class Candidate:
     def may_have_failed(self) -> bool:
         """Whether no answer may have come to what it was sent with: nothing is told of it yet, or that it failed."""
         return self.told is None or fails(self.told.text)
+
+    @property
+    def was_denied(self) -> bool:
+        """Whether the model was told that a person denied it: so it was not sent."""
+        return self.told is not None and denies(self.told.text)
 
     def is_sure_of(self, frame: Sent) -> bool:
         """Whether that what is told is what a frame brought is no chance: its server is named, or the text is long."""

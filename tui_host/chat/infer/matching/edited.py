@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
-from tui_host.chat.infer.telltale import BEGINNING, OTHER, WHOLE, denies
+from tui_host.chat.infer.telltale import BEGINNING, OTHER, WHOLE
 from tui_host.chat.infer.values import FrameKey, Sent
 
 
@@ -43,13 +43,8 @@ def with_edited(
                 continue
             others = [call for call in same if _is_told_else(call, frame)]
             possible[key] = [call for call in possible[key] if call not in others]
-            if len(others) == len(same) and all(map(_is_denied, others)):
+            if len(others) == len(same) and all(call.was_denied for call in others):
                 possible[key] += edited
-
-
-def _is_denied(call: Candidate) -> bool:
-    """Whether a model was told that a person denied a call."""
-    return call.told is not None and denies(call.told.text)
 
 
 def _is_told_else(call: Candidate, frame: Sent) -> bool:

@@ -144,6 +144,7 @@ class Group:
                 len(calls) == len(keys) > 1
                 and len({call.answer for call in calls}) == 1
                 and all(self._rivals.often[name] == len(keys) for name in names)
+                and not any(call.was_denied for call in calls)  # else one of the frames is another's second
             )
             if not is_settled:
                 continue
