@@ -153,8 +153,10 @@ def test_a_stream_that_a_browser_misread_is_put_back_though_the_size_of_what_it_
     content: dict[str, JSON] = {"text": text, "size": len(text.encode())}
     headers: JSON = [{"name": "content-type", "value": media}]
     told = {**MODEL, "response": {"status": 200, "headers": headers, "content": content}}
-    _, answer, chunk, _ = [each.draft for each in seen(archive(told, creator=creator))]
+    _, answer, chunk, end = [each.draft for each in seen(archive(told, creator=creator))]
     assert chunk.data.decode() == ("data: 浏览器的回答\n\n" if is_put_back else text)
+    ending = read_ending(end.data)
+    assert (ending.kept, ending.size) == (len(chunk.data), len(chunk.data))  # it is whole
     assert answer.head is not None
     assert [value for name, value in answer.head.headers if name == NOT_KNOWN] == ([NO_BYTES] if is_put_back else [])
 

@@ -26,6 +26,7 @@ from tui_host.capture.imports.har_messages import (
     headers,
     is_left_out,
     is_put_back,
+    is_text_counted,
     number_of,
     text_of,
 )
@@ -187,7 +188,7 @@ class _Peers:
         gathered.at = max(gathered.at, end_at, key=lambda at: at.ns)
         if frames is not None:
             frames.finished(whole=True)
-        ending = _ending(response, size, status)
+        ending = _ending(response, b"".join(each.data for each in pieces), status)
         gathered.append(replace(answer, kind=ending.kind, data=ending.to_bytes()))
         return gathered.take()
 
@@ -217,11 +218,12 @@ def _came_at(event: Event, last: Moment, end: Moment) -> Moment:
     return Moment(max(event.ns, last.ns)) if event.ns else max(last, end, key=lambda at: at.ns)
 
 
-def _ending(response: Mapping[str, JSON], came: int, status: int) -> Ending:
+def _ending(response: Mapping[str, JSON], body: bytes, status: int) -> Ending:
     if not status:
         return Ending(reason="failed", error=text_of(response.get("_error")) or "no response came")
     told = mapping(response.get("content")).get("size")
-    size = max(came, _size(told))
+    came = len(body)
+    size = came if is_text_counted(response, body) else max(came, _size(told))
     if "event-stream" in content_type(response):
         told = None  # browsers tell 0 of one that they have not kept
     is_missing = status not in _BODILESS and not came and is_left_out(response, "content", told)

@@ -58,6 +58,13 @@ def is_put_back(response: Mapping[str, JSON], came: bytes) -> bool:
     return bool(came) and is_text and text_of(content.get("text")).encode("utf-8", "surrogatepass") != came
 
 
+def is_text_counted(response: Mapping[str, JSON], came: bytes) -> bool:
+    """Whether the size that is told is that of the text in the archive, and not of the bytes that this was read from."""
+    content = mapping(response.get("content"))
+    text = text_of(content.get("text")).encode("utf-8", "surrogatepass")
+    return is_put_back(response, came) and number_of(content.get("size")) == len(text)
+
+
 class Event(NamedTuple):
     """An event of a stream, as a browser keeps it.
 
