@@ -34,6 +34,8 @@ HASTY = [
     (15, "cherry"),
     (17, "gemini-cli"),
     (18, "hermes"),
+    (9012, "hermes"),
+    (17015, "ollama"),
     (30004, "openai"),
 ]
 """The same of hosts that send again on a connection that holds, and answer by themselves."""

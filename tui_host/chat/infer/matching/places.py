@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.telltale import OTHER, SAME
 from tui_host.chat.infer.values import Sent
 from tui_host.llm.fold import MOST_CALLS
+
+_Said: TypeAlias = tuple[str, str, str]
 
 
 def placed(
@@ -33,6 +36,7 @@ def placed(
     for each in candidates:
         if each.told is not None and not each.told.by_id:
             answers[each.answer].append(each)
+    said = Counter(_said(each) for calls in answers.values() for each in calls)
     told: dict[str, str | None] = {}
     refuted: set[str] = set()
     unsure: set[str] = set()
@@ -40,7 +44,7 @@ def placed(
         if len(calls) > MOST_CALLS:
             unsure |= {each.asked.key for each in calls}
         elif len(calls) > 1:
-            places = _Places(calls, joined)
+            places = _Places(calls, joined, said)
             places.settle(as_asked)
             told |= places.found
             refuted |= places.refuted
@@ -58,8 +62,12 @@ class _Places:
         refuted: Calls whose results are told nowhere.
     """
 
-    def __init__(self, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]]) -> None:
+    def __init__(
+        self, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]], said: Mapping[_Said, int]
+    ) -> None:
         self._calls = {each.asked.key: each for each in calls}
+        self._sent = joined.keys()
+        self._said = said
         self.found: dict[str, str | None] = {}
         self.left = {each.asked.key: self._of(each, joined.get(each.asked.key, ())) for each in calls}
         often = Counter(place for places in self.left.values() if len(places) == 1 for place in places)
@@ -113,15 +121,29 @@ class _Places:
         return sum(len(each) > 0 and each.keys() <= places.keys() for each in self.left.values()) <= len(places)
 
     def _take(self, key: str, place: str | None) -> bool:
-        self.found[key] = place
+        if place is not None and self._may_be_cached(key, place):
+            self.found |= dict.fromkeys((key, place))
+            self.left.pop(place, None)
+        else:
+            self.found[key] = place
         del self.left[key]
         for places in self.left.values():
             places.pop(place or "", None)
         return True
 
+    def _may_be_cached(self, key: str, place: str) -> bool:
+        """Whether a host may have told what stands in a place by itself, as the same call was told so before: it was not sent, nor denied."""
+        other = self._calls[place]
+        return key != place and place not in self._sent and not other.was_denied and self._said[_said(other)] > 1
+
     def _text(self, place: str) -> str:
         told = self._calls[place].told
         return told.text if told is not None else ""
+
+
+def _said(call: Candidate) -> _Said:
+    """What is asked for, and what is told of it."""
+    return call.asked.name, call.arguments or call.asked.arguments, "" if call.told is None else call.told.text
 
 
 def _is_named(call: Candidate) -> bool:
