@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -224,6 +223,6 @@ PRINTED_HOSTILE = {
 
 @pytest.mark.parametrize("name", PRINTED_HOSTILE)
 def test_hostile_literals_end_soon(name: str) -> None:
-    began = time.process_time()
-    seen(f"{json.dumps(ASK)}\n{PRINTED_HOSTILE[name]}\n{json.dumps(ASK)}\n")
-    assert time.process_time() - began < 5  # mostly less than a tenth of that
+    """Within the time that a test has; and what stands around them is read."""
+    found = seen(f"{json.dumps(ASK)}\n{PRINTED_HOSTILE[name]}\n{json.dumps(ASK)}\n")
+    assert [each.draft.kind for each in found].count("frame") == 2
