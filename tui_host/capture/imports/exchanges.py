@@ -102,6 +102,11 @@ class Exchanges:
         """Whether something of its answer has come."""
         return self._open is not None and self._open.is_answered
 
+    @property
+    def may_go_on(self) -> bool:
+        """Whether more of its answer may come after another's: its pieces have an id, and it has not ended."""
+        return self.is_answered and bool(self.stream.name) and not self.stream.is_ended
+
     def finish(self) -> Iterator[Seen]:
         """Nothing more comes of the exchange that has begun, if one has: what came last is its end."""
         opened, self._open = self._open, None

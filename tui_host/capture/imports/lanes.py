@@ -1,19 +1,30 @@
-"""The lanes of one log: exchanges that go on at the same time, where the log names each of them."""
+"""The lanes of one log: exchanges that go on at the same time, told apart where the log or the answers name each of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.seen import Notes, Seen
+from tui_host.capture.imports.stream import id_of
+from tui_host.capture.words import mapping
+from tui_host.errors import JSON
 
 MOST = 64
 """Exchanges that may go on at the same time."""
+_IDS_MOST = 4096
+"""Ids of answers that are remembered."""
+_LONE = 4
+"""So many answers of one piece each, none of which ends, are one whose pieces have other ids each."""
 _KEY = re.compile(
     r"\b(?:(?:request|req|exchange|trace|correlation)[ _-]?)?id[\"']?\s?[=:]\s?[\"']?([\w-]{1,64})|\breq(?:uest)?\s?#\s?(\d{1,12})",
     re.IGNORECASE,
 )
+
+_LABEL = re.compile(r"\[([A-Za-z_.-]{0,40}\d[\w.-]{0,63})\]|(?<![\w#])#(\d{1,12})\b|\b(req(?:uest)?-\w[\w-]{0,63})")
 
 
 def key_in(words: str) -> str:
@@ -24,58 +35,225 @@ def key_in(words: str) -> str:
     return "" if found is None else found[1] or found[2]
 
 
+def label_in(words: str) -> str:
+    """What stands there as a label, with a number in it; empty if nothing does."""
+    found = _LABEL.search(TIME.sub("", words))
+    return "" if found is None else found[1] or found[2] or found[3]
+
+
+@dataclass(slots=True)
+class Habits:
+    """What a log taught of its answers.
+
+    Attributes:
+        is_mixed: They came while others did: after one that may be to several requests, another may be to the rest of these.
+        have_ids: An id of a piece is that of its stream: not one of each piece alone, nor the same of all.
+        have_labels: What stands before them in brackets, or behind `#`, names the exchange.
+    """
+
+    is_mixed: bool = False
+    have_ids: bool = True
+    have_labels: bool = False
+
+
+class Labels:
+    """Learns whether what stands in brackets or behind `#` names the exchange: before each request, and before its answer alone.
+
+    Attributes:
+        do_name: Whether it may, as far as was heard.
+    """
+
+    def __init__(self) -> None:
+        self.do_name = True
+        self._asked: dict[str, bool] = {}
+
+    @property
+    def are_several(self) -> bool:
+        """Whether they told exchanges apart."""
+        return self.do_name and len(self._asked) > 1
+
+    def hear(self, label: str, *, is_request: bool) -> None:
+        """It stood before a request, or before an answer."""
+        if is_request:
+            self.do_name &= bool(label) and not self._asked.get(label) and len(self._asked) < _IDS_MOST
+            self._asked[label] = True
+        else:
+            self.do_name &= label in self._asked
+            self._asked[label] = False
+        if not self.do_name:
+            self._asked.clear()
+
+
 class Lanes:
     """Finds the lane of each request and answer.
 
-    An answer is to the request that is called the same; where nothing is, to the last one. A request ends the one before it, save
-    where both are named, and differently. What each line has another of is a number of lines, and names nothing.
+    An answer is to the request that is called the same; where nothing is, to the only one that waits for one: of several nobody knows
+    which it was, and it stands alone. A piece goes on with the stream that has its own id. A request ends the answer before it, save
+    where both are named, and differently, or where more of that may come. What each line has another of is a number of lines, and names
+    nothing.
 
     Args:
         notes: Gives the ids.
         peer: What the provider is called.
+        habits: What the log taught before.
 
     Attributes:
         last: The lane to which something came last.
+        doubtful: How many answers may be to several requests.
     """
 
-    def __init__(self, notes: Notes, peer: str) -> None:
+    def __init__(self, notes: Notes, peer: str, habits: Habits) -> None:
         self._notes = notes
         self._peer = peer
-        self.last = Exchanges(notes, peer)
+        self._habits = habits
+        self.last = self._new()
+        self.doubtful = 0
         self._named: dict[str, Exchanges] = {}
         self._are_names = True
+        self._asked = self.last
+        self._waiting = 0
+        self._body = b""
+        self._streams: list[Exchanges] = []
+        self._over: list[Exchanges] = []
+        self._ends = self._lone = 0
+        self._ids: set[str] = set()
+        self._do_recur = False
 
-    def asking(self, key: str) -> Exchanges:
-        """The lane for a request."""
+    @property
+    def habits(self) -> Habits:
+        """What the log taught so far."""
+        is_of_pieces = self._lone >= _LONE and not self._do_recur
+        return replace(self._habits, have_ids=self._habits.have_ids and not is_of_pieces)
+
+    def asking(self, key: str, body: bytes) -> Exchanges:
+        """The lane for a request with this body."""
         if not key or not self._are_names:
-            return self.last
+            return self._asking_unnamed(body)
         self._named = {name: lane for name, lane in self._named.items() if lane.is_open}
         is_free = not self.last.is_open or self.last not in self._named.values()
         lane = self._named.pop(key, None) or (self.last if is_free else None)
         if lane is None:
-            lane = (
-                Exchanges(self._notes, self._peer)
-                if len(self._named) < MOST
-                else self._named.pop(next(iter(self._named)))
-            )
+            lane = self._new() if len(self._named) < MOST else self._named.pop(next(iter(self._named)))
         self._named[key] = self.last = lane
         return lane
+
+    def _asking_unnamed(self, body: bytes) -> Exchanges:
+        is_again = self.last.is_open and not self.last.is_answered and body == self._body
+        self._waiting += 0 if is_again and self._waiting else 1
+        self._body = body
+        if self.last.may_go_on:
+            self._hold()
+            self.last = self._new()
+        elif self._waiting > 1 and self._asked is not self.last:
+            self._over.append(self._asked)
+        self._asked = self.last
+        return self.last
 
     def of(self, key: str) -> Exchanges:
         """The lane for an answer, as things stand."""
         lane = self._named.get(key)
         return lane if lane is not None and lane.is_open else self.last
 
-    def answering(self, key: str) -> Exchanges:
-        """The lane for an answer."""
+    def answering(self, key: str, value: JSON = None) -> Exchanges:
+        """The lane for an answer, or a piece of one; what is over then is to be asked for.
+
+        Args:
+            key: What names its exchange.
+            value: What it says, as far as that is known.
+        """
         lane = self._named.get(key)
         if lane is not None and lane.is_open:
             self.last = lane
-        elif key and self.last.is_open:
+            return lane
+        if key and self.last.is_open:
             self._are_names = False
+        if self.last.is_open and self.last in self._named.values():
+            self._unname()
+        return self._answering_unnamed(
+            id_of(value) if self._habits.have_ids else "", is_tail=mapping(value).get("choices") == []
+        )
+
+    def _unname(self) -> None:
+        """An answer is called nothing, or otherwise than any request: any that waits may have asked for it."""
+        lanes = [lane for lane in dict.fromkeys(self._named.values()) if lane.is_open and lane is not self.last]
+        self._named.clear()
+        waiting = [lane for lane in (*lanes, self.last) if not lane.is_answered]
+        self._waiting, self._asked = len(waiting), waiting[-1] if waiting else self._asked
+        self._streams += [lane for lane in lanes if lane.may_go_on]
+        self._over += [lane for lane in lanes if not lane.may_go_on and lane is not self._asked]
+
+    def _answering_unnamed(self, name: str, *, is_tail: bool) -> Exchanges:
+        goes_on = self.last.is_answered and (not name or self.last.stream.name in {"", name})
+        if goes_on:
+            self._do_recur |= bool(name) and self.last.stream.name == name
+            return self.last
+        self._streams = [lane for lane in self._streams if lane.is_open]
+        found = next((lane for lane in self._streams if lane.stream.name == name), None) if name else None
+        if found is not None and (is_tail or not (found.stream.is_finished and self._waiting)):
+            self._do_recur = self._habits.is_mixed = True
+            self._hold()
+            self._streams.remove(found)
+            self.last = found
+            return found
+        self._begin(name)
         return self.last
+
+    def _begin(self, name: str) -> None:
+        """Another answer begins: to the request that waits for it, if that is one."""
+        if name in self._ids and name:
+            self._habits.have_ids = False
+        elif len(self._ids) < _IDS_MOST:
+            self._ids.add(name)
+        self._lone += self.last.may_go_on and not self.last.stream.is_finished
+        self._hold()
+        self._over += [lane for lane in self._streams if lane.stream.is_finished]
+        if self._waiting > 1:
+            self.doubtful += 1
+            self._over.append(self._asked)
+            self.last = self._new()
+            self._waiting = (
+                self._waiting - 1 if self._habits.is_mixed else 0
+            )  # else the next one has an answer of its own
+            return
+        if not self._waiting and self.doubtful:
+            self._habits.is_mixed = True
+        is_asked = self._waiting and self._asked.is_open and not self._asked.is_answered
+        self.doubtful += bool(self._waiting) and not is_asked
+        self.last = self._asked if is_asked else self._new()
+        self._waiting = 0
+
+    def ending(self) -> list[Exchanges]:
+        """The lanes that are ended by a word that says nothing else; none as long as it may be any of several."""
+        self._streams = [lane for lane in self._streams if lane.is_open]
+        several = [*self._streams, self.last] if self.last.is_answered else self._streams
+        if len(several) <= 1 or (self.last.is_answered and self.last.stream.is_finished):
+            return [self.last] if self.last.is_answered else several or [self.last]
+        self._ends += 1
+        if self._ends < len(several):
+            return []
+        self._ends = 0
+        return list(several)
+
+    def ended(self) -> Iterator[Seen]:
+        """What is over since."""
+        over, self._over = self._over, []
+        for lane in over:
+            yield from lane.finish()
 
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
-        for lane in dict.fromkeys((*self._named.values(), self.last)):
+        yield from self.ended()
+        for lane in dict.fromkeys((*self._named.values(), *self._streams, self.last)):
             yield from lane.finish()
+
+    def _hold(self) -> None:
+        """Another one goes on: of the last one more may come, or it is over."""
+        if self.last.may_go_on:
+            self._streams.append(self.last)
+            if len(self._streams) > MOST:
+                self._over.append(self._streams.pop(0))
+        elif self.last.is_answered:
+            self._over.append(self.last)
+
+    def _new(self) -> Exchanges:
+        return Exchanges(self._notes, self._peer)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock, by_the_last
 from tui_host.capture.imports.exchanges import Exchanges
-from tui_host.capture.imports.lanes import Lanes, key_in
+from tui_host.capture.imports.lanes import Habits, Labels, Lanes, key_in, label_in
 from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import Around, Quoted, quoted, text_in, with_empty_lines
 from tui_host.capture.imports.seen import LATER, File, Moment, Notes, Progress, Seen, line_of, read_value
@@ -57,9 +58,21 @@ class Begin(NamedTuple):
     is_of_a_day: bool = False
 
 
+class _Taught(NamedTuple):
+    """What a log taught of itself.
+
+    Attributes:
+        ways: What its words mean.
+        habits: Of its answers.
+    """
+
+    ways: Ways
+    habits: Habits
+
+
 def recognise(file: File, wires: Wires) -> bool:
     """Whether at least one line is of a wire."""
-    log = _Log(file, wires, Notes(), "", Clock(0), Ways())
+    log = _Log(file, wires, Notes(), "", Clock(0), _Taught(Ways(), Habits()))
     return any(seen.draft.wire != "stderr" for line in Lines(file.data) for seen in log.take(line))
 
 
@@ -76,7 +89,7 @@ def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> B
         progress: Told how far it is read, where that is to its end.
     """
     clock = Clock(_SOME_DAY_NS)
-    log = _Log(file, wires, Notes(), "", clock, Ways())
+    log = _Log(file, wires, Notes(), "", clock, _Taught(Ways(), Habits()))
     lines = Lines(file.data)
     at = 0
     for line in lines:
@@ -108,7 +121,7 @@ def read(
         way: The way that all its frames went, where that is known.
     """
     clock = Clock(begin_ns, later=lambda: notes.leave_out(LATER))
-    log = _Log(file, wires, notes, peer, clock, Ways(way) if way else _learnt(file, wires))
+    log = _Log(file, wires, notes, peer, clock, _Taught(Ways(way), Habits()) if way else _learnt(file, wires))
     lines = Lines(file.data)
     notes.progress.expected += len(file.data)
     at = 0
@@ -123,31 +136,38 @@ def read(
         )
 
 
-def _learnt(file: File, wires: Wires) -> Ways:
-    """What the words of a log mean, as its beginning teaches: also of those lines that stand before what teaches it."""
-    ways = Ways()
-    log = _Log(file, wires, Notes(), "", Clock(0), ways)
+def _learnt(file: File, wires: Wires) -> _Taught:
+    """What the beginning of a log teaches: also of those lines that stand before what teaches it."""
+    taught = _Taught(Ways(), Habits())
+    log = _Log(file, wires, Notes(), "", Clock(0), taught)
     lines = Lines(file.data)
     for line in lines:
         deque(log.take(line), maxlen=0)
         if lines.at > _LEARNT_FROM:
             break
-    return ways
+    return taught._replace(habits=log.habits)
 
 
 class _Log:
     """What was read of one log so far."""
 
-    def __init__(self, file: File, wires: Wires, notes: Notes, peer: str, clock: Clock, ways: Ways) -> None:
+    def __init__(self, file: File, wires: Wires, notes: Notes, peer: str, clock: Clock, taught: _Taught) -> None:
         self._file = file
         self._notes = notes
         self._wires = wires
         self._clock = clock
-        self._lanes = Lanes(notes, peer)
-        self._servers = Servers(notes, peer, file.name, ways)
+        self._lanes = Lanes(notes, peer, replace(taught.habits))
+        self._labels = Labels()
+        self._have_labels = taught.habits.have_labels
+        self._servers = Servers(notes, peer, file.name, taught.ways)
         self._url = ""
         self._label = ""
         self._place: tuple[str, ...] = ()
+
+    @property
+    def habits(self) -> Habits:
+        """What it taught of its answers."""
+        return replace(self._lanes.habits, have_labels=self._labels.are_several)
 
     def take(self, line: Line) -> Iterator[Seen]:
         """The next line."""
@@ -171,10 +191,15 @@ class _Log:
         """The end of the log."""
         yield from self._lanes.finish()
         self._servers.tell_guesses()
+        if count := self._lanes.doubtful:
+            what = "an answer" if count == 1 else f"{count:,} answers"
+            self._notes.told.append(
+                f"{self._file.name} has {what} to one of several requests: to which is not beyond doubt, and that stands alone."
+            )
 
     def _printed(self, data: bytes, lead: str) -> Generator[Seen, None, bool]:
         """A text or bytes in a line, as they were printed; says whether they are of a wire."""
-        around = Around(lead, key=key_in(lead), place=("", _NUMBERS.sub("0", lead)))
+        around = Around(lead, key=self._key(lead), place=("", _NUMBERS.sub("0", lead)))
         if self._goes_on(around, data):
             return (yield from self._part(data, around))
         value = read_value(data) if data.lstrip()[:1] in {b"{", b"["} else None
@@ -194,7 +219,7 @@ class _Log:
     def _value(self, data: bytes, value: JSON, before: str) -> Generator[Seen, None, bool]:
         """What is JSON in a line; says whether it is of a wire, or quotes what is."""
         if it := known(value):
-            yield from self._known(data, value, it, Around(before, key=key_in(before)))
+            yield from self._known(data, value, it, Around(before, key=self._key(before)))
             return True
         text = text_in(value, before, self._place)
         if text is not None and self._goes_on(text[0], text[1].encode("utf-8", "surrogatepass")):
@@ -224,7 +249,10 @@ class _Log:
 
     def _part(self, data: bytes, around: Around, dialect: str = "", form: str = "sse") -> Generator[Seen, None, bool]:
         """A stream's text, or a piece of it; says whether it is one: what tells no dialect is one where something was asked."""
-        lane = self._lanes.answering(around.key)
+        lane = self._lanes.of(around.key)
+        if dialect or lane.is_open:
+            lane = self._lanes.answering(around.key, lane.stream.value_in(data))
+            yield from self._lanes.ended()
         if lane.stream.begins_anew(data):
             yield from lane.finish()
         if not dialect and not lane.is_open:
@@ -240,15 +268,19 @@ class _Log:
     def _known(self, data: bytes, value: JSON, it: Known, around: Around) -> Iterator[Seen]:
         """What was on a wire itself."""
         at = self._clock.at(around.words)
+        if it.kind != "frame" and self._labels.do_name:
+            self._labels.hear(label_in(around.words), is_request=it.kind == "request")
         match it.kind:
             case "frame":
                 yield Seen(at, self._servers.frame(data, around.words, value, around.server))
             case "request":
                 url, self._url = self._url, ""
-                lane = self._lanes.asking(around.key)
+                lane = self._lanes.asking(around.key, data)
+                yield from self._lanes.ended()
                 yield from lane.request(data, at, dialect=it.dialect, url=url)
             case "answer":
-                lane = self._lanes.answering(around.key)
+                lane = self._lanes.answering(around.key, value)
+                yield from self._lanes.ended()
                 yield from self._answer(lane, data, value, it.dialect, at, is_event=bool(_FIELD.search(around.words)))
 
     def _answer(
@@ -270,9 +302,21 @@ class _Log:
         yield from lane.answer(b"data: %s\n\n" % data, at, dialect=dialect, form="sse")  # logs lose the empty line
 
     def _whole(self, data: bytes, at: Moment, dialect: str, form: str) -> Iterator[Seen]:
-        lane = self._lanes.last
+        lane = self._lanes.answering("")
+        yield from self._lanes.ended()
         yield from lane.answer(data, at, dialect=dialect, form=form)
         yield from lane.finish()
+
+    def _key(self, words: str) -> str:
+        """What names the exchange of what these words stand before."""
+        return key_in(words) or (label_in(words) if self._have_labels and self._labels.do_name else "")
+
+    def _done(self, lane: Exchanges) -> Iterator[Seen]:
+        """A word that a stream has ended."""
+        at = self._clock.at("")
+        for each in self._lanes.ending() if lane is self._lanes.last else [lane]:
+            yield from each.answer(b"data: [DONE]\n\n", at, dialect="openai", form="sse")
+            yield from each.finish()
 
     def _words(self, line: Line) -> Iterator[Seen]:
         """A line without JSON."""
@@ -281,8 +325,8 @@ class _Log:
         self._clock.hear(words)
         self._label = words if words.rstrip().endswith((":", "：")) else ""
         lane = self._lanes.last
-        if lane.is_open and _DONE.search(text):
-            yield from self._whole(b"data: [DONE]\n\n", self._clock.at(""), "openai", "sse")
+        if _DONE.search(text) and (done := self._lanes.of(self._key(words))).is_open:
+            yield from self._done(done)
         elif lane.is_open and (event := _NAMED.search(text)):
             if lane.stream.is_followed_by({"type": event[1].decode()}):
                 yield from lane.finish()

@@ -38,16 +38,28 @@ class Stream:
 
     Attributes:
         is_done: It said that it has ended, in a word.
+        is_finished: It said why it ends; more than what it took may not come.
     """
 
     def __init__(self) -> None:
         self.is_done = False
         self._head = b""
         self._breaks = self._lent = 0
-        self._is_heard = self._is_over = self._is_finished = False
+        self.is_finished = False
+        self._is_heard = self._is_over = False
         self._name = ""
         self._depth = 0
         self._is_object = self._in_string = self._is_escaped = False
+
+    @property
+    def name(self) -> str:
+        """Its id; empty as long as none was heard."""
+        return self._name
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether it said that nothing more comes."""
+        return self.is_done or self._is_over
 
     @property
     def is_within(self) -> bool:
@@ -58,9 +70,14 @@ class Stream:
         """Whether something that stands where the last piece did is the next one."""
         return self.is_within or (bool(self._head) and _BEGUN.match(data) is not None)
 
+    def value_in(self, data: bytes) -> JSON:
+        """What the first event of a piece says; None where it goes on within one."""
+        found = None if self.is_within else _SAID.search(data)
+        return None if found is None else read_value(found[1])
+
     def begins_anew(self, data: bytes) -> bool:
         """Whether a piece is the first one of another stream."""
-        is_asked = self._is_over or self._is_finished or _BEGINS.search(data) is not None
+        is_asked = self._is_over or self.is_finished or _BEGINS.search(data) is not None
         found = _SAID.search(data) if is_asked and self._is_heard and not self.is_within else None
         return found is not None and self.is_followed_by(read_value(found[1]))
 
@@ -68,18 +85,18 @@ class Stream:
         """Whether what an event says is the beginning of another stream."""
         if not self._is_heard or not isinstance(value, dict):
             return False
-        name = _name(value)
-        return self._is_over or _kind(value) in _FIRST or (self._is_finished and bool(name) and name != self._name)
+        name = id_of(value)
+        return self._is_over or _kind(value) in _FIRST or (self.is_finished and bool(name) and name != self._name)
 
     def hear(self, value: JSON) -> None:
         """What an event says."""
         body = mapping(value)
         self._is_heard = True
-        self._name = self._name or _name(value)
+        self._name = self._name or id_of(value)
         self._is_over = self._is_over or _kind(value) in _LAST
-        if not self._is_finished:
+        if not self.is_finished:
             several, key = ("choices", "finish_reason") if "choices" in body else ("candidates", "finishReason")
-            self._is_finished = any(mapping(each).get(key) for each in items(body.get(several)))
+            self.is_finished = any(mapping(each).get(key) for each in items(body.get(several)))
 
     def put(self, data: bytes) -> bytes:
         """The next piece, with the ends of lines and events that the log has lost; they are put behind what they end."""
@@ -150,7 +167,8 @@ def _kind(value: JSON) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _name(value: JSON) -> str:
+def id_of(value: JSON) -> str:
+    """The id of the stream that an event is of; empty if it tells none."""
     body = mapping(value)
     name = body.get("id") or body.get("responseId")
     return name if isinstance(name, str) else ""

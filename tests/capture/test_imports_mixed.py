@@ -1,0 +1,141 @@
+"""Text logs of proxies that pass on several exchanges at the same time: no answer is made of two, and none is given to another's request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.capture.captured import CHAT, NOW_NS, WHOLE, WIRES
+from tui_host.capture.imports import File, read
+from tui_host.capture.words import items, mapping
+from tui_host.errors import JSON
+
+DONE = "data: [DONE]"
+
+
+def asked(question: str) -> str:
+    return json.dumps({**mapping(CHAT), "stream": True, "messages": [{"role": "user", "content": question}]})
+
+
+def chunk(name: str, text: str) -> str:
+    delta: JSON = {"index": 0, "delta": {"content": text}}
+    return "data: " + json.dumps({"id": name, "object": "chat.completion.chunk", "choices": [delta]})
+
+
+def whole(text: str) -> str:
+    message: JSON = {"role": "assistant", "content": text}
+    return json.dumps({**mapping(WHOLE), "id": text, "choices": [{"index": 0, "message": message}]})
+
+
+def exchanges(text: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """What was asked and said in each exchange, and what a person is told."""
+    reading = read([File(name="llm.log", data=text.encode(), time_ns=NOW_NS)], WIRES)
+    found: dict[str, tuple[str, str]] = {}
+    for each in reading.seen:
+        question, answer = found.get(each.draft.exchange or "", ("", ""))
+        if each.draft.kind == "request" and each.draft.data:
+            (message,) = items(mapping(json.loads(each.draft.data)).get("messages"))
+            question = str(mapping(message)["content"])
+        elif each.draft.kind == "chunk":
+            for line in each.draft.data.decode().splitlines():
+                said = line.removeprefix("data: ")
+                if said.startswith("{"):
+                    for choice in map(mapping, items(mapping(json.loads(said)).get("choices"))):
+                        answer += str(mapping(choice.get("delta") or choice.get("message"))["content"])
+        found[each.draft.exchange or ""] = question, answer
+    return list(found.values()), reading.notes.told
+
+
+MIXED = [
+    (7, ">>", asked("first?")),
+    (8, ">>", asked("second?")),
+    (8, "<<", chunk("b", "BBB")),
+    (7, "<<", chunk("a", "AAA")),
+    (8, "<<", chunk("b", " two")),
+    (7, "<<", chunk("a", " one")),
+    (7, "<<", DONE),
+    (8, "<<", DONE),
+]
+NAMED: dict[str, Callable[[int, str], str]] = {
+    "brackets": lambda n, arrow: f"[req-{n}] {arrow}",
+    "number": lambda n, arrow: f"[{n}] {arrow}",
+    "sharp": lambda n, arrow: f"#{n} {arrow}",
+    "word": lambda n, arrow: f"req-{n} {arrow}",
+    "hex": lambda n, arrow: f"[{n}f3a9c1{n}] {arrow}",
+    "thread": lambda n, arrow: f"[Thread-{n}] {arrow}",
+    "behind the arrow": lambda n, arrow: f"{arrow} [{n}]",
+    "level before": lambda n, arrow: f"[INFO] [req-{n}] {arrow}",
+    "id": lambda n, arrow: f"{arrow} id={n}",
+}
+UNNAMED: dict[str, Callable[[int, str], str]] = {
+    "arrow": lambda _, arrow: arrow,
+    "level": lambda _, arrow: f"[INFO] {arrow}",
+    "process": lambda _, arrow: f"[4711] {arrow}",
+}
+
+
+def log(form: Callable[[int, str], str], lines: list[tuple[int, str, str]]) -> str:
+    return "".join(f"20:00:{at:02}.5 {form(n, arrow)} {said}\n" for at, (n, arrow, said) in enumerate(lines, 1))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_names_the_exchange_before_each_line_joins_it(name: str) -> None:
+    found, notes = exchanges(log(NAMED[name], MIXED))
+    assert sorted(found) == [("first?", "AAA one"), ("second?", "BBB two")]
+    assert not notes
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_streams_are_told_apart_by_their_own_ids_and_given_to_no_request_of_several(name: str) -> None:
+    found, notes = exchanges(log(UNNAMED[name], MIXED))
+    assert sorted(found) == [("", "AAA one"), ("", "BBB two"), ("first?", ""), ("second?", "")]
+    assert sum("beyond doubt" in note for note in notes) == 1
+
+
+def test_a_stream_goes_on_behind_the_next_request() -> None:
+    lines = [asked("first?"), chunk("a", "A"), asked("second?"), chunk("a", "A"), DONE, chunk("b", "B"), DONE]
+    found, notes = exchanges("\n".join(lines))
+    assert (sorted(found), notes) == ([("first?", "AA"), ("second?", "B")], [])
+
+
+def test_what_a_stream_used_is_its_own_behind_the_next_request() -> None:
+    used = chunk("a", "").split("choices")[0] + 'choices": [], "usage": {"prompt_tokens": 1}}'
+    ended = chunk("a", "A").replace('"index": 0', '"index": 0, "finish_reason": "stop"')
+    lines = [asked("first?"), chunk("a", "A"), ended, asked("second?"), used, DONE, chunk("b", "B"), DONE]
+    found, notes = exchanges("\n".join(lines))
+    assert (sorted(found), notes) == ([("first?", "AA"), ("second?", "B")], [])
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_whole_answers_go_to_what_is_called_the_same(name: str) -> None:
+    lines = [(7, ">>", asked("first?")), (8, ">>", asked("second?")), (8, "<<", whole("B")), (7, "<<", whole("A"))]
+    found, _ = exchanges(log(NAMED[name], lines))
+    assert sorted(found) == [("first?", "A"), ("second?", "B")]
+
+
+def test_whole_answers_to_one_of_several_requests_are_given_to_none() -> None:
+    """Also those that come while others wait, which the rest of the log tells."""
+    lines = ["one", "two", whole("1"), "three", whole("2"), "four", whole("3"), whole("4")]
+    found, notes = exchanges("\n".join(asked(line) if line.isalpha() else line for line in lines))
+    assert all(not question or not answer for question, answer in found)
+    assert sum("beyond doubt" in note for note in notes) == 1
+
+
+def test_a_request_that_is_asked_again_is_no_doubt() -> None:
+    found, notes = exchanges("\n".join([asked("hi"), asked("hi"), chunk("a", "A"), DONE]))
+    assert (found, notes) == ([("hi", ""), ("hi", "A")], [])
+
+
+def test_answers_whose_pieces_have_an_id_each_or_all_the_same_are_whole() -> None:
+    each = [chunk(str(n), str(n)) for n in range(9)]
+    assert exchanges("\n".join([asked("hi"), *each, DONE]))[0] == [("hi", "012345678")]
+    same = [asked("one"), chunk("c", "1"), DONE, asked("two"), chunk("c", "2"), asked("three"), chunk("c", "3")]
+    assert exchanges("\n".join(same))[0] == [("one", "1"), ("two", "2"), ("three", "3")]
+
+
+def test_many_streams_at_the_same_time_are_bounded() -> None:
+    pieces = [chunk(str(n), "x") for _ in range(2) for n in range(50)]
+    found, _ = exchanges("\n".join([asked("hi"), *pieces]))
+    assert sorted(found) == [*[("", "xx")] * 49, ("hi", "xx")]
