@@ -128,7 +128,7 @@ def _is_same(record: Line, request: Message) -> bool:
     url = urlsplit(record.url)
     target = url.path + (f"?{url.query}" if url.query else "")
     return (
-        request.start == f"{record.method} {target} HTTP/1.1"
+        re.fullmatch(_pattern(f"{record.method} {target} HTTP/1.1"), request.start) is not None
         and _are_same(record.headers, request.headers)
         and request.body == record.data
     )
