@@ -159,3 +159,13 @@ def test_what_was_sent_again_on_its_own_connection_is_no_first_try_of_what_was_s
     scene.tells("both", list(zip(calls, texts, strict=True)))
     found: dict[Asked, list[tuple[str, object]]] = {one: [frame] for one, frame in zip(asked, frames, strict=True)}
     assert scene.sent() == found
+
+
+def test_what_is_cancelled_once_its_answer_has_come_was_not_given_up() -> None:
+    scene, calls = Retrying(), [call("math__add", "c1")]
+    (asked,) = scene.asks("one", *calls)
+    identity, frame = scene.sends()
+    scene.math.result(identity, BROUGHT)
+    scene.cancels(identity)
+    scene.tells("one", [(calls[0], BROUGHT)])
+    assert scene.sent() == {asked: [frame]}

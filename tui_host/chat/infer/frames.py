@@ -133,7 +133,9 @@ class Frames:
                     self._calls.update(dict.fromkeys(message.keys, call))
             case "notifications/cancelled":
                 call = self._calls.get((*line, canonical(params.get("requestId"))))
-                if call is not None:
+                if (
+                    call is not None and self.sent[call].answer is None
+                ):  # else it has come: some cancel all that they asked for as they end
                     self.sent[call] = replace(self.sent[call], dropped=(message.at_ns, message.record.seq))
                     self.revision += 1
             case _:
