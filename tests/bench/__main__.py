@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping
 
@@ -50,6 +51,8 @@ def main() -> int:
     names: list[str] = arguments.names or list(BENCHES)
     if unknown := [name for name in names if name not in BENCHES]:
         parser.error(f"no such bench: {', '.join(unknown)}")
+    # Else what is installed compiled would be compiled anew at each start.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     say(machine())
     table = Table(is_quick=bool(arguments.quick))
     for name in names:
