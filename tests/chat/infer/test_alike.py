@@ -65,6 +65,20 @@ def test_of_conversations_that_say_the_same_at_once_nobody_knows_which_goes_on()
     assert scene.found() == set()
 
 
+def test_of_two_answers_one_may_wait_still_where_two_requests_that_went_on_are_the_same() -> None:
+    scene = Scene()
+    for _ in range(2):
+        scene.says(User("sum"))
+    for _ in range(2):
+        scene.runs("3")
+        scene.says(*told("3"), answer=Answer("Done."))  # from one of them twice, or from each
+    scene.says(User("sum"))
+    for text in ("4", "5"):
+        scene.runs(text)
+        scene.says(*told(text), answer=Answer("Done."))
+    assert scene.found() == set()
+
+
 def test_a_conversation_that_says_the_same_later_goes_on_by_itself() -> None:
     scene = Scene()
     wanted: set[tuple[str, str, object]] = set()

@@ -37,6 +37,7 @@ HASTY = [
     (9012, "hermes"),
     (17015, "ollama"),
     (30004, "openai"),
+    (31000, "hermes"),
 ]
 """The same of hosts that send again on a connection that holds, and answer by themselves."""
 LEAST = {"older cherry": 0.98}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left, insort
-from collections.abc import Iterator, KeysView, Sequence
+from collections.abc import Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -236,7 +236,7 @@ class Talks:
                 waiting = list(self._waiting(told, marks[-1]))
                 if told and not waiting and self._went_on(told[0], messages[place : place + 2], marks[-1]):
                     return self._forgetting(asking, marks[-1])
-                self._tangle([*waiting, *self._repeating(told, waiting, marks[-1])])
+                self._tangle([*waiting, *self._repeating(told, waiting, marks[-1]), *self._spare(told, waiting)])
                 if told:
                     return (waiting or told)[0], place
         for place in reversed(range(len(messages))):
@@ -278,6 +278,17 @@ class Talks:
             lasting = [each.asking.end_ns + (_STALE_NS if each.is_waiting else 0) for each in alike]
             if key not in waiting and max(lasting, default=0) > since:
                 yield key
+
+    def _spare(self, told: Sequence[Key], waiting: Sequence[Key]) -> Iterator[Key]:
+        """The answers from one of which nothing may have gone on yet: the same request was made from two of them, maybe twice from one."""
+        for key in told if waiting else ():
+            if (together := self._tangled.get(key)) and len(self._marks_from(together)) < len(together):
+                yield key
+
+    def _marks_from(self, together: Iterable[Key]) -> set[bytes]:
+        """What went on from answers, each different request once."""
+        children = (self.said[child] for each in together for child in self.said[each].children)
+        return {each.mark for each in children if not each.has_failed}
 
     def _tangle(self, waiting: Sequence[Key]) -> None:
         """Note that a conversation goes on from one of several answers, and nothing tells from which."""
@@ -345,7 +356,7 @@ class Talks:
         if together is None:
             return self._went_on_at(key)
         children = [self.said[child] for each in together for child in self.said[each].children]
-        is_over = sum(not each.has_failed for each in children) >= len(together)
+        is_over = len(self._marks_from(together)) >= len(together)
         return max(each.asking.at_ns for each in children) if is_over else None
 
     def _went_on_at(self, key: Key) -> int | None:
