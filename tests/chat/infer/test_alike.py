@@ -129,6 +129,37 @@ def test_a_frame_that_was_not_answered_may_be_of_a_call_that_was_sent_again_and_
     assert sent == {("sent", (scene.model.id, exchanges[1], number), frame) for number, frame in enumerate(frames)}
 
 
+def test_what_a_call_is_told_that_its_host_knew_before_moves_no_clock() -> None:
+    """The frame is of the call that its person left; the same once more was not sent."""
+    scene, known = Scene(), "the sum of these is three, as it ever was"
+    scene.says(User("sum"))
+    scene.runs(known)
+    scene.says(User("another"))
+    last = scene.says(User("another"), ASKS, Results([(ADD, known)]), answer=Answer("It is 3."))
+    assert scene.found() == {("told", "2", last)}
+
+
+def test_a_clock_in_another_zone_gives_no_frame_to_a_call_that_was_asked_for_later() -> None:
+    scene = Scene()
+    late = scene.world.server("late", off=3_600_000 * MS)
+    late.start(["add"])
+    scene.runs("3", late)
+    scene.says(User("sum"), answer=Answer("", [Call("", "late__add", ADD.arguments)]))
+    assert scene.found() == set()
+
+
+def test_an_answer_that_went_on_is_not_meant_where_other_words_stand_beside_the_same_call() -> None:
+    """Its host has dropped what was said between: the first question, and the last answer with its result."""
+    scene = Scene()
+    first = scene.says(User("sum"))
+    then = [*told("no"), Answer("No sum.", []), User("again?")]
+    second = scene.says(*told("no"), answer=Answer("No sum."))
+    worded = Answer("Let me see.", [ADD])
+    waiting = scene.says(*then, answer=worded)
+    last = scene.says(User("sum"), worded, Results([(ADD, "no")]), answer=Answer("Done."))
+    assert {each for each in scene.found() if each[0] == "told"} == {("told", first, second), ("told", waiting, last)}
+
+
 def test_a_call_of_a_tool_that_a_host_calls_by_itself_too_is_joined_once_something_is_told_of_it() -> None:
     scene = Scene()
     scene.runs("1")

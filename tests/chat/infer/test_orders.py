@@ -153,6 +153,26 @@ def test_alike_calls_whose_results_have_no_ids_are_told_apart_where_no_order_but
     assert found_in(world.story()) == (wanted if is_joined else set())
 
 
+def test_of_alike_calls_without_ids_none_is_known_by_its_place_where_a_frame_may_be_anothers_second_try() -> None:
+    world, ollama = World(), FORMS["ollama"]
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    asks = Answer("", [Call("", "math__add", SUM)] * 2)
+    exchange = model.ask(ollama, [User("sum")])
+    list(model.answer(ollama, exchange, asks))
+    for text in (None, "3"):
+        world.now += 50 * MS
+        identity, _ = math.call("add", SUM)
+        world.now += 50 * MS
+        if text is None:
+            math.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}})
+        else:
+            math.result(identity, text)
+    told = ("3", "Same call as the one before: see its result.")
+    model.ask(ollama, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
+    assert found_in(world.story()) == set()
+
+
 def twins_told_as_asked(*, off: int = 0, dies: bool = False) -> tuple[set[tuple[str, Asked, object]], World]:
     """Three alike calls without ids that are sent from the last to the first and answered from the second to the first; what is so."""
     world, ollama = World(), FORMS["ollama"]

@@ -228,20 +228,29 @@ class Asking:
         ids, told_ids = {each.call.wire_id for each in asked} - {""}, {piece.wire_id for piece in told} - {""}
         if ids and told_ids:
             return bool(ids & told_ids)
-        written = "".join(message.text.split())
         if told:
             named = [(each.call.name, canonical_text(each.call.arguments)) for each in asked]
             return named == [(piece.name, canonical_text(piece.text)) for piece in told]
-        calls = ["".join(each.call.written.split()) for each in asked]
+        written = _bare(message.text)
+        calls = [_bare(each.call.written) for each in asked]
         if calls:
             return all(call and call in written for call in calls)
-        own = "".join(self.fold.text.split())
-        return bool(own and written) and (own[:_ALIKE] in written or written[:_ALIKE] in own)
+        return bool(written) and self.is_worded_as(message)
+
+    def is_worded_as(self, message: Heard) -> bool:
+        """Whether what a message says beside calls is what this answer does, or how it begins; a host may leave it out."""
+        written, own = _bare(message.text), _bare(self.fold.text or self.fold.thinking)
+        return not written or (bool(own) and (own[:_ALIKE] in written or written[:_ALIKE] in own))
 
     def _time_of(self, place: int) -> int:
         if not self._ends:
             return self.end_ns
         return self._times[min(bisect_left(self._ends, place), len(self._ends) - 1)]
+
+
+def _bare(text: str) -> str:
+    """A text without its white space, which hosts change."""
+    return "".join(text.split())
 
 
 def asking_of(record: Record, at_ns: int, hearing: Hearing) -> Asking | None:

@@ -310,13 +310,16 @@ class Talks:
     def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
         """Whether an answer just like this one may be meant, as its calls have no ids.
 
-        They were told other results before; or the very same request was made, and the conversation has gone on from it.
+        Other words stand beside these now; or they were told other results before; or the very same request was made, and the
+        conversation has gone on from it.
         """
-        children = [self.said[child] for child in self.said[key].children]
-        if not children or key in self._tangled or not self.said[key].asking.fold.calls or len(repeated) < 2:
+        asking, children = self.said[key].asking, [self.said[child] for child in self.said[key].children]
+        if not children or key in self._tangled or not asking.fold.calls or len(repeated) < 2:
             return False
         if any(piece.wire_id for piece in repeated[0].of("call")):
             return False
+        if not asking.is_worded_as(repeated[0]):
+            return True
         if any(child.mark == mark and child.children for child in children):
             return True
         told = [message for child in children for message in child.asking.messages[child.after + 1 : child.after + 2]]

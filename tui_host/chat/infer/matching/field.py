@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.clocks import Fit, Shift, agreeing, covering, doubted, shift_of
+from tui_host.chat.infer.clocks import SURE_NS, Fit, Shift, agreeing, covering, doubted, shift_of
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.names import names_server
@@ -21,8 +21,8 @@ _FEW = 32
 """Calls of one kind among which all are looked at to find out how far clocks are off."""
 _EVER_NS = 1 << 62
 """How exact times are before it is known how far clocks are off."""
-_PATIENCE_NS = 3600 * 1_000_000_000
-"""So long after it was asked for may a call be sent whose conversation does not go on."""
+_PATIENCE_NS = 3000 * 1_000_000_000
+"""So long after it was asked for may a call be sent whose conversation does not go on; less than a clock's other zone is off."""
 _Kind: TypeAlias = tuple[str, str, str]
 """Server, tool, and arguments in the form that those have which may be sent for each other."""
 
@@ -118,7 +118,8 @@ class Field:
         grades = [(each, each.tells_beside(frame) if each.is_twin else each.tells(frame)) for each in calls]
         is_sure = len(_first_text(frame)) >= SHORT and any(grade for _, grade in grades)
         for each, grade in grades:
-            if grade or (grade is None and not is_sure):  # it may be told nothing yet, or in another's place
+            # it may be told nothing yet, as it is where its person leaves it at that; or in another's place
+            if grade or each.told is None or (grade is None and not is_sure):
                 yield each
 
     def possible(self) -> Possible:
@@ -207,9 +208,13 @@ def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[st
 
 
 def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str]) -> list[Candidate]:
-    """Without those that are told nothing, where others are told just what a frame brought: of these each had a frame that did."""
+    """Without those that are told nothing, where others are told just what a frame brought: of these each had a frame that did.
+
+    That is where they were asked for by then without a doubt: else what they are told may be what their host knew before.
+    """
     told = [each for each in calls if each.told is not None]
-    own = [each for each in told if each.asked.key not in elsewhere]
+    by_ns = frame.at_ns + (SURE_NS if frame.within_ns <= SURE_NS else -frame.within_ns)
+    own = [each for each in told if each.asked.key not in elsewhere and each.asked.at_ns <= by_ns]
     if len(told) < len(calls) and any(each.tells_itself(frame) and each.is_sure_of(frame) for each in own):
         return told
     return calls

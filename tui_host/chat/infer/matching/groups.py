@@ -150,7 +150,8 @@ class Group:
                 continue
             is_ordered = orders is not None and _is_order(carried) and orders.are_shown(calls[0], carried)
             pairs = _ordered(calls, carried) if is_ordered else ()
-            if not is_ordered and all(call.is_twin for call in calls):
+            are_own = all(self._is_of_no_other(key, name) for key in keys for name in names)
+            if not is_ordered and are_own and all(call.is_twin for call in calls):
                 told = _told(calls, carried)
                 if _are_as_asked(calls, carried, told):
                     self.as_asked |= names
