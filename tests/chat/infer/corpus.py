@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.chat.infer.forms import DIALECTS, NAMES, Answer, Call, Entry, Form, Results, User, dumped, form
 from tests.chat.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of, with_defaults
-from tests.chat.infer.impatient import UNCHANGED, Impatience, impatience
+from tests.chat.infer.impatient import Impatience, impatience
 from tests.chat.infer.talking import Running, Talk
 from tests.chat.infer.world import MS, Asked, Made, ModelTap, ServerTap, World
 from tui_host.errors import JSON
@@ -312,9 +312,8 @@ class Host:
             yield MS
             return words
         told = yield from self._sent(asked, call, text)
-        words = self.impatience.tells(said, told)
-        self.world.made[asked].is_told_nothing = words == UNCHANGED
-        return words
+        self.world.made[asked].brought = told
+        return self.impatience.tells(said, told)
 
     def _sent(self, asked: Asked, call: Call, text: str) -> Generator[int, None, str]:
         server, tool = self._meant[call.id]
@@ -327,6 +326,7 @@ class Host:
         tap = self.servers.taps[server]
         identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
         self.world.carried(asked, (tap.id, seq))
+        yield MS  # this is cut short where calls are sent at once; what comes is not
         while self.impatience.sends_again():
             yield self.impatience.waits()
             self._gives_up(asked, tap, identity, text)

@@ -8,6 +8,7 @@ tell which frame is whose if
 - both were sent, the model is told the same words of both, and either they are of one answer and their host does not show its order,
   or they are of two answers and each was sent while the other was waited for; or one alone was sent where a tap is, as two servers have
   tools that the host gives the same name, and the model is told the same words of both: whichever it was, all would look the same; or
+- both were sent so, the same came to both, and of one of them the model is told in the host's own words that nothing is new; or
 - they are of one answer, results have no ids, the model is told different words of them, and no order tells: not that of the frames,
   since their host does not show its order or one of them was not sent at all; nor that of the results, since all that are alike are
   told in the order in which they came, or were sent, as some hosts do whatever the order of the calls.
@@ -98,6 +99,9 @@ def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterato
         and (not (is_shown and a.told_ns) if is_one_answer else _overlap(a, b))
     ):
         yield "sent"
+    if is_alike and a.brought == b.brought and (a.is_told_nothing or b.is_told_nothing):
+        if not is_shown if is_one_answer else _overlap(a, b):
+            yield "sent"
     if is_alike and bool(a.frames) != bool(b.frames) and a.is_told_as(b) and (is_one_answer or _within_both(a, b)):
         yield "sent"
     if not is_one_answer or a.by_id or a.is_told_as(b):

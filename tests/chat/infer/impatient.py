@@ -10,7 +10,7 @@ from tests.chat.infer.world import MS, Asked
 _SHARE = 0.3
 """Of all hosts that are so."""
 _ALIKE = "Same call as the one before: see its result."
-UNCHANGED = "[nothing has changed since the last call]"
+_UNCHANGED = "[nothing has changed since the last call]"
 _NOT_SENT = ("Tool execution timed out", "Error: rate limit of this host reached")
 
 
@@ -52,7 +52,7 @@ class Impatience:
         """What the model is told of what a server brought."""
         is_known = self._known.get(said) == told
         self._known[said] = told
-        return UNCHANGED if is_known and self.chance.random() < self.caches / 2 else told
+        return _UNCHANGED if is_known and self.chance.random() < self.caches / 2 else told
 
     def sends_again(self) -> bool:
         """Whether it gives a frame up."""

@@ -208,7 +208,7 @@ class Made:
         tries: Those of its frames that were given up, and sent again on the same connection.
         is_twice: To one of these an answer came all the same, like that to the last.
         given_up_ns: When its host waited no longer for its last frame, 0 if an answer came.
-        is_told_nothing: What is told of it says nothing of what came.
+        brought: What would be told of what came, if its host had not known that before.
         sent_at: When each of its frames was sent.
     """
 
@@ -233,13 +233,18 @@ class Made:
     tries: list[Frame] = field(default_factory=list[Frame])
     is_twice: bool = False
     given_up_ns: int = 0
-    is_told_nothing: bool = False
+    brought: str = ""
     sent_at: dict[Frame, int] = field(default_factory=dict[Frame, int])
 
     @property
     def until_ns(self) -> float:
         """When its conversation went on, from its answer or in its place."""
         return self.told_ns or self.left_ns or inf
+
+    @property
+    def is_told_nothing(self) -> bool:
+        """Whether what is told of it says nothing of what came."""
+        return self.brought not in ("", self.words)
 
     def is_told_as(self, other: Made) -> bool:
         """Whether nothing that is told tells it from another call: the same is, or nothing."""
