@@ -92,16 +92,14 @@ def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterato
     if a.host != b.host or a.said[0] != b.said[0]:
         return
     is_alike, is_shown = a.said == b.said and not (a.names_id or b.names_id), a.host in showing
+    is_one_told_nothing = a.brought == b.brought and (a.is_told_nothing or b.is_told_nothing)
     if (
         is_alike
         and are_sent
-        and a.is_told_as(b)
+        and (a.is_told_as(b) or is_one_told_nothing)
         and (not (is_shown and a.told_ns) if is_one_answer else _overlap(a, b))
     ):
         yield "sent"
-    if is_alike and a.brought == b.brought and (a.is_told_nothing or b.is_told_nothing):
-        if not is_shown if is_one_answer else _overlap(a, b):
-            yield "sent"
     if is_alike and bool(a.frames) != bool(b.frames) and a.is_told_as(b) and (is_one_answer or _within_both(a, b)):
         yield "sent"
     if not is_one_answer or a.by_id or a.is_told_as(b):
