@@ -150,8 +150,12 @@ class Group:
                 continue
             is_ordered = orders is not None and _is_order(carried) and orders.are_shown(calls[0], carried)
             pairs = _ordered(calls, carried) if is_ordered else ()
-            are_own = all(self._is_of_no_other(key, name) for key in keys for name in names)
-            if not is_ordered and are_own and all(call.is_twin for call in calls):
+            are_few_twins = len(calls) <= _MOST_ORDERED and all(call.is_twin for call in calls)
+            if (
+                not is_ordered
+                and are_few_twins
+                and all(self._is_of_no_other(key, name) for key in keys for name in names)
+            ):
                 told = _told(calls, carried)
                 if _are_as_asked(calls, carried, told):
                     self.as_asked |= names
@@ -218,7 +222,7 @@ def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, C
 
 def _are_as_asked(calls: Sequence[Candidate], carried: Sequence[Carried], told: Mapping[str, Carried]) -> bool:
     """Whether results of alike calls can only be told as they were asked for: not as they were sent, nor as they came."""
-    if len(calls) > _MOST_ORDERED or any(each.last.over is None for each in carried):
+    if any(each.last.over is None for each in carried):
         return False  # nobody knows when a host gave up what never came
 
     def can_be(call: Candidate, each: Carried) -> bool:
