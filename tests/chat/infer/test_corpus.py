@@ -34,6 +34,7 @@ HASTY = [
     (15, "cherry"),
     (17, "gemini-cli"),
     (18, "hermes"),
+    (9004, "anthropic"),
     (9012, "hermes"),
     (17015, "ollama"),
     (30004, "openai"),

@@ -169,3 +169,18 @@ def test_what_is_cancelled_once_its_answer_has_come_was_not_given_up() -> None:
     scene.cancels(identity)
     scene.tells("one", [(calls[0], BROUGHT)])
     assert scene.sent() == {asked: [frame]}
+
+
+def test_a_frame_that_was_given_up_is_not_counted_as_that_of_a_call_that_was_told_a_result() -> None:
+    """One of two conversations was told what its host knew: of which the one answered frame is, nobody can tell."""
+    host = Retrying()
+    first, second = twice()
+    for question, asked in (("one", first), ("two", second)):
+        host.asks(question, asked)
+    given_up, _ = host.sends()
+    answered, _ = host.sends()
+    host.math.result(answered, BROUGHT)
+    host.tells("one", [(first, BROUGHT)])
+    host.cancels(given_up)
+    host.tells("two", [(second, BROUGHT)])
+    assert host.sent() == {}

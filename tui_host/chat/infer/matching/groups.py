@@ -125,11 +125,14 @@ class Group:
     def _whole(self) -> bool:
         """Of as many frames as calls, one that has only one call, or one call that has only one frame, where each has its own."""
         left, often = self._rivals.left(), self._rivals.often
-        if not left or any(self._calls[name].told is None for name in often) or not _fits(left):
+        if not left or any(self._calls[name].told is None for name in often):
+            return False
+        own = {key: [name for name in calls if self._may_be_left(key, name)] for key, calls in left.items()}
+        if not _fits(own):  # one of them may be another's first try
             return False
         only = ((key, name) for key, calls in left.items() for name in calls if len(calls) == 1)
         only_frame = ((key, name) for key, calls in left.items() for name in calls if often[name] == 1)
-        found = next((pair for pair in chain(only, only_frame) if self._may_be_left(*pair)), None)
+        found = next((pair for pair in chain(only, only_frame) if pair[1] in own[pair[0]]), None)
         return found is not None and self._take(*found)
 
     def _twins(self, orders: Orders | None) -> bool:
