@@ -181,6 +181,7 @@ def test_a_frame_that_was_given_up_is_not_counted_as_that_of_a_call_that_was_tol
     answered, _ = host.sends()
     host.math.result(answered, BROUGHT)
     host.tells("one", [(first, BROUGHT)])
+    host.world.now += 100 * MS
     host.cancels(given_up)
     host.tells("two", [(second, BROUGHT)])
     assert host.sent() == {}
