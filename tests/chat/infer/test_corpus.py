@@ -39,6 +39,8 @@ HASTY = [
     (17015, "ollama"),
     (30004, "openai"),
     (31000, "hermes"),
+    (40010, "gemini"),
+    (40010, "openai-responses"),
 ]
 """The same of hosts that send again on a connection that holds, and answer by themselves."""
 LEAST = {"older cherry": 0.98}

@@ -173,6 +173,25 @@ def test_of_alike_calls_without_ids_none_is_known_by_its_place_where_a_frame_may
     assert found_in(world.story()) == set()
 
 
+def test_of_alike_calls_without_ids_none_is_known_by_its_place_where_one_was_given_up_nobody_knows_when() -> None:
+    """They may be told as they came to an end: the second first, which its host did not wait for."""
+    world, ollama = World(), FORMS["ollama"]
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    asks = Answer("", [Call("", "math__add", SUM)] * 2)
+    list(model.answer(ollama, model.ask(ollama, [User("sum")]), asks))
+    world.now += 50 * MS
+    sent = [math.call("add", SUM)[0] for _ in range(2)]
+    world.now += 500 * MS
+    math.result(sent[0], "3")
+    world.now += 50 * MS
+    told = ("Request timed out", "3")
+    model.ask(ollama, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
+    world.now += 500 * MS
+    math.result(sent[1], "4")
+    assert found_in(world.story()) == set()
+
+
 def twins_told_as_asked(*, off: int = 0, dies: bool = False) -> tuple[set[tuple[str, Asked, object]], World]:
     """Three alike calls without ids that are sent from the last to the first and answered from the second to the first; what is so."""
     world, ollama = World(), FORMS["ollama"]

@@ -98,6 +98,11 @@ class Candidate:
         """The answer that asked for it."""
         return self.asked.capture, self.asked.exchange
 
+    @property
+    def alike(self) -> tuple[str, str, str, str]:
+        """The same for calls of one answer that ask for the same."""
+        return *self.answer, self.asked.name, self.arguments or self.asked.arguments
+
     def may_be_on(self, frame: Sent) -> bool:
         """Whether its host may have sent a frame, as hosts call themselves."""
         return self.connections is None or frame.line in self.connections
@@ -182,7 +187,7 @@ def with_twins(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     alike: dict[tuple[str, str, str, str], list[Candidate]] = defaultdict(list)
     for each in candidates:
         if each.told is not None and not each.told.by_id and each.places is not None:
-            alike[*each.answer, each.asked.name, each.arguments or each.asked.arguments].append(each)
+            alike[each.alike].append(each)
     texts = {key: {each.told.text for each in same if each.told is not None} for key, same in alike.items()}
     twins = {each.asked.key for key, same in alike.items() if len(texts[key]) > 1 for each in same}
     return [replace(each, is_twin=True) if each.asked.key in twins else each for each in candidates]

@@ -45,6 +45,7 @@ class Group:
         possible: Which may carry which.
         courses: Where these frames stand among others.
         unasked: Server and name of tools that are called without a model's asking, too.
+        unclear: Calls, as what is alike in them, beside which one was told what no frame brought, maybe in its host's words.
 
     Attributes:
         as_asked: Calls whose results can only be told in the order in which they were asked for.
@@ -57,12 +58,14 @@ class Group:
         possible: Possible,
         courses: Courses | None = None,
         unasked: Container[tuple[str, str]] = (),
+        unclear: Container[tuple[str, str, str, str]] = (),
     ) -> None:
         self._carried = {each.key: each for each in carried}
         self._calls = {call.asked.key: call for call in calls}
         self._rivals = Rivals(carried, possible)
         self._courses = courses
         self._unasked = unasked
+        self._unclear = unclear
         self._tries = Tries(carried, possible)
         self._joined: dict[str, tuple[Sent, ...]] = {}
         self._before: set[FrameKey] = set()  # not answered, and maybe what a call was sent with before that has another
@@ -148,6 +151,7 @@ class Group:
                 and len({call.answer for call in calls}) == 1
                 and all(self._rivals.often[name] == len(keys) for name in names)
                 and not any(call.was_denied for call in calls)  # else one of the frames is another's second
+                and not any(call.alike in self._unclear for call in calls)  # or its first
             )
             if not is_settled:
                 continue
@@ -225,8 +229,8 @@ def _told(calls: Sequence[Candidate], carried: Sequence[Carried]) -> dict[str, C
 
 def _are_as_asked(calls: Sequence[Candidate], carried: Sequence[Carried], told: Mapping[str, Carried]) -> bool:
     """Whether results of alike calls can only be told as they were asked for: not as they were sent, nor as they came."""
-    if any(each.last.over is None for each in carried):
-        return False  # nobody knows when a host gave up what never came
+    if any(not each.last.dropped and calls[0].is_given_up(each.last) for each in carried):
+        return False  # nobody knows when a host gave up what never came, or came too late
 
     def can_be(call: Candidate, each: Carried) -> bool:
         return told.get(call.asked.key, each) is each and call.tells_itself(each.last) != OTHER

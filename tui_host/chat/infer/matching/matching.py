@@ -98,8 +98,10 @@ def _competed(
     """What is certain of calls and frames that compete, with what is known; and the calls whose results stand as they were asked for."""
     joined = dict(known)
     courses = Courses(frames, possible)
+    sent = {call.asked.key for calls in possible.values() for call in calls}.union(known)
+    unclear = {call.alike for call in candidates if _is_told_unsent(call) and call.asked.key not in sent}
     competing = [
-        Group(members, calls, possible, courses, unasked)
+        Group(members, calls, possible, courses, unasked, unclear)
         for members, calls in groups(list(carried(possible, frames)), possible)
     ]
     for group in competing:
@@ -112,6 +114,11 @@ def _competed(
         for group in filter(Group.is_open, competing):
             joined.update(group.joined(orders))
     return joined, {key for group in competing for key in group.as_asked}
+
+
+def _is_told_unsent(call: Candidate) -> bool:
+    """Whether a call of which no frame is known was told something, and not that it failed, or was denied."""
+    return not (call.may_have_failed or call.was_denied)
 
 
 def _by_id(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> dict[str, tuple[Sent, ...]]:
