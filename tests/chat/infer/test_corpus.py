@@ -41,6 +41,8 @@ HASTY = [
     (31000, "hermes"),
     (40010, "gemini"),
     (40010, "openai-responses"),
+    (50002, "gemini"),
+    (50015, "gemini"),
 ]
 """The same of hosts that send again on a connection that holds, and answer by themselves."""
 LEAST = {"older cherry": 0.98}

@@ -192,6 +192,27 @@ def test_of_alike_calls_without_ids_none_is_known_by_its_place_where_one_was_giv
     assert found_in(world.story()) == set()
 
 
+def test_a_frame_that_came_too_late_is_not_of_a_call_whose_result_may_stand_in_anothers_place() -> None:
+    world, ollama = World(), FORMS["ollama"]
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    asks = Answer("", [Call("", "math__add", SUM), Call("", "math__add", {**SUM, "a": 20})])
+    list(model.answer(ollama, model.ask(ollama, [User("sum")]), asks))
+    world.now += 50 * MS
+    math.result(math.call("add", {**SUM, "a": 20})[0], "22")  # which its host did not wait for
+    late, _ = math.call("add", SUM)
+    world.now += 500 * MS
+    identity, again = math.call("add", SUM)
+    math.result(identity, "3")
+    world.now += 50 * MS
+    told = ("Request timed out", "3")
+    model.ask(ollama, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
+    world.now += 500 * MS
+    math.result(late, "3")
+    sent = {(call, frame) for kind, call, frame in found_in(world.story()) if kind == "sent"}
+    assert sent <= {((model.id, "1", 0), (math.id, again))}
+
+
 def twins_told_as_asked(*, off: int = 0, dies: bool = False) -> tuple[set[tuple[str, Asked, object]], World]:
     """Three alike calls without ids that are sent from the last to the first and answered from the second to the first; what is so."""
     world, ollama = World(), FORMS["ollama"]

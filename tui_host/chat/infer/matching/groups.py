@@ -86,13 +86,14 @@ class Group:
     def _take(self, key: FrameKey, call: str) -> bool:
         self._joined[call] = self._carried[key].frames
         for other in self._rivals.take(key, call):
-            if self._carried[other].last.answer is None and self._carried[other].sent < self._carried[key].sent:
+            before = self._carried[other]
+            if self._calls[call].is_given_up(before.last) and before.sent < self._carried[key].sent:
                 self._before.add(other)
         return True
 
     def _by_text(self, least: int) -> bool:
         """A frame that brought what was told of one call alone, which no other brought, and no call may still be told."""
-        found = next((pair for pair in self._rivals.told(least) if self._is_of_no_other(*pair)), None)
+        found = next((pair for pair in self._rivals.told(least) if self._is_its_end(*pair)), None)
         return found is not None and self._take(*found)
 
     def _alone(self) -> bool:
@@ -172,6 +173,12 @@ class Group:
                     self._take(each.key, call.asked.key)
                 return True
         return False
+
+    def _is_its_end(self, key: FrameKey, call: str) -> bool:
+        """Whether a frame brought something in time, or that it did not is what is told, and no more: not what another brought, elsewhere."""
+        if not self._calls[call].is_given_up(self._carried[key].last):
+            return True
+        return self._is_of_no_other(key, call) and not self._rivals.is_told_beside(call)
 
     def _is_of_no_other(self, key: FrameKey, call: str) -> bool:
         """Whether a frame brought something in time, or cannot be what another call was sent with at first."""

@@ -35,6 +35,7 @@ class Rivals:
             FrameKey
         ]()  # calls that may still be told what a frame brought, or were so in another's place
         self._doubtful: set[tuple[FrameKey, str]] = set()
+        self._beside = Counter[str]()  # frames that brought what may be a call's own in another's place
         for each in carried:
             self.calls[each.key] = dict.fromkeys(call.asked.key for call in possible[each.key])
             self.often.update(self.calls[each.key].keys())
@@ -49,10 +50,15 @@ class Rivals:
         if call.told is None or (grade is None and call.tells_beside(each.last)):
             self._doubtful.add((each.key, call.asked.key))
             self._doubts[each.key] += 1
+            self._beside[call.asked.key] += 1
 
     def told(self, least: int) -> Iterator[tuple[FrameKey, str]]:
         """Frames that brought what was told so of one call alone, which no other brought, and no call may still be told."""
         return (pair for pair in self._telling[least].alone() if not self._doubts[pair[0]])
+
+    def is_told_beside(self, call: str) -> bool:
+        """Whether a frame that is left may have brought what a call is told, be it in another's place, or not told yet."""
+        return self._beside[call] > 0
 
     def alone(self) -> Iterator[tuple[FrameKey, str]]:
         """Frames that only one call is left for, and no other frame for that call."""
@@ -83,6 +89,7 @@ class Rivals:
             telling.leave(key, call)
         if (key, call) in self._doubtful:
             self._doubts[key] -= 1
+            self._beside[call] -= 1
 
 
 class _Telling:

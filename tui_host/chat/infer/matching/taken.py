@@ -34,9 +34,9 @@ def without_taken(possible: Possible, candidates: Sequence[Candidate], frames: M
             told[_alike(each)].append(each)
     rivals: dict[_Alike, list[FrameKey]] = defaultdict(list)
     for key, calls in possible.items():
-        if frames[key].answer is not None:  # else it may be sent again, and the other is what brought it
-            for alike in {_alike(call) for call in calls if call.is_twin}:
-                rivals[alike].append(key)
+        # what was given up may have been sent again, and the other is what brought it
+        for alike in {_alike(call) for call in calls if call.is_twin and not call.is_given_up(frames[key])}:
+            rivals[alike].append(key)
     for alike, keys in rivals.items():
         if len(keys) > len(told[alike]) > 0:
             for key in _strangers(told[alike], [frames[key] for key in keys]):
