@@ -174,3 +174,26 @@ def test_what_was_joined_before_an_answer_was_whole_is_joined_again_when_it_is()
         for _, record in world.records[early:]:
             story.feed(record)
         assert [len(each.told) for each in story.joined()] == [len(each.told) for each in world.story().joined()]
+
+
+def test_a_frame_that_either_of_two_conversations_may_have_asked_for_stands_in_no_turn() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    scene.asks("one", call("math__add", "c1"))
+    scene.asks("two", call("math__add", "c2"))
+    for _ in range(2):
+        scene.runs(math, "add", "3")
+    placed = scene.world.story()
+    frames = [placed.feed(record) for _, record in scene.world.records if record.draft.kind == "frame"]
+    assert {record.draft.place.turn for record in frames[-4:]} == {None}
+
+
+def test_a_call_that_is_told_in_other_words_than_what_came_has_the_frame_that_may_be_its_own_as_doubtful() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    one = call("math__add")
+    scene.asks("a sum", one)
+    scene.runs(math, "add", "30")
+    scene.goes_on("a sum", [one], [(one, "add reported an error: invalid structuredContent")])
+    (joined,) = scene.world.story().joined()
+    assert (joined.sent, [frame.tool for frame in joined.rivals]) == ((), ["add"])

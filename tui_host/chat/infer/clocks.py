@@ -53,8 +53,9 @@ def shift_of(bounds: Sequence[tuple[int, int | None]], usual: Shift = _NONE) -> 
     if len(bounds) >= LEAST and max(most, agreeing) < len(bounds) * _MOST_AGREE:
         return Shift(usual.ns, max(usual.within_ns, DOUBTFUL_NS))
     if low <= usual.high_ns and high >= usual.low_ns:
-        is_exact = usual.within_ns <= SURE_NS
-        return usual if is_exact else _between(max(low, usual.low_ns), min(high, usual.high_ns))
+        if usual.within_ns <= SURE_NS or most < LEAST:  # what is usual may have been found by these alone
+            return usual
+        return _between(max(low, usual.low_ns), min(high, usual.high_ns))
     if agreeing and most <= agreeing + 1:  # one may be mistaken
         return usual
     if most < agreeing + LEAST:  # it may be this, or that

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from tui_host.chat.infer.asking.exchanges import Asking
 from tui_host.chat.infer.asking.recognise import host_named, is_host
 from tui_host.chat.infer.asking.talks import Key, Said, Talks
 from tui_host.chat.infer.clocks import DOUBTFUL_NS
@@ -45,8 +44,13 @@ class Steps:
         if sent.mono_ns is None:  # all that was said may stand before it in the file: calls are taken in their order
             recent = reversed(list(recent))
         for said in recent:
-            if self._may_still_send(said.asking.key, sent) and self._carries(said.asking, sent):
-                return said
+            call = self._call_of(said, sent)
+            if call is None:
+                continue
+            if sent.mono_ns is not None and any(self._may_be_of(other, said, sent) for other in recent):
+                return None
+            self._carried[call] = sent.key
+            return said
         # What was asked may not be recorded to its end yet, or the host may have changed it: while it is at that.
         last = next(self._recent(client), None)
         if (
@@ -65,8 +69,19 @@ class Steps:
         until = self._talks.until(key)
         return until is None or sent.at_ns <= until + DOUBTFUL_NS
 
-    def _carries(self, asking: Asking, sent: Sent) -> bool:
-        """Whether a frame is what an answer asks for, and no frame before it was answered as that."""
+    def _may_be_of(self, other: Said, said: Said, sent: Sent) -> bool:
+        """Whether a frame may as well be of another conversation that goes on at the time."""
+        return (
+            other.talk != said.talk
+            and other.asking.is_at_work(sent.at_ns)
+            and self._call_of(other, sent, is_free=True) is not None
+        )
+
+    def _call_of(self, said: Said, sent: Sent, *, is_free: bool = False) -> tuple[Key, int] | None:
+        """The call of an answer that a frame is, and no frame before it was answered as that, or was sent at all if it is to be free."""
+        asking = said.asking
+        if not self._may_still_send(asking.key, sent):
+            return None
         alike = [
             (asking.key, number)
             for number, (name, arguments) in enumerate(asking.meant())
@@ -74,12 +89,11 @@ class Steps:
         ]
         free = [call for call in alike if call not in self._carried]
         open_ = [
-            call for call in alike if call in self._carried and self._frames.sent[self._carried[call]].answer is None
+            call
+            for call in alike
+            if not is_free and call in self._carried and self._frames.sent[self._carried[call]].answer is None
         ]
-        call = next(iter((*free, *open_)), None)
-        if call is not None:
-            self._carried[call] = sent.key
-        return call is not None
+        return next(iter((*free, *open_)), None)
 
     def _recent(self, client: str) -> Iterator[Said]:
         """The last exchanges, the newest first, save those of another host than a client's."""

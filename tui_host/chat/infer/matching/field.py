@@ -118,8 +118,7 @@ class Field:
         grades = [(each, each.tells_beside(frame) if each.is_twin else each.tells(frame)) for each in calls]
         is_sure = len(_first_text(frame)) >= SHORT and any(grade for _, grade in grades)
         for each, grade in grades:
-            # it may be told nothing yet, as it is where its person leaves it at that; or in another's place
-            if grade or each.told is None or (grade is None and not is_sure):
+            if grade or (grade is None and not is_sure):  # it may be told nothing yet, or in another's place
                 yield each
 
     def possible(self) -> Possible:

@@ -9,7 +9,7 @@ along leaves none. The order in which calls were sent tells only of a host that 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_host.chat.infer.matching.again import carried
@@ -83,9 +83,20 @@ def match(candidates: Sequence[Candidate], frames: Sequence[Sent], clients: Clie
     as_sent = {frame.key: frame for frame in frames}
     found = {key: tuple(as_sent[frame.key] for frame in sent) for key, sent in joined.items() if key not in refuted}
     carrying = {frame.key for sent in found.values() for frame in sent}
-    open_ones = {key: [each.asked.key for each in calls] for key, calls in possible.items() if key not in carrying}
-    rivals = {key: [call for call in calls if call not in found] for key, calls in open_ones.items()}
+    open_ones = {
+        key: [*calls, *(() if calls else _told_otherwise(field.refused[key]))]
+        for key, calls in possible.items()
+        if key not in carrying
+    }
+    rivals = {
+        key: [each.asked.key for each in calls if each.asked.key not in found] for key, calls in open_ones.items()
+    }
     return Matched(frames=found, told=told, doubtful={key: calls for key, calls in rivals.items() if calls})
+
+
+def _told_otherwise(calls: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Those of which a host may tell something else than what came, in words of its own: by all else they carry a frame."""
+    return (call for call in calls if not call.was_denied)
 
 
 def _competed(
