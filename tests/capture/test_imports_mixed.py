@@ -139,3 +139,86 @@ def test_many_streams_at_the_same_time_are_bounded() -> None:
     pieces = [chunk(str(n), "x") for _ in range(2) for n in range(50)]
     found, _ = exchanges("\n".join([asked("hi"), *pieces]))
     assert sorted(found) == [*[("", "xx")] * 49, ("hi", "xx")]
+
+
+EVENTS = ["message_start", "content_block_delta", "content_block_delta", "message_stop"]
+"""Of a stream of Anthropic's: what stands in it is told by its beginning alone."""
+
+
+def claude(question: str) -> str:
+    return json.dumps({**mapping(json.loads(asked(question))), "system": "s", "max_tokens": 9})
+
+
+def events(name: str) -> list[str]:
+    """The data of such a stream, whose second and third events say a text each."""
+    said: list[dict[str, JSON]] = [
+        {"message": {"id": name}},
+        {"delta": {"text": "one"}},
+        {"delta": {"text": "two"}},
+        {},
+    ]
+    said = [{**each, **({"index": 0} if "delta" in each else {})} for each in said]
+    return ["data: " + json.dumps({"type": kind, **each, "of": name}) for kind, each in zip(EVENTS, said, strict=True)]
+
+
+def records(text: str) -> list[tuple[str, list[bytes], list[str]]]:
+    """Of each exchange its question, the lines of its answer, and the kinds of its records."""
+    found: dict[str, tuple[list[str], list[bytes], list[str]]] = {}
+    for each in read([File(name="llm.log", data=text.encode(), time_ns=NOW_NS)], WIRES).seen:
+        questions, lines, kinds = found.setdefault(each.draft.exchange or "", ([], [], []))
+        kinds.append(each.draft.kind)
+        if each.draft.kind == "request" and each.draft.data:
+            (message,) = items(mapping(json.loads(each.draft.data)).get("messages"))
+            questions.append(str(mapping(message)["content"]))
+        elif each.draft.kind == "chunk":
+            lines += [line for line in each.draft.data.splitlines() if line]
+    return [("".join(questions), lines, kinds) for questions, lines, kinds in found.values()]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_an_error_in_a_word_goes_to_what_is_called_the_same(name: str) -> None:
+    error = '{"error": "model not found"}'
+    lines = [*MIXED[:3], (7, "<<", error), (8, "<<", chunk("b", " two")), (8, "<<", DONE)]
+    first, second = records(log(NAMED[name], lines))
+    assert first[:2] == ("first?", [error.encode()])
+    assert second[0] == "second?"
+    assert len(second[1]) == 3  # its two pieces, and that it is over
+
+
+@pytest.mark.parametrize("form", ["a line each", "one of both"])
+@pytest.mark.parametrize("name", NAMED)
+def test_lines_of_events_go_where_their_data_go(name: str, form: str) -> None:
+    pieces = [
+        (n, part)
+        for kind, *data in zip(EVENTS, events("7"), events("8"), strict=True)
+        for n, said in zip((7, 8), data, strict=True)
+        for part in ([f"event: {kind}", said] if form == "a line each" else [f"event: {kind}\n{said}\n"])
+    ]
+    asking = [(7, ">>", claude("first?")), (8, ">>", claude("second?"))]
+    found = records(log(NAMED[name], [*asking, *((n, "<<", part) for n, part in pieces)]))
+    assert [(question, lines) for question, lines, _ in found] == [
+        (question, [line.encode() for n, part in pieces if n == which for line in part.split("\n") if line])
+        for which, question in ((7, "first?"), (8, "second?"))
+    ]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_is_said_once_more_of_an_exchange_that_is_over_makes_no_doubt_of_others(name: str) -> None:
+    """Many a proxy writes the whole answer behind its pieces."""
+    lines = [*MIXED[:4], MIXED[5], MIXED[4], MIXED[6], (7, "<<", whole("AAA one")), MIXED[7]]
+    others = [(n + 2, arrow, said.replace("first", "third").replace("second", "fourth")) for n, arrow, said in MIXED]
+    found, notes = exchanges(log(NAMED[name], [*lines, *others]))
+    assert [each for each in found if each[0]] == [
+        ("first?", "AAA one"),
+        ("second?", "BBB two"),
+        ("third?", "AAA one"),
+        ("fourth?", "BBB two"),
+    ]
+    assert not notes
+
+
+@pytest.mark.parametrize("name", ["brackets", "id"])
+def test_names_are_heard_after_thousands_of_them(name: str) -> None:
+    over = [(n, arrow, said) for n in range(100, 4300) for arrow, said in ((">>", asked("x")), ("<<", whole("x")))]
+    lines = [f"{NAMED[name](n, arrow)} {said}" for n, arrow, said in [*over, *MIXED]]
+    assert exchanges("\n".join(lines))[0][-2:] == [("first?", "AAA one"), ("second?", "BBB two")]

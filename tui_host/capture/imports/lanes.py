@@ -16,7 +16,7 @@ from tui_host.errors import JSON
 MOST = 64
 """Exchanges that may go on at the same time."""
 _IDS_MOST = 4096
-"""Ids of answers that are remembered."""
+"""Ids of answers, and names of requests, that are remembered."""
 _LONE = 4
 """So many answers of one piece each, none of which ends, are one whose pieces have other ids each."""
 _KEY = re.compile(
@@ -39,6 +39,14 @@ def label_in(words: str) -> str:
     """What stands there as a label, with a number in it; empty if nothing does."""
     found = _LABEL.search(TIME.sub("", words))
     return "" if found is None else found[1] or found[2] or found[3]
+
+
+def _remember(names: dict[str, bool], name: str) -> None:
+    """As the last one; the first goes where there are too many."""
+    names.pop(name, None)
+    names[name] = True
+    if len(names) > _IDS_MOST:
+        del names[next(iter(names))]
 
 
 @dataclass(slots=True)
@@ -75,8 +83,8 @@ class Labels:
     def hear(self, label: str, *, is_request: bool) -> None:
         """It stood before a request, or before an answer."""
         if is_request:
-            self.do_name &= bool(label) and not self._asked.get(label) and len(self._asked) < _IDS_MOST
-            self._asked[label] = True
+            self.do_name &= bool(label) and not self._asked.get(label)
+            _remember(self._asked, label)
         else:
             self.do_name &= label in self._asked
             self._asked[label] = False
@@ -110,6 +118,7 @@ class Lanes:
         self.doubtful = 0
         self._named: dict[str, Exchanges] = {}
         self._are_names = True
+        self._keys: dict[str, bool] = {}
         self._asked = self.last
         self._waiting = 0
         self._body = b""
@@ -127,14 +136,15 @@ class Lanes:
 
     def asking(self, key: str, body: bytes) -> Exchanges:
         """The lane for a request with this body."""
+        self._named = {name: lane for name, lane in self._named.items() if lane.is_open}
         if not key or not self._are_names:
             return self._asking_unnamed(body)
-        self._named = {name: lane for name, lane in self._named.items() if lane.is_open}
         is_free = not self.last.is_open or self.last not in self._named.values()
         lane = self._named.pop(key, None) or (self.last if is_free else None)
         if lane is None:
             lane = self._new() if len(self._named) < MOST else self._named.pop(next(iter(self._named)))
         self._named[key] = self.last = lane
+        _remember(self._keys, key)
         return lane
 
     def _asking_unnamed(self, body: bytes) -> Exchanges:
@@ -151,8 +161,9 @@ class Lanes:
 
     def of(self, key: str) -> Exchanges:
         """The lane for an answer, as things stand."""
-        lane = self._named.get(key)
-        return lane if lane is not None and lane.is_open else self.last
+        if key not in self._named and key in self._keys and self._are_names:
+            self._named[key] = self._new()  # its exchange is over: none of those that go on
+        return self._named.get(key, self.last)
 
     def answering(self, key: str, value: JSON = None) -> Exchanges:
         """The lane for an answer, or a piece of one; what is over then is to be asked for.
@@ -161,8 +172,8 @@ class Lanes:
             key: What names its exchange.
             value: What it says, as far as that is known.
         """
-        lane = self._named.get(key)
-        if lane is not None and lane.is_open:
+        lane = self.of(key)
+        if key in self._named:
             self.last = lane
             return lane
         if key and self.last.is_open:

@@ -161,7 +161,7 @@ class _Log:
         self._have_labels = taught.habits.have_labels
         self._servers = Servers(notes, peer, file.name, taught.ways)
         self._url = ""
-        self._label = ""
+        self._label = self._lead = ""
         self._place: tuple[str, ...] = ()
 
     @property
@@ -177,11 +177,12 @@ class _Log:
             yield from self._words(line)
             return
         before, self._label = line.before if line.before.strip() else self._label, ""
-        lane = self._lanes.last
+        self._lead = self._lead_of(before)
         if (yield from self._value(line.data, line.value, before)):
             return
+        lane = self._lanes.of(self._key(before))
         if lane.is_open and is_bare_error(line.value):
-            yield from self._whole(line.data, self._clock.at(before), "ollama", "json")
+            yield from self._whole(line.data, before)
         elif lane.is_open and _FIELD.search(before):
             yield from self._event(lane, line.data, line.value, "openai", self._clock.at(before))
         else:
@@ -203,8 +204,8 @@ class _Log:
         if self._goes_on(around, data):
             return (yield from self._part(data, around))
         value = read_value(data) if data.lstrip()[:1] in {b"{", b"["} else None
-        if self._lanes.last.is_open and is_bare_error(value):
-            yield from self._whole(data.strip(), self._clock.at(lead), "ollama", "json")
+        if is_bare_error(value) and self._lanes.of(around.key).is_open:
+            yield from self._whole(data.strip(), lead)
             return True
         if value is not None:
             return (yield from self._value(data.strip(), value, lead))
@@ -269,7 +270,7 @@ class _Log:
         """What was on a wire itself."""
         at = self._clock.at(around.words)
         if it.kind != "frame" and self._labels.do_name:
-            self._labels.hear(label_in(around.words), is_request=it.kind == "request")
+            self._labels.hear(label_in(self._naming(around.words)), is_request=it.kind == "request")
         match it.kind:
             case "frame":
                 yield Seen(at, self._servers.frame(data, around.words, value, around.server))
@@ -301,15 +302,28 @@ class _Log:
         lane.stream.hear(value)
         yield from lane.answer(b"data: %s\n\n" % data, at, dialect=dialect, form="sse")  # logs lose the empty line
 
-    def _whole(self, data: bytes, at: Moment, dialect: str, form: str) -> Iterator[Seen]:
-        lane = self._lanes.answering("")
+    def _whole(self, error: bytes, words: str) -> Iterator[Seen]:
+        """An error in a word, as the whole answer."""
+        lane = self._lanes.answering(self._key(words))
         yield from self._lanes.ended()
-        yield from lane.answer(data, at, dialect=dialect, form=form)
+        yield from lane.answer(error, self._clock.at(words), dialect="ollama", form="json")
         yield from lane.finish()
 
     def _key(self, words: str) -> str:
         """What names the exchange of what these words stand before."""
+        words = self._naming(words)
         return key_in(words) or (label_in(words) if self._have_labels and self._labels.do_name else "")
+
+    def _naming(self, words: str) -> str:
+        """The words that may name an exchange: a line of a stream that has none was written with the one before."""
+        return self._lead + words if _FIELD.match(words) else words
+
+    def _lead_of(self, words: str) -> str:
+        """What stands before the last line of a stream that has words of its own."""
+        field = _FIELD.search(words)
+        if field is None:
+            return "" if words.strip() else self._lead
+        return words[: field.start()] or self._lead
 
     def _done(self, lane: Exchanges) -> Iterator[Seen]:
         """A word that a stream has ended."""
@@ -323,10 +337,11 @@ class _Log:
         text = line.text
         words = text[:PREFIX_MOST].decode("utf-8", "replace")
         self._clock.hear(words)
+        self._lead = self._lead_of(words)
         self._label = words if words.rstrip().endswith((":", "：")) else ""
-        lane = self._lanes.last
-        if _DONE.search(text) and (done := self._lanes.of(self._key(words))).is_open:
-            yield from self._done(done)
+        lane = self._lanes.of(self._key(words))
+        if lane.is_open and _DONE.search(text):
+            yield from self._done(lane)
         elif lane.is_open and (event := _NAMED.search(text)):
             if lane.stream.is_followed_by({"type": event[1].decode()}):
                 yield from lane.finish()
