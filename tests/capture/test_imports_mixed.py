@@ -222,3 +222,29 @@ def test_names_are_heard_after_thousands_of_them(name: str) -> None:
     over = [(n, arrow, said) for n in range(100, 4300) for arrow, said in ((">>", asked("x")), ("<<", whole("x")))]
     lines = [f"{NAMED[name](n, arrow)} {said}" for n, arrow, said in [*over, *MIXED]]
     assert exchanges("\n".join(lines))[0][-2:] == [("first?", "AAA one"), ("second?", "BBB two")]
+
+
+def test_answers_that_are_told_once_more_with_their_id_are_not_mixed() -> None:
+    again = [whole(said).replace(f'"id": "{said}"', f'"id": "{said[0].lower()}"') for said in ("AAA one", "BBB two")]
+    lines = [said for _, _, said in MIXED] + again
+    found, _ = exchanges("\n".join(lines))
+    assert sorted(each for each in found if each[1]) == [*[("", "AAA one")] * 2, *[("", "BBB two")] * 2]
+
+
+def test_what_comes_late_of_a_stream_that_is_over_answers_nothing_else() -> None:
+    ended = chunk("b", " two").replace('"index": 0', '"index": 0, "finish_reason": "stop"')
+    lines = [asked("first?"), chunk("a", "AAA"), asked("second?"), chunk("b", "BBB"), ended, DONE, chunk("a", " one")]
+    found, _ = exchanges("\n".join([*lines, asked("third?"), chunk("b", " more"), chunk("c", "C"), DONE]))
+    assert ("third?", "C") in found
+
+
+def test_ids_that_come_again_later_are_of_other_answers() -> None:
+    """Some servers make them of few digits."""
+    each = [(asked(f"{n}?"), chunk(f"{n % 7}", f"{n}"), DONE) for n in range(20)]
+    found, notes = exchanges("\n".join(line for lines in each for line in lines))
+    assert (found, notes) == ([(f"{n}?", f"{n}") for n in range(20)], [])
+
+
+def test_a_request_that_nothing_answers_ends_with_the_log() -> None:
+    found = records("\n".join([asked("first?"), chunk("a", "A"), asked("second?"), chunk("a", "A")]))
+    assert [kinds for _, _, kinds in found] == [["request", "response", "chunk", "chunk", "end"], ["request", "end"]]

@@ -124,7 +124,7 @@ class Lanes:
         self._body = b""
         self._streams: list[Exchanges] = []
         self._over: list[Exchanges] = []
-        self._ends = self._lone = 0
+        self._ends = self._lone = self._again = 0
         self._ids: set[str] = set()
         self._do_recur = False
 
@@ -206,17 +206,23 @@ class Lanes:
             self._streams.remove(found)
             self.last = found
             return found
-        self._begin(name)
+        self._begin(name, is_tail=is_tail)
         return self.last
 
-    def _begin(self, name: str) -> None:
+    def _begin(self, name: str, *, is_tail: bool) -> None:
         """Another answer begins: to the request that waits for it, if that is one."""
-        if name in self._ids and name:
-            self._habits.have_ids = False
-        elif len(self._ids) < _IDS_MOST:
+        is_more = name in self._ids
+        if is_more:
+            self._again += self._waiting > 0
+            self._habits.have_ids = self._habits.have_ids and self._again < len(self._ids)
+        elif name and len(self._ids) < _IDS_MOST:
             self._ids.add(name)
         self._lone += self.last.may_go_on and not self.last.stream.is_finished
         self._hold()
+        if is_more and self._habits.have_ids and (is_tail or self._habits.is_mixed):
+            self.last = self._new()  # it tells more of one that is over, or all of it once more: no request has it
+            self.doubtful += self._waiting > 0 and not is_tail
+            return
         self._over += [lane for lane in self._streams if lane.stream.is_finished]
         if self._waiting > 1:
             self.doubtful += 1
@@ -254,7 +260,7 @@ class Lanes:
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
         yield from self.ended()
-        for lane in dict.fromkeys((*self._named.values(), *self._streams, self.last)):
+        for lane in dict.fromkeys((*self._named.values(), *self._streams, self._asked, self.last)):
             yield from lane.finish()
 
     def _hold(self) -> None:
