@@ -248,3 +248,29 @@ def test_ids_that_come_again_later_are_of_other_answers() -> None:
 def test_a_request_that_nothing_answers_ends_with_the_log() -> None:
     found = records("\n".join([asked("first?"), chunk("a", "A"), asked("second?"), chunk("a", "A")]))
     assert [kinds for _, _, kinds in found] == [["request", "response", "chunk", "chunk", "end"], ["request", "end"]]
+
+
+@pytest.mark.parametrize("form", ["data", "events"])
+def test_what_tells_no_id_goes_on_with_the_only_stream_that_may(form: str) -> None:
+    def lines(name: str) -> list[str]:
+        written = (f"event: {kind}\n{said}" for kind, said in zip(EVENTS, events(name), strict=True))
+        return events(name) if form == "data" else list(written)
+
+    text = "\n".join([claude("first?"), *lines("a")[:2], claude("second?"), *lines("a")[2:], *lines("b")])
+    found = records(text)
+    assert [
+        (question, sum(name in line for line in said)) for question, said, _ in found for name in (b'"a"', b'"b"')
+    ] == [
+        ("first?", 4),
+        ("first?", 0),
+        ("second?", 0),
+        ("second?", 4),
+    ]
+
+
+def test_what_may_be_of_several_streams_is_given_to_none() -> None:
+    pieces = [said for both in zip(events("a"), events("b"), strict=True) for said in both]
+    text = "\n".join([claude("first?"), pieces[0], claude("second?"), *pieces[1:]])
+    found = records(text)
+    assert [(question, len(said)) for question, said, _ in found if question] == [("first?", 1), ("second?", 1)]
+    assert "beyond doubt" in exchanges(text)[1][0]

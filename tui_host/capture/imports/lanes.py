@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.seen import Notes, Seen
-from tui_host.capture.imports.stream import id_of
+from tui_host.capture.imports.stream import begins, goes_on, id_of
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -96,7 +96,8 @@ class Lanes:
     """Finds the lane of each request and answer.
 
     An answer is to the request that is called the same; where nothing is, to the only one that waits for one: of several nobody knows
-    which it was, and it stands alone. A piece goes on with the stream that has its own id. A request ends the answer before it, save
+    which it was, and it stands alone. A piece goes on with the stream that has its own id; one without, where the beginning of
+    a stream alone tells it, with the only one that has not ended. A request ends the answer before it, save
     where both are named, and differently, or where more of that may come. What each line has another of is a number of lines, and names
     nothing.
 
@@ -180,9 +181,13 @@ class Lanes:
             self._are_names = False
         if self.last.is_open and self.last in self._named.values():
             self._unname()
-        return self._answering_unnamed(
-            id_of(value) if self._habits.have_ids else "", is_tail=mapping(value).get("choices") == []
-        )
+        name = id_of(value) if self._habits.have_ids else ""
+        if goes_on(value) and not name:
+            going = self._going()
+            if len(going) > 1:
+                return self._beside(going)
+            name = going[0].stream.name if going else ""
+        return self._answering_unnamed(name, value)
 
     def _unname(self) -> None:
         """An answer is called nothing, or otherwise than any request: any that waits may have asked for it."""
@@ -193,9 +198,24 @@ class Lanes:
         self._streams += [lane for lane in lanes if lane.may_go_on]
         self._over += [lane for lane in lanes if not lane.may_go_on and lane is not self._asked]
 
-    def _answering_unnamed(self, name: str, *, is_tail: bool) -> Exchanges:
-        goes_on = self.last.is_answered and (not name or self.last.stream.name in {"", name})
-        if goes_on:
+    def _going(self) -> list[Exchanges]:
+        """The streams that a piece may go on with that tells no id, where only the beginning of one does."""
+        lanes = (*self._streams, self.last)
+        return [lane for lane in lanes if lane.may_go_on and lane.stream.is_named_once]
+
+    def _beside(self, going: Sequence[Exchanges]) -> Exchanges:
+        """The lane for what may be of several streams: from here on none of them is told apart."""
+        self._over += going
+        self._streams = [lane for lane in self._streams if lane not in going]
+        self.doubtful += 1
+        self._habits.is_mixed = True
+        self.last = self._new()
+        return self.last
+
+    def _answering_unnamed(self, name: str, value: JSON) -> Exchanges:
+        is_tail = mapping(value).get("choices") == []
+        is_same = not begins(value) and (not name or self.last.stream.name in {"", name})
+        if self.last.is_answered and is_same:
             self._do_recur |= bool(name) and self.last.stream.name == name
             return self.last
         self._streams = [lane for lane in self._streams if lane.is_open]
@@ -206,10 +226,10 @@ class Lanes:
             self._streams.remove(found)
             self.last = found
             return found
-        self._begin(name, is_tail=is_tail)
+        self._begin(name, is_rest=is_tail or goes_on(value))
         return self.last
 
-    def _begin(self, name: str, *, is_tail: bool) -> None:
+    def _begin(self, name: str, *, is_rest: bool) -> None:
         """Another answer begins: to the request that waits for it, if that is one."""
         is_more = name in self._ids
         if is_more:
@@ -219,9 +239,10 @@ class Lanes:
             self._ids.add(name)
         self._lone += self.last.may_go_on and not self.last.stream.is_finished
         self._hold()
-        if is_more and self._habits.have_ids and (is_tail or self._habits.is_mixed):
+        is_late = (is_more or is_rest) if self._habits.is_mixed else (is_more and is_rest)
+        if is_late and self._habits.have_ids:
             self.last = self._new()  # it tells more of one that is over, or all of it once more: no request has it
-            self.doubtful += self._waiting > 0 and not is_tail
+            self.doubtful += self._waiting > 0 and not is_rest
             return
         self._over += [lane for lane in self._streams if lane.stream.is_finished]
         if self._waiting > 1:

@@ -162,6 +162,7 @@ class _Log:
         self._servers = Servers(notes, peer, file.name, taught.ways)
         self._url = ""
         self._label = self._lead = ""
+        self._event_line = b""
         self._place: tuple[str, ...] = ()
 
     @property
@@ -275,7 +276,7 @@ class _Log:
             case "frame":
                 yield Seen(at, self._servers.frame(data, around.words, value, around.server))
             case "request":
-                url, self._url = self._url, ""
+                url, self._url, self._event_line = self._url, "", b""
                 lane = self._lanes.asking(around.key, data)
                 yield from self._lanes.ended()
                 yield from lane.request(data, at, dialect=it.dialect, url=url)
@@ -300,7 +301,9 @@ class _Log:
         if lane.stream.is_followed_by(value):
             yield from lane.finish()
         lane.stream.hear(value)
-        yield from lane.answer(b"data: %s\n\n" % data, at, dialect=dialect, form="sse")  # logs lose the empty line
+        line, self._event_line = self._event_line, b""
+        event = b"%sdata: %s\n\n" % (line, data)  # logs lose the empty line
+        yield from lane.answer(event, at, dialect=dialect, form="sse")
 
     def _whole(self, error: bytes, words: str) -> Iterator[Seen]:
         """An error in a word, as the whole answer."""
@@ -339,14 +342,12 @@ class _Log:
         self._clock.hear(words)
         self._lead = self._lead_of(words)
         self._label = words if words.rstrip().endswith((":", "：")) else ""
+        self._event_line = b"" if text.strip() else self._event_line
         lane = self._lanes.of(self._key(words))
         if lane.is_open and _DONE.search(text):
             yield from self._done(lane)
         elif lane.is_open and (event := _NAMED.search(text)):
-            if lane.stream.is_followed_by({"type": event[1].decode()}):
-                yield from lane.finish()
-                return  # of the next one, which its data tell, too
-            yield from lane.answer(event[0].strip() + b"\n", self._clock.at(""), dialect="anthropic", form="sse")
+            self._event_line = event[0].strip() + b"\n"  # its data tell of which stream it is
         elif lane.is_open and text.startswith(b": "):
             yield from lane.answer(text + b"\n\n", self._clock.at(""), dialect="openai", form="sse")
         elif _STDERR.search(words[:80]):

@@ -39,13 +39,14 @@ class Stream:
     Attributes:
         is_done: It said that it has ended, in a word.
         is_finished: It said why it ends; more than what it took may not come.
+        is_named_once: Its beginning alone tells its id.
     """
 
     def __init__(self) -> None:
         self.is_done = False
         self._head = b""
         self._breaks = self._lent = 0
-        self.is_finished = False
+        self.is_finished = self.is_named_once = False
         self._is_heard = self._is_over = False
         self._name = ""
         self._depth = 0
@@ -93,6 +94,7 @@ class Stream:
         body = mapping(value)
         self._is_heard = True
         self._name = self._name or id_of(value)
+        self.is_named_once = self.is_named_once or begins(value)
         self._is_over = self._is_over or _kind(value) in _LAST
         if not self.is_finished:
             several, key = ("choices", "finish_reason") if "choices" in body else ("candidates", "finishReason")
@@ -167,8 +169,19 @@ def _kind(value: JSON) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def begins(value: JSON) -> bool:
+    """Whether an event is one with which a stream begins."""
+    return _kind(value) in _FIRST
+
+
+def goes_on(value: JSON) -> bool:
+    """Whether an event is one with which no stream begins, of those that tell their id in their beginning alone."""
+    return _kind(value).startswith(("message_", "content_block_", "response.")) and not begins(value)
+
+
 def id_of(value: JSON) -> str:
     """The id of the stream that an event is of; empty if it tells none."""
     body = mapping(value)
-    name = body.get("id") or body.get("responseId")
+    told = mapping((body.get("message") or body.get("response")) if _kind(value) else None)
+    name = body.get("id") or body.get("responseId") or told.get("id")
     return name if isinstance(name, str) else ""
