@@ -217,3 +217,11 @@ def test_two_whole_logs_are_two_connections() -> None:
     found, words = taken(("a.in.log", whole), ("a.out.log", whole))
     assert len({each.draft.connection for each in found}) == 2
     assert not words
+
+
+def test_many_files_that_all_fit_are_soon_compared() -> None:
+    """Within the time that a test has: each is weighed against each, and none of these comparisons against all others."""
+    sides = [("in", lines(asked_of("add"))), ("out", lines(said_by("math", "add")))]
+    found, notes = taken(*((f"{which}-{side}.log", text) for which in range(200) for side, text in sides))
+    assert len({each.draft.connection for each in found}) == 200
+    assert notes == []

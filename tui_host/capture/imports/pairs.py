@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +10,7 @@ from tui_host.capture.correlator import Correlator
 from tui_host.capture.frames import FrameHead, read_frame
 from tui_host.capture.imports.lines import Begin, read
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen
-from tui_host.capture.imports.sides import Side, do_fit, name_of, proof_of, sides_of
+from tui_host.capture.imports.sides import Side, Weight, do_fit, name_of, proof_of, sides_of
 from tui_host.capture.imports.wires import Wires
 
 _DOUBTFUL = "{} may hold what answers {}: nothing says for sure which two files are of one connection, and so each is shown alone."
@@ -57,17 +57,26 @@ def pairs_in(logs: Sequence[tuple[File, Begin]], wires: Wires, notes: Notes) -> 
         for back in sides
         if back.way == "in" and do_fit(out, back)
     ]
-    pairs: list[Pair] = []
+    weights: defaultdict[int, Counter[Weight]] = defaultdict(Counter)
     for out, back, proof in fitting:
-        others = [each for o, b, each in fitting if (o is out) != (b is back)]
-        if proof.suffices and all(each.weight < proof.weight for each in others):
-            pairs.append(Pair(out, back, name_of(out, back)))
+        weights[id(out)][proof.weight] += 1
+        weights[id(back)][proof.weight] += 1
+    pairs = [
+        Pair(out, back, name_of(out, back))
+        for out, back, proof in fitting
+        if proof.suffices and all(_is_alone_first(proof.weight, weights[id(side)]) for side in (out, back))
+    ]
     paired = {id(side) for pair in pairs for side in (pair.out, pair.back)}
     for out, back, _ in fitting:
         if not {id(out), id(back)} & paired:
             notes.told.append(_DOUBTFUL.format(back.file.name, out.file.name))
             paired |= {id(out), id(back)}
     return pairs
+
+
+def _is_alone_first(weight: Weight, weights: Counter[Weight]) -> bool:
+    """Whether nothing else that fits weighs as much."""
+    return weights[weight] == 1 and weight == max(weights)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tui_host.capture.frames import made_frame
 from tui_host.capture.imports.lines import Begin, read
@@ -31,6 +32,8 @@ _SLACK_NS = 10**9
 """By that two clocks that stamp the lines of one pipe each may be apart."""
 _ALSO = {("initialize", "server/discover"), ("tools/call", "tasks/result")}
 """Results that look as those of another method."""
+Weight: TypeAlias = tuple[bool, bool]
+"""How much says that two sides are of one connection: their names, and what they hold."""
 
 
 @dataclass(slots=True)
@@ -162,7 +165,7 @@ class Proof:
     is_whole: bool
 
     @property
-    def weight(self) -> tuple[bool, bool]:
+    def weight(self) -> Weight:
         """How much it says, beside others."""
         return self.names, self.contents
 
