@@ -135,3 +135,10 @@ def test_of_two_files_without_times_none_is_joined_where_one_answers_as_the_mode
     found, words = exchanges(*of("ba"))
     assert len(found) == 4
     assert "not beyond doubt" in words[0]
+
+
+def test_a_request_that_waits_while_others_are_answered_has_none_of_theirs() -> None:
+    """Of two that wait one is answered, and of the other and a third one who knows which."""
+    found, words = exchanges(*both([1.0, 2.0, 4.0, 7.0], [3.0, 5.0, 6.0, 8.0]))
+    assert [pair for pair in found if None not in pair] == [(3, 3)]
+    assert "not beyond doubt" in words[0]

@@ -6,7 +6,7 @@ They are joined where there is no doubt: by their times, or, without any, each w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -147,19 +147,34 @@ def _pairs(asked: Sequence[Moment], said: Sequence[Moment]) -> dict[int, int]:
         for number, at in enumerate(asked)
     ):
         return by_number
-    found: dict[int, int] = {}
-    waiting: list[int] = []
     order = [(at.ns, 0, number) for number, at in enumerate(asked)] + [
         (at.ns, 1, number) for number, at in enumerate(said)
     ]
-    for _, is_answer, number in sorted(order):
+    found, is_mixed = _by_times(sorted(order), is_mixed=False)
+    return _by_times(sorted(order), is_mixed=True)[0] if is_mixed else found
+
+
+def _by_times(order: Iterable[tuple[int, int, int]], *, is_mixed: bool) -> tuple[dict[int, int], bool]:
+    """The same by the order of requests and answers; and whether some that were passed over had answers of their own, later.
+
+    Of several that wait nobody knows whose an answer was. In most files the others were asked in vain; else they wait still.
+    """
+    found: dict[int, int] = {}
+    waiting: list[int] = []
+    answers = 0
+    has_more = is_passed_over = False
+    for _, is_answer, number in order:
         if not is_answer:
             waiting.append(number)
+            answers += 1
             continue
+        has_more |= not answers and is_passed_over
         if len(waiting) == 1:
             found[number] = waiting[0]
-        waiting = []  # of several nobody knows which it was; the next one has an answer of its own
-    return found
+        is_passed_over |= len(waiting) > 1
+        answers = max(answers - 1, 0) if is_mixed else 0
+        waiting = waiting if answers else []
+    return found, has_more
 
 
 def _are_in_another_order(
