@@ -73,6 +73,7 @@ UNNAMED: dict[str, Callable[[int, str], str]] = {
     "arrow": lambda _, arrow: arrow,
     "level": lambda _, arrow: f"[INFO] {arrow}",
     "process": lambda _, arrow: f"[4711] {arrow}",
+    "session": lambda _, arrow: f"{arrow} session id=5",
 }
 
 
@@ -92,6 +93,16 @@ def test_streams_are_told_apart_by_their_own_ids_and_given_to_no_request_of_seve
     found, notes = exchanges(log(UNNAMED[name], MIXED))
     assert sorted(found) == [("", "AAA one"), ("", "BBB two"), ("first?", ""), ("second?", "")]
     assert sum("beyond doubt" in note for note in notes) == 1
+
+
+def test_what_names_a_client_of_several_names_none_of_its_exchanges() -> None:
+    lines = [
+        ("10.0.0.1", [asked("first?"), chunk("a", "A")]),
+        ("10.0.0.2", [asked("second?"), chunk("b", "B")]),
+        ("10.0.0.1", [asked("third?"), chunk("a", "A"), chunk("c", "C"), chunk("a", "A"), chunk("c", "C")]),
+    ]
+    found, notes = exchanges("\n".join(f"[{name}] {line}" for name, said in lines for line in said))
+    assert (found, notes) == ([("first?", "AAA"), ("second?", "B"), ("third?", "CC")], [])
 
 
 def test_a_stream_goes_on_behind_the_next_request() -> None:

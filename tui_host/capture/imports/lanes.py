@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.exchanges import Exchanges
@@ -13,6 +14,7 @@ from tui_host.capture.imports.stream import begins, goes_on, id_of
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
+_Of = TypeVar("_Of")
 MOST = 64
 """Exchanges that may go on at the same time."""
 _IDS_MOST = 4096
@@ -41,10 +43,10 @@ def label_in(words: str) -> str:
     return "" if found is None else found[1] or found[2] or found[3]
 
 
-def _remember(names: dict[str, bool], name: str) -> None:
+def _remember(names: dict[str, _Of], name: str, what: _Of) -> None:
     """As the last one; the first goes where there are too many."""
     names.pop(name, None)
-    names[name] = True
+    names[name] = what
     if len(names) > _IDS_MOST:
         del names[next(iter(names))]
 
@@ -57,11 +59,13 @@ class Habits:
         is_mixed: They came while others did: after one that may be to several requests, another may be to the rest of these.
         have_ids: An id of a piece is that of its stream: not one of each piece alone, nor the same of all.
         have_labels: What stands before them in brackets, or behind `#`, names the exchange.
+        have_keys: What is called an id, or is such a label, names one exchange: not all of a client, or of a session.
     """
 
     is_mixed: bool = False
     have_ids: bool = True
     have_labels: bool = False
+    have_keys: bool = True
 
 
 class Labels:
@@ -84,7 +88,7 @@ class Labels:
         """It stood before a request, or before an answer."""
         if is_request:
             self.do_name &= bool(label) and not self._asked.get(label)
-            _remember(self._asked, label)
+            _remember(self._asked, label, what=True)
         else:
             self.do_name &= label in self._asked
             self._asked[label] = False
@@ -118,8 +122,8 @@ class Lanes:
         self.last = self._new()
         self.doubtful = 0
         self._named: dict[str, Exchanges] = {}
-        self._are_names = True
-        self._keys: dict[str, bool] = {}
+        self._are_names = habits.have_keys
+        self._keys: dict[str, list[str]] = {}
         self._asked = self.last
         self._waiting = 0
         self._body = b""
@@ -145,7 +149,7 @@ class Lanes:
         if lane is None:
             lane = self._new() if len(self._named) < MOST else self._named.pop(next(iter(self._named)))
         self._named[key] = self.last = lane
-        _remember(self._keys, key)
+        _remember(self._keys, key, [])
         return lane
 
     def _asking_unnamed(self, body: bytes) -> Exchanges:
@@ -174,7 +178,7 @@ class Lanes:
             value: What it says, as far as that is known.
         """
         lane = self.of(key)
-        if key in self._named:
+        if key in self._named and not self._do_alternate(key, id_of(value)):
             self.last = lane
             return lane
         if key and self.last.is_open:
@@ -188,6 +192,17 @@ class Lanes:
                 return self._beside(going)
             name = going[0].stream.name if going else ""
         return self._answering_unnamed(name, value)
+
+    def _do_alternate(self, key: str, name: str) -> bool:
+        """Whether a stream goes on behind a piece of another that is called the same: then that names no exchange."""
+        heard = self._keys.get(key, [])
+        if not name or name in heard[-1:] or not self._habits.have_ids:
+            return False
+        if name in heard:
+            self._habits.have_keys = self._are_names = False
+        elif len(heard) < MOST:
+            heard.append(name)
+        return not self._are_names
 
     def _unname(self) -> None:
         """An answer is called nothing, or otherwise than any request: any that waits may have asked for it."""

@@ -138,7 +138,11 @@ def read(
 
 def _learnt(file: File, wires: Wires) -> _Taught:
     """What the beginning of a log teaches: also of those lines that stand before what teaches it."""
-    taught = _Taught(Ways(), Habits())
+    taught = _heard(file, wires, _Taught(Ways(), Habits()))
+    return _heard(file, wires, taught) if taught.habits.have_labels else taught  # what stands behind these, too
+
+
+def _heard(file: File, wires: Wires, taught: _Taught) -> _Taught:
     log = _Log(file, wires, Notes(), "", Clock(0), taught)
     lines = Lines(file.data)
     for line in lines:
