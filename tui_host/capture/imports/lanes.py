@@ -2,53 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
-from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.exchanges import Exchanges
+from tui_host.capture.imports.labels import IDS_MOST, remember
 from tui_host.capture.imports.seen import Notes, Seen
 from tui_host.capture.imports.stream import begins, goes_on, id_of
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
-_Of = TypeVar("_Of")
 MOST = 64
 """Exchanges that may go on at the same time."""
-_IDS_MOST = 4096
-"""Ids of answers, and names of requests, that are remembered."""
 _LONE = 4
 """So many answers of one piece each, none of which ends, are one whose pieces have other ids each."""
-_KEY = re.compile(
-    r"\b(?:(?:request|req|exchange|trace|correlation)[ _-]?)?id[\"']?\s?[=:]\s?[\"']?([\w-]{1,64})|\breq(?:uest)?\s?#\s?(\d{1,12})",
-    re.IGNORECASE,
-)
-
-_LABEL = re.compile(r"\[([A-Za-z_.-]{0,40}\d[\w.-]{0,63})\]|(?<![\w#])#(\d{1,12})\b|\b(req(?:uest)?-\w[\w-]{0,63})")
-
-
-def key_in(words: str) -> str:
-    """What names an exchange in the words before its JSON; empty if nothing does."""
-    if not any(part in words for part in ("id", "ID", "#")):
-        return ""  # as in most lines, without a look for more
-    found = _KEY.search(words)
-    return "" if found is None else found[1] or found[2]
-
-
-def label_in(words: str) -> str:
-    """What stands there as a label, with a number in it; empty if nothing does."""
-    found = _LABEL.search(TIME.sub("", words))
-    return "" if found is None else found[1] or found[2] or found[3]
-
-
-def _remember(names: dict[str, _Of], name: str, what: _Of) -> None:
-    """As the last one; the first goes where there are too many."""
-    names.pop(name, None)
-    names[name] = what
-    if len(names) > _IDS_MOST:
-        del names[next(iter(names))]
 
 
 @dataclass(slots=True)
@@ -66,34 +33,6 @@ class Habits:
     have_ids: bool = True
     have_labels: bool = False
     have_keys: bool = True
-
-
-class Labels:
-    """Learns whether what stands in brackets or behind `#` names the exchange: before each request, and before its answer alone.
-
-    Attributes:
-        do_name: Whether it may, as far as was heard.
-    """
-
-    def __init__(self) -> None:
-        self.do_name = True
-        self._asked: dict[str, bool] = {}
-
-    @property
-    def are_several(self) -> bool:
-        """Whether they told exchanges apart."""
-        return self.do_name and len(self._asked) > 1
-
-    def hear(self, label: str, *, is_request: bool) -> None:
-        """It stood before a request, or before an answer."""
-        if is_request:
-            self.do_name &= bool(label) and not self._asked.get(label)
-            _remember(self._asked, label, what=True)
-        else:
-            self.do_name &= label in self._asked
-            self._asked[label] = False
-        if not self.do_name:
-            self._asked.clear()
 
 
 class Lanes:
@@ -149,7 +88,7 @@ class Lanes:
         if lane is None:
             lane = self._new() if len(self._named) < MOST else self._named.pop(next(iter(self._named)))
         self._named[key] = self.last = lane
-        _remember(self._keys, key, [])
+        remember(self._keys, key, [])
         return lane
 
     def _asking_unnamed(self, body: bytes) -> Exchanges:
@@ -250,7 +189,7 @@ class Lanes:
         if is_more:
             self._again += self._waiting > 0
             self._habits.have_ids = self._habits.have_ids and self._again < len(self._ids)
-        elif name and len(self._ids) < _IDS_MOST:
+        elif name and len(self._ids) < IDS_MOST:
             self._ids.add(name)
         self._lone += self.last.may_go_on and not self.last.stream.is_finished
         self._hold()

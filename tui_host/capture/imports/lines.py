@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock, by_the_last
 from tui_host.capture.imports.exchanges import Exchanges
-from tui_host.capture.imports.lanes import Habits, Labels, Lanes, key_in, label_in
+from tui_host.capture.imports.labels import Labels, key_in, label_in
+from tui_host.capture.imports.lanes import Habits, Lanes
 from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import Around, Quoted, quoted, text_in, with_empty_lines
 from tui_host.capture.imports.seen import LATER, File, Moment, Notes, Progress, Seen, line_of, read_value
