@@ -68,6 +68,7 @@ NAMED: dict[str, Callable[[int, str], str]] = {
     "behind the arrow": lambda n, arrow: f"{arrow} [{n}]",
     "level before": lambda n, arrow: f"[INFO] [req-{n}] {arrow}",
     "id": lambda n, arrow: f"{arrow} id={n}",
+    "one word": lambda n, arrow: f"{arrow} requestId={n}",
 }
 UNNAMED: dict[str, Callable[[int, str], str]] = {
     "arrow": lambda _, arrow: arrow,

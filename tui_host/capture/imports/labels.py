@@ -20,7 +20,7 @@ _LABEL = re.compile(r"\[([A-Za-z_.-]{0,40}\d[\w.-]{0,63})\]|(?<![\w#])#(\d{1,12}
 
 def key_in(words: str) -> str:
     """What names an exchange in the words before its JSON; empty if nothing does."""
-    if not any(part in words for part in ("id", "ID", "#")):
+    if not any(part in words for part in ("id", "Id", "ID", "#")):
         return ""  # as in most lines, without a look for more
     found = _KEY.search(words)
     return "" if found is None else found[1] or found[2]
