@@ -34,14 +34,11 @@ class Unplaced:
             said: The answer.
             calls: Its calls.
         """
-        if not said.children or all(map(has_result, calls)):
+        if not said.children or not said.asking.is_over or all(map(has_result, calls)):
             return ()
         child = said.children[0]
         if child not in self._results:
-            found = list(self._told_in(self._talks.said[child]))
-            if not said.asking.is_over:
-                return ()
-            self._results[child] = found
+            self._results[child] = list(self._told_in(self._talks.said[child]))
         placed = {(told.capture, told.exchange, told.start) for each in calls for told in each.told}
         has_ids = any(each.asked.wire_id for each in calls)  # then a result of another id is of another answer
         return [

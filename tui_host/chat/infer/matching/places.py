@@ -132,7 +132,7 @@ class _Places:
         return True
 
     def _may_be_cached(self, key: str, place: str) -> bool:
-        """Whether a host may have told what stands in a place by itself, as the same call was told so before: it was not sent, nor denied."""
+        """Whether a host may have told what stands in a place by itself, as the same call is told so elsewhere: it was not sent, nor denied."""
         other = self._calls[place]
         return key != place and place not in self._sent and not other.was_denied and self._said[_said(other)] > 1
 
