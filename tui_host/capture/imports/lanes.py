@@ -2,86 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from tui_host.capture.imports.clock import TIME
+from tui_host.capture.imports.course import FIRST, is_of_a_course, kind_of
 from tui_host.capture.imports.exchanges import Exchanges
+from tui_host.capture.imports.labels import IDS_MOST, Habits
 from tui_host.capture.imports.seen import Notes, Seen
 from tui_host.capture.imports.stream import id_of
+from tui_host.capture.imports.tangle import WORDS
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
 MOST = 64
 """Exchanges that may go on at the same time."""
-_IDS_MOST = 4096
-"""Ids of answers that are remembered."""
 _LONE = 4
 """So many answers of one piece each, none of which ends, are one whose pieces have other ids each."""
-_KEY = re.compile(
-    r"\b(?:(?:request|req|exchange|trace|correlation)[ _-]?)?id[\"']?\s?[=:]\s?[\"']?([\w-]{1,64})|\breq(?:uest)?\s?#\s?(\d{1,12})",
-    re.IGNORECASE,
-)
-
-_LABEL = re.compile(r"\[([A-Za-z_.-]{0,40}\d[\w.-]{0,63})\]|(?<![\w#])#(\d{1,12})\b|\b(req(?:uest)?-\w[\w-]{0,63})")
-
-
-def key_in(words: str) -> str:
-    """What names an exchange in the words before its JSON; empty if nothing does."""
-    if not any(part in words for part in ("id", "ID", "#")):
-        return ""  # as in most lines, without a look for more
-    found = _KEY.search(words)
-    return "" if found is None else found[1] or found[2]
-
-
-def label_in(words: str) -> str:
-    """What stands there as a label, with a number in it; empty if nothing does."""
-    found = _LABEL.search(TIME.sub("", words))
-    return "" if found is None else found[1] or found[2] or found[3]
-
-
-@dataclass(slots=True)
-class Habits:
-    """What a log taught of its answers.
-
-    Attributes:
-        is_mixed: They came while others did: after one that may be to several requests, another may be to the rest of these.
-        have_ids: An id of a piece is that of its stream: not one of each piece alone, nor the same of all.
-        have_labels: What stands before them in brackets, or behind `#`, names the exchange.
-    """
-
-    is_mixed: bool = False
-    have_ids: bool = True
-    have_labels: bool = False
-
-
-class Labels:
-    """Learns whether what stands in brackets or behind `#` names the exchange: before each request, and before its answer alone.
-
-    Attributes:
-        do_name: Whether it may, as far as was heard.
-    """
-
-    def __init__(self) -> None:
-        self.do_name = True
-        self._asked: dict[str, bool] = {}
-
-    @property
-    def are_several(self) -> bool:
-        """Whether they told exchanges apart."""
-        return self.do_name and len(self._asked) > 1
-
-    def hear(self, label: str, *, is_request: bool) -> None:
-        """It stood before a request, or before an answer."""
-        if is_request:
-            self.do_name &= bool(label) and not self._asked.get(label) and len(self._asked) < _IDS_MOST
-            self._asked[label] = True
-        else:
-            self.do_name &= label in self._asked
-            self._asked[label] = False
-        if not self.do_name:
-            self._asked.clear()
 
 
 class Lanes:
@@ -96,18 +32,24 @@ class Lanes:
         notes: Gives the ids.
         peer: What the provider is called.
         habits: What the log taught before.
+        is_tangled: Called where a stream begins while another has not ended, whose events do not say of which they are: whether what
+            comes from there on is of both.
 
     Attributes:
         last: The lane to which something came last.
         doubtful: How many answers may be to several requests.
+        tangled: What is of several answers; None where nothing is.
     """
 
-    def __init__(self, notes: Notes, peer: str, habits: Habits) -> None:
+    def __init__(self, notes: Notes, peer: str, habits: Habits, is_tangled: Callable[[], bool] = lambda: False) -> None:
         self._notes = notes
         self._peer = peer
         self._habits = habits
         self.last = self._new()
         self.doubtful = 0
+        self.tangled: Exchanges | None = None
+        self._is_tangled = is_tangled
+        self._was_tangled = False
         self._named: dict[str, Exchanges] = {}
         self._are_names = True
         self._asked = self.last
@@ -152,7 +94,7 @@ class Lanes:
     def of(self, key: str) -> Exchanges:
         """The lane for an answer, as things stand."""
         lane = self._named.get(key)
-        return lane if lane is not None and lane.is_open else self.last
+        return lane if lane is not None and lane.is_open else self.tangled or self.last
 
     def answering(self, key: str, value: JSON = None) -> Exchanges:
         """The lane for an answer, or a piece of one; what is over then is to be asked for.
@@ -169,9 +111,51 @@ class Lanes:
             self._are_names = False
         if self.last.is_open and self.last in self._named.values():
             self._unname()
+        if self.tangled is not None and not id_of(value):
+            return self.tangled
+        is_its = self.last.is_answered and kind_of(value) not in FIRST
+        if not is_its and is_of_a_course(value) and (lane := self._in_a_course(kind_of(value))):
+            return lane
         return self._answering_unnamed(
             id_of(value) if self._habits.have_ids else "", is_tail=mapping(value).get("choices") == []
         )
+
+    def _in_a_course(self, kind: str) -> Exchanges | None:
+        """The lane of an event that does not say of which answer it is, where it is another's than the last one's, or of nobody knows whose."""
+        if kind not in FIRST:
+            going = self._unended
+            if len(going) != 1:
+                return None
+            self._streams.remove(going[0])
+            self.last = going[0]
+            return self.last
+        unended, was_tangled, self._was_tangled = self._unended, self._was_tangled, False
+        is_tangled = bool(unended or was_tangled) and self._is_tangled()
+        self._streams = [lane for lane in self._streams if lane not in unended]
+        self._over += [lane for lane in unended if is_tangled or lane is not self.last]
+        if not is_tangled:
+            if not (self.last.is_answered and self._waiting):
+                return None
+            self._begin("")
+            return self.last
+        for lane in unended:
+            lane.is_cut = True
+        self.last = self._new() if self.last in unended else self.last
+        self.tangled = Exchanges(self._notes, self._peer, WORDS)
+        return self.tangled
+
+    @property
+    def _unended(self) -> list[Exchanges]:
+        return [lane for lane in (*self._streams, self.last) if lane.may_go_on and lane.stream.is_begun]
+
+    def untangle(self) -> Iterator[Seen]:
+        """From here on each answer is one again. Who waited for one has been given something of what is past."""
+        self._over += [lane for lane in (self.tangled, self._asked, self.last) if lane and not lane.may_go_on]
+        self.tangled = None
+        self._was_tangled = True
+        self._waiting = 0
+        self.last = self.last if self.last.may_go_on else self._new()
+        yield from self.ended()
 
     def _unname(self) -> None:
         """An answer is called nothing, or otherwise than any request: any that waits may have asked for it."""
@@ -183,7 +167,8 @@ class Lanes:
         self._over += [lane for lane in lanes if not lane.may_go_on and lane is not self._asked]
 
     def _answering_unnamed(self, name: str, *, is_tail: bool) -> Exchanges:
-        goes_on = self.last.is_answered and (not name or self.last.stream.name in {"", name})
+        is_other = self.last.stream.name != name and (bool(self.last.stream.name) or self.last.stream.is_begun)
+        goes_on = self.last.is_answered and not (name and is_other)
         if goes_on:
             self._do_recur |= bool(name) and self.last.stream.name == name
             return self.last
@@ -202,9 +187,9 @@ class Lanes:
         """Another answer begins: to the request that waits for it, if that is one."""
         if name in self._ids and name:
             self._habits.have_ids = False
-        elif len(self._ids) < _IDS_MOST:
+        elif len(self._ids) < IDS_MOST:
             self._ids.add(name)
-        self._lone += self.last.may_go_on and not self.last.stream.is_finished
+        self._lone += self.last.may_go_on and bool(self.last.stream.name) and not self.last.stream.is_finished
         self._hold()
         self._over += [lane for lane in self._streams if lane.stream.is_finished]
         if self._waiting > 1:
@@ -225,7 +210,8 @@ class Lanes:
     def ending(self) -> list[Exchanges]:
         """The lanes that are ended by a word that says nothing else; none as long as it may be any of several."""
         self._streams = [lane for lane in self._streams if lane.is_open]
-        several = [*self._streams, self.last] if self.last.is_answered else self._streams
+        streams = [lane for lane in self._streams if lane.stream.name]
+        several = [*streams, self.last] if self.last.is_answered else streams
         if len(several) <= 1 or (self.last.is_answered and self.last.stream.is_finished):
             return [self.last] if self.last.is_answered else several or [self.last]
         self._ends += 1
@@ -243,7 +229,7 @@ class Lanes:
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
         yield from self.ended()
-        for lane in dict.fromkeys((*self._named.values(), *self._streams, self.last)):
+        for lane in dict.fromkeys((*self._named.values(), *self._streams, self.last, *filter(None, [self.tangled]))):
             yield from lane.finish()
 
     def _hold(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock, by_the_last
-from tui_host.capture.imports.lanes import Habits
+from tui_host.capture.imports.labels import Habits
 from tui_host.capture.imports.linewise import Lines
 from tui_host.capture.imports.log import Log, Taught
 from tui_host.capture.imports.seen import LATER, File, Notes, Progress, Seen
@@ -93,7 +93,8 @@ def read(
         way: The way that all its frames went, where that is known.
     """
     clock = Clock(begin_ns, later=lambda: notes.leave_out(LATER))
-    log = Log(file, wires, notes, peer, clock, Taught(Ways(way), Habits()) if way else _learnt(file, wires))
+    taught = Taught(Ways(way), Habits()) if way else _learnt(file, wires)
+    log = Log(file, wires, notes, peer, clock, taught._replace(looks_ahead=True))
     lines = Lines(file.data)
     notes.progress.expected += len(file.data)
     at = 0

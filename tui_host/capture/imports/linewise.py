@@ -45,13 +45,17 @@ class Line(NamedTuple):
 class Lines:
     """The lines of a log, each with the JSON that begins in it, over as many lines as that takes.
 
+    Args:
+        data: The log.
+        at: Where the first of them begins.
+
     Attributes:
         at: The first byte after what was given last.
         pythonic: How many values stand there as Python writes them.
     """
 
-    def __init__(self, data: Data) -> None:
-        self.at = 0
+    def __init__(self, data: Data, at: int = 0) -> None:
+        self.at = at
         self.pythonic = 0
         self._data = data
         self._tries = TRIES

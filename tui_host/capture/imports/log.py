@@ -8,12 +8,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock
+from tui_host.capture.imports.course import is_of_a_course
 from tui_host.capture.imports.exchanges import Exchanges
-from tui_host.capture.imports.lanes import Habits, Labels, Lanes, key_in, label_in
-from tui_host.capture.imports.linewise import PREFIX_MOST, Line
+from tui_host.capture.imports.labels import Habits, Labels, key_in, label_in
+from tui_host.capture.imports.lanes import Lanes
+from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import Around, Quoted, quoted, text_in, with_empty_lines
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, line_of, read_value
 from tui_host.capture.imports.servers import Servers
+from tui_host.capture.imports.tangle import LOOKED_AT, WORDS, Tangle, may_be_tangled, tangle_in
 from tui_host.capture.imports.ways import Ways
 from tui_host.capture.imports.wires import Known, Wires, is_bare_error, is_piece, known
 from tui_host.capture.words import mapping
@@ -37,21 +40,37 @@ class Taught(NamedTuple):
     Attributes:
         ways: What its words mean.
         habits: Of its answers.
+        looks_ahead: What is of several answers is sought where it may be, and no answer is made of it.
     """
 
     ways: Ways
     habits: Habits
+    looks_ahead: bool = False
 
 
 class Log:
-    """What was read of one log so far."""
+    """What was read of one log so far.
+
+    Args:
+        file: The log.
+        wires: The dialects.
+        notes: Told what is left out.
+        peer: What a server or provider is called that only this log is known of.
+        clock: Hears its times.
+        taught: What it taught before.
+    """
 
     def __init__(self, file: File, wires: Wires, notes: Notes, peer: str, clock: Clock, taught: Taught) -> None:
         self._file = file
+        self._taught = taught
+        self._at = self._clear = 0
+        self._tangle = Tangle(0, 0)
+        self._event_name = b""
+        self._tangles = self._first = 0
         self._notes = notes
         self._wires = wires
         self._clock = clock
-        self._lanes = Lanes(notes, peer, replace(taught.habits))
+        self._lanes = Lanes(notes, peer, replace(taught.habits), *((self._is_tangled,) if taught.looks_ahead else ()))
         self._labels = Labels()
         self._have_labels = taught.habits.have_labels
         self._servers = Servers(notes, peer, file.name, taught.ways)
@@ -66,6 +85,9 @@ class Log:
 
     def take(self, line: Line) -> Iterator[Seen]:
         """The next line."""
+        self._at = line.at
+        if self._lanes.tangled is not None and line.at >= self._tangle.end:
+            yield from self._lanes.untangle()
         if line.printed is not None and (yield from self._printed(line.printed, line.lead)):
             return
         if not line.data:
@@ -74,6 +96,7 @@ class Log:
         before, self._label = line.before if line.before.strip() else self._label, ""
         lane = self._lanes.last
         if (yield from self._value(line.data, line.value, before)):
+            self._event_name = b""
             return
         if lane.is_open and is_bare_error(line.value):
             yield from self._whole(line.data, self._clock.at(before), "ollama", "json")
@@ -86,11 +109,31 @@ class Log:
         """The end of the log."""
         yield from self._lanes.finish()
         self._servers.tell_guesses()
+        if self._tangles:
+            places = f"{self._tangles:,} times, first from" if self._tangles > 1 else "from"
+            self._notes.told.append(
+                f"{self._file.name} has {WORDS}, {places} line {line_of(self._file.data, self._first)} on:"
+                " they are shown as they are, and no answer is made of them."
+            )
         if count := self._lanes.doubtful:
             what = "an answer" if count == 1 else f"{count:,} answers"
             self._notes.told.append(
                 f"{self._file.name} has {what} to one of several requests: to which is not beyond doubt, and that stands alone."
             )
+
+    def _is_tangled(self) -> bool:
+        """Whether what comes from this line on is of several answers."""
+        found, at = self._tangle, self._at
+        if at >= self._clear and not found.begin <= at < found.end:
+            self._tangle = found = Tangle(at, at)
+            if may_be_tangled(self._file.data, at):
+                log = Log(self._file, self._wires, Notes(), "", Clock(0), Taught(Ways(), self._taught.habits))
+                seen = ((line.at, each.draft) for line in Lines(self._file.data, at) for each in log.take(line))
+                self._tangle = found = tangle_in(seen, at)
+            self._clear = found.begin if found.end > found.begin else at + LOOKED_AT * 7 // 8
+            self._tangles += found.end > found.begin
+            self._first = self._first or (found.begin if found.end > found.begin else 0)
+        return found.begin <= at < found.end
 
     def _printed(self, data: bytes, lead: str) -> Generator[Seen, None, bool]:
         """A text or bytes in a line, as they were printed; says whether they are of a wire."""
@@ -148,7 +191,7 @@ class Log:
         if dialect or lane.is_open:
             lane = self._lanes.answering(around.key, lane.stream.value_in(data))
             yield from self._lanes.ended()
-        if lane.stream.begins_anew(data):
+        if lane.begins_anew(data):
             yield from lane.finish()
         if not dialect and not lane.is_open:
             return not data.strip()
@@ -191,10 +234,13 @@ class Log:
 
     def _event(self, lane: Exchanges, data: bytes, value: JSON, dialect: str, at: Moment) -> Iterator[Seen]:
         """What a `data:` line has."""
-        if lane.stream.is_followed_by(value):
+        if lane.is_followed_by(value):
             yield from lane.finish()
         lane.stream.hear(value)
-        yield from lane.answer(b"data: %s\n\n" % data, at, dialect=dialect, form="sse")  # logs lose the empty line
+        name, self._event_name = self._event_name, b""
+        yield from lane.answer(
+            b"%sdata: %s\n\n" % (name, data), at, dialect=dialect, form="sse"
+        )  # logs lose the empty line
 
     def _whole(self, data: bytes, at: Moment, dialect: str, form: str) -> Iterator[Seen]:
         lane = self._lanes.answering("")
@@ -222,11 +268,8 @@ class Log:
         lane = self._lanes.last
         if _DONE.search(text) and (done := self._lanes.of(self._key(words))).is_open:
             yield from self._done(done)
-        elif lane.is_open and (event := _NAMED.search(text)):
-            if lane.stream.is_followed_by({"type": event[1].decode()}):
-                yield from lane.finish()
-                return  # of the next one, which its data tell, too
-            yield from lane.answer(event[0].strip() + b"\n", self._clock.at(""), dialect="anthropic", form="sse")
+        elif (event := _NAMED.search(text)) and (lane.is_open or is_of_a_course({"type": event[1].decode()})):
+            self._event_name = event[0].strip() + b"\n"  # its data tell whose it is
         elif lane.is_open and text.startswith(b": "):
             yield from lane.answer(text + b"\n\n", self._clock.at(""), dialect="openai", form="sse")
         elif _STDERR.search(words[:80]):
