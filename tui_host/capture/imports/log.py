@@ -13,12 +13,13 @@ from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.labels import Habits, Labels, key_in, label_in
 from tui_host.capture.imports.lanes import Lanes
 from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
-from tui_host.capture.imports.quoted import Around, Quoted, quoted, text_in, with_empty_lines
+from tui_host.capture.imports.quoted import Around, Quoted, before_in, quoted, text_in, texts_in, with_empty_lines
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, line_of, read_value
 from tui_host.capture.imports.servers import Servers
-from tui_host.capture.imports.tangle import LOOKED_AT, WORDS, Tangle, may_be_tangled, tangle_in
+from tui_host.capture.imports.tangle import Tangles
 from tui_host.capture.imports.ways import Ways
 from tui_host.capture.imports.wires import Known, Wires, is_bare_error, is_piece, known
+from tui_host.capture.record import Draft
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -29,9 +30,16 @@ _FIELD = re.compile(r"(?:data|event):[ \t]?")
 _DONE = re.compile(rb"data:[ \t]*\[DONE\]")
 _NAMED = re.compile(rb"event:[ \t]?([\w.]{1,80})\s*$")
 _NUMBERS = re.compile(r"\d+")
+_OBJECT = re.compile(rb"""\{(?:\\[nrt]|[ \t])*(?:\\["nu]|')|\[\\n""")
+_OBJECT_OR_PIECE = re.compile(rb"""%s|'|\\"|\b(?:data|event):""" % _OBJECT.pattern)
+"""Text in JSON that has such in it."""
 _REQUEST_LINE = re.compile(r"\bPOST\s+(\S{1,2000})")
 _BRACKETS = b" \t[]{},"
 """What is left of a line of a list, or of an object, that is written for eyes."""
+
+
+WITHIN = 2
+"""Objects of loggers in each other, as where one takes in what another wrote."""
 
 
 class Taught(NamedTuple):
@@ -63,14 +71,20 @@ class Log:
     def __init__(self, file: File, wires: Wires, notes: Notes, peer: str, clock: Clock, taught: Taught) -> None:
         self._file = file
         self._taught = taught
-        self._at = self._clear = 0
-        self._tangle = Tangle(0, 0)
+        self._at = 0
         self._event_name = b""
-        self._tangles = self._first = 0
+        self._outer: Around | None = None
+        self._within = 0
+        self._tangles = Tangles(file.data, self._from)
         self._notes = notes
         self._wires = wires
         self._clock = clock
-        self._lanes = Lanes(notes, peer, replace(taught.habits), *((self._is_tangled,) if taught.looks_ahead else ()))
+        self._lanes = Lanes(
+            notes,
+            peer,
+            replace(taught.habits),
+            (lambda: self._tangles.are_at(self._at)) if taught.looks_ahead else (lambda: False),
+        )
         self._labels = Labels()
         self._have_labels = taught.habits.have_labels
         self._servers = Servers(notes, peer, file.name, taught.ways)
@@ -86,54 +100,62 @@ class Log:
     def take(self, line: Line) -> Iterator[Seen]:
         """The next line."""
         self._at = line.at
-        if self._lanes.tangled is not None and line.at >= self._tangle.end:
+        if self._lanes.tangled is not None and line.at >= self._tangles.end:
             yield from self._lanes.untangle()
+        if not (yield from self._line(line)):
+            self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
+
+    def _line(self, line: Line) -> Generator[Seen, None, bool]:
+        """A line, of the log or of a text in one of its objects; says whether anything is to be learnt from it."""
         if line.printed is not None and (yield from self._printed(line.printed, line.lead)):
-            return
+            return True
         if not line.data:
-            yield from self._words(line)
-            return
+            return (yield from self._words(line))
         before, self._label = line.before if line.before.strip() else self._label, ""
         lane = self._lanes.last
         if (yield from self._value(line.data, line.value, before)):
             self._event_name = b""
-            return
+            return True
         if lane.is_open and is_bare_error(line.value):
             yield from self._whole(line.data, self._clock.at(before), "ollama", "json")
         elif lane.is_open and _FIELD.search(before):
             yield from self._event(lane, line.data, line.value, "openai", self._clock.at(before))
         else:
-            self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
+            return (yield from self._record(line.data, line.value, before))
+        return True
+
+    def _record(self, data: bytes, value: JSON, before: str) -> Generator[Seen, None, bool]:
+        """An object that quotes nothing: loggers have a text in it, which is a line as others write them alone."""
+        wanted = _OBJECT_OR_PIECE if self._lanes.last.is_open else _OBJECT
+        if self._within == WITHIN or wanted.search(data) is None:
+            return False
+        outer, is_taken = self._outer, False
+        self._within += 1
+        for around, text in texts_in(value, Around(before)):
+            self._outer = around
+            for line in Lines(text.encode("utf-8", "surrogatepass")):
+                words = line.before or line.text[:PREFIX_MOST].decode("utf-8", "replace")
+                inner = line._replace(before=before_in(around, words), lead=before_in(around, line.lead))
+                is_taken |= yield from self._line(inner)
+            self._outer = outer
+        self._within -= 1
+        return is_taken
 
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
         yield from self._lanes.finish()
         self._servers.tell_guesses()
-        if self._tangles:
-            places = f"{self._tangles:,} times, first from" if self._tangles > 1 else "from"
-            self._notes.told.append(
-                f"{self._file.name} has {WORDS}, {places} line {line_of(self._file.data, self._first)} on:"
-                " they are shown as they are, and no answer is made of them."
-            )
+        self._notes.told += self._tangles.told(self._file.name)
         if count := self._lanes.doubtful:
             what = "an answer" if count == 1 else f"{count:,} answers"
             self._notes.told.append(
                 f"{self._file.name} has {what} to one of several requests: to which is not beyond doubt, and that stands alone."
             )
 
-    def _is_tangled(self) -> bool:
-        """Whether what comes from this line on is of several answers."""
-        found, at = self._tangle, self._at
-        if at >= self._clear and not found.begin <= at < found.end:
-            self._tangle = found = Tangle(at, at)
-            if may_be_tangled(self._file.data, at):
-                log = Log(self._file, self._wires, Notes(), "", Clock(0), Taught(Ways(), self._taught.habits))
-                seen = ((line.at, each.draft) for line in Lines(self._file.data, at) for each in log.take(line))
-                self._tangle = found = tangle_in(seen, at)
-            self._clear = found.begin if found.end > found.begin else at + LOOKED_AT * 7 // 8
-            self._tangles += found.end > found.begin
-            self._first = self._first or (found.begin if found.end > found.begin else 0)
-        return found.begin <= at < found.end
+    def _from(self, at: int) -> Iterator[tuple[int, Draft]]:
+        """What comes from a place on, where it is read as if all came after each other, and the place of each."""
+        log = Log(self._file, self._wires, Notes(), "", Clock(0), Taught(Ways(), self._taught.habits))
+        return ((line.at, each.draft) for line in Lines(self._file.data, at) for each in log.take(line))
 
     def _printed(self, data: bytes, lead: str) -> Generator[Seen, None, bool]:
         """A text or bytes in a line, as they were printed; says whether they are of a wire."""
@@ -157,7 +179,8 @@ class Log:
     def _value(self, data: bytes, value: JSON, before: str) -> Generator[Seen, None, bool]:
         """What is JSON in a line; says whether it is of a wire, or quotes what is."""
         if it := known(value):
-            yield from self._known(data, value, it, Around(before, key=self._key(before)))
+            server = "" if self._outer is None else self._outer.server
+            yield from self._known(data, value, it, Around(before, key=self._key(before), server=server))
             return True
         text = text_in(value, before, self._place)
         if text is not None and self._goes_on(text[0], text[1].encode("utf-8", "surrogatepass")):
@@ -250,7 +273,8 @@ class Log:
 
     def _key(self, words: str) -> str:
         """What names the exchange of what these words stand before."""
-        return key_in(words) or (label_in(words) if self._have_labels and self._labels.do_name else "")
+        label = label_in(words) if self._have_labels and self._labels.do_name else ""
+        return key_in(words) or label or (self._outer.key if self._outer is not None else "")
 
     def _done(self, lane: Exchanges) -> Iterator[Seen]:
         """A word that a stream has ended."""
@@ -259,10 +283,10 @@ class Log:
             yield from each.answer(b"data: [DONE]\n\n", at, dialect="openai", form="sse")
             yield from each.finish()
 
-    def _words(self, line: Line) -> Iterator[Seen]:
-        """A line without JSON."""
+    def _words(self, line: Line) -> Generator[Seen, None, bool]:
+        """A line without JSON; says whether anything is to be learnt from it."""
         text = line.text
-        words = text[:PREFIX_MOST].decode("utf-8", "replace")
+        words = line.before or text[:PREFIX_MOST].decode("utf-8", "replace")
         self._clock.hear(words)
         self._label = words if words.rstrip().endswith((":", "：")) else ""
         lane = self._lanes.last
@@ -272,9 +296,12 @@ class Log:
             self._event_name = event[0].strip() + b"\n"  # its data tell whose it is
         elif lane.is_open and text.startswith(b": "):
             yield from lane.answer(text + b"\n\n", self._clock.at(""), dialect="openai", form="sse")
+        elif self._outer is not None:
+            return False
         elif _STDERR.search(words[:80]):
             yield Seen(self._clock.at(""), self._servers.line(text))
         elif found := _REQUEST_LINE.search(words):
             self._url = found[1] if self._wires.dialect_at(found[1]) else ""
-        elif not self._label and text.strip(_BRACKETS):
-            self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
+        else:
+            return bool(self._label) or not text.strip(_BRACKETS)
+        return True

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.seen import read_value
+from tui_host.capture.imports.ways import does_tell
 from tui_host.capture.imports.wires import Known, dialect_of_answer, is_frame, is_piece, known
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
@@ -151,6 +152,33 @@ def text_in(value: JSON, words: str, place: Sequence[str]) -> tuple[Around, str]
     return (around, value) if place and isinstance(value, str) else None
 
 
+def texts_in(value: JSON, around: Around, depth: int = DEPTH) -> Iterator[tuple[Around, str]]:
+    """The texts in an object, each with what stands around it."""
+    if isinstance(value, str):
+        yield around, value
+    elif depth and isinstance(value, Mapping):
+        for near, item in _items(value, around):
+            yield from texts_in(item, near, depth - 1)
+    elif depth and isinstance(value, Sequence):
+        for item in value:
+            yield from texts_in(item, around, depth - 1)
+
+
+def before_in(around: Around, before: str) -> str:
+    """The words before something in a text of an object: its own, and what these do not tell of what the object does.
+
+    Args:
+        around: What stands around that text.
+        before: What stands before it in the text.
+    """
+    time, own = TIME.search(around.words), TIME.search(before)
+    is_own = own is not None and own[10] is None and (time is None or bool(own[6] or own[7]) or time[10] is not None)
+    words = TIME.sub("", around.words) if is_own else around.words
+    if does_tell(before):
+        words = "" if is_own or time is None else time[0]
+    return f"{words} {before}"
+
+
 def _in_value(value: JSON, around: Around, depth: int) -> Iterator[Quoted]:
     if isinstance(value, str):
         yield from _in_text(value, around, depth)
@@ -176,7 +204,7 @@ def _items(value: Mapping[str, JSON], around: Around) -> Iterator[tuple[Around, 
     plain = [f"{item}" for item in value.values() if isinstance(item, str | int | float)]
     plain += [time for each in inner for time in each.values() if isinstance(time, str) and TIME.match(time)]
     keys = (f"{each[name]}" for name in _IDS for each in (value, *inner) if isinstance(each.get(name), str | int))
-    short = (text for text in plain if len(text) <= MOST_WORDS and text.lstrip()[:1] not in {"{", "["})
+    short = (text for text in plain if len(text) <= MOST_WORDS and "{" not in text and text.lstrip()[:1] != "[")
     words = " ".join([*islice(short, MOST_MEMBERS), around.words])[:MOST_AROUND]  # what stands nearest is heard first
     name_of_all = value.get("id")
     key = around.key or next(keys, f"{name_of_all}" if isinstance(name_of_all, str | int) else "")

@@ -6,12 +6,12 @@ That is seen where a stream begins before another has ended, as it also does whe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tui_host.capture.imports.course import FIRST, LAST, Course, is_of_a_course, kind_of
 from tui_host.capture.imports.elements import Data
-from tui_host.capture.imports.seen import read_value
+from tui_host.capture.imports.seen import line_of, read_value
 from tui_host.capture.record import Draft
 from tui_host.capture.sse import SseDecoder
 from tui_host.errors import JSON
@@ -43,6 +43,44 @@ class Tangle(NamedTuple):
     end: int
 
 
+class Tangles:
+    """Those of one log.
+
+    Args:
+        data: The log.
+        read_from: Gives what comes from a place on, as if all came after each other, and the place of each.
+    """
+
+    def __init__(self, data: Data, read_from: Callable[[int], Iterator[tuple[int, Draft]]]) -> None:
+        self._data = data
+        self._read_from = read_from
+        self._last = Tangle(0, 0)
+        self._clear = 0
+        self._begins: list[int] = []
+
+    @property
+    def end(self) -> int:
+        """Where the last one ends that was found."""
+        return self._last.end
+
+    def are_at(self, at: int) -> bool:
+        """Whether one is at a place where a stream begins while another has not ended; asked for places in their order."""
+        if at >= self._clear and not self._last.begin <= at < self._last.end:
+            found = _tangle_in(self._read_from(at), at) if _may_be(self._data, at) else Tangle(at, at)
+            is_one = found.end > found.begin
+            self._last = found
+            self._clear = found.begin if is_one else at + LOOKED_AT * 7 // 8
+            self._begins += [found.begin] if is_one else []
+        return self._last.begin <= at < self._last.end
+
+    def told(self, name: str) -> Iterator[str]:
+        """What a person is told of them."""
+        if self._begins:
+            times = f"{len(self._begins):,} times, first from" if len(self._begins) > 1 else "from"
+            line = line_of(self._data, self._begins[0])
+            yield f"{name} has {WORDS}, {times} line {line} on: they are shown as they are, and no answer is made of them."
+
+
 class _Stream:
     """One stream, if all goes on after each other.
 
@@ -62,7 +100,7 @@ class _Stream:
         return [value for value in read if is_of_a_course(value)]
 
 
-def may_be_tangled(data: Data, at: int) -> bool:
+def _may_be(data: Data, at: int) -> bool:
     """Whether something like it is seen at a glance: mostly a stream was given up, and nothing of it comes any more."""
     course = Course()
     for found in _EVENT.finditer(data, at, min(at + LOOKED_AT, len(data))):
@@ -76,7 +114,7 @@ def may_be_tangled(data: Data, at: int) -> bool:
     return False
 
 
-def tangle_in(drafts: Iterator[tuple[int, Draft]], at: int) -> Tangle:
+def _tangle_in(drafts: Iterator[tuple[int, Draft]], at: int) -> Tangle:
     """The first tangle from a place on, at which a stream begins while another has not ended.
 
     Args:

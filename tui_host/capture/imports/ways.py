@@ -206,6 +206,11 @@ class Ways:
         return other(asked[0]) if asked and not is_sure else told
 
 
+def does_tell(words: str) -> bool:
+    """Whether words mostly tell which way something went."""
+    return _usual(_word(TIME.sub("", words))).way is not None
+
+
 @lru_cache(maxsize=1 << 8)
 def _word(before: str) -> str:
     """What is the same before all messages that went the same way: without numbers and the server's name."""
