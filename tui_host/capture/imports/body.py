@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.messages import exchanges_in
-from tui_host.capture.imports.quoted import with_empty_lines
+from tui_host.capture.imports.quoted import holds_both, with_empty_lines
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Seen, read_value
 from tui_host.capture.imports.stream import id_of
 from tui_host.capture.imports.wires import (
+    Known,
     dialect_of_answer,
     dialect_of_history,
     dialect_of_request,
@@ -67,6 +68,8 @@ def recognise(file: File) -> Body | None:
     if value is not None:
         asked, answered = dialect_of_request(value), dialect_of_answer(value)
         answered = answered or ("ollama" if is_bare_error(value) else "")
+        if asked and holds_both(value, Known("request", asked)):
+            return None
         if asked or answered:
             return Body(bool(asked), asked or answered, "json", dialects_of_request(value, asked))
         told = dialect_of_history(value)

@@ -9,11 +9,20 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock
 from tui_host.capture.imports.course import is_of_a_course
-from tui_host.capture.imports.exchanges import Exchanges
+from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, NO_STATUS, Exchanges
 from tui_host.capture.imports.labels import Habits, Labels, key_in, label_in
 from tui_host.capture.imports.lanes import Lanes
 from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
-from tui_host.capture.imports.quoted import Around, Quoted, before_in, quoted, text_in, texts_in, with_empty_lines
+from tui_host.capture.imports.quoted import (
+    Around,
+    Quoted,
+    before_in,
+    holds_both,
+    quoted,
+    text_in,
+    texts_in,
+    with_empty_lines,
+)
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, line_of, read_value
 from tui_host.capture.imports.servers import Servers
 from tui_host.capture.imports.tangle import Tangles
@@ -178,7 +187,10 @@ class Log:
 
     def _value(self, data: bytes, value: JSON, before: str) -> Generator[Seen, None, bool]:
         """What is JSON in a line; says whether it is of a wire, or quotes what is."""
-        if it := known(value):
+        it = known(value)
+        if it and holds_both(value, it):
+            return (yield from self._found(quoted(value, before)))
+        if it:
             server = "" if self._outer is None else self._outer.server
             yield from self._known(data, value, it, Around(before, key=self._key(before), server=server))
             return True
@@ -242,16 +254,17 @@ class Log:
             case "answer":
                 lane = self._lanes.answering(around.key, value)
                 yield from self._lanes.ended()
-                yield from self._answer(lane, data, value, it.dialect, at, is_event=bool(_FIELD.search(around.words)))
+                yield from self._answer(lane, data, value, it, at, is_event=bool(_FIELD.search(around.words)))
 
     def _answer(
-        self, lane: Exchanges, data: bytes, value: JSON, dialect: str, at: Moment, *, is_event: bool
+        self, lane: Exchanges, data: bytes, value: JSON, it: Known, at: Moment, *, is_event: bool
     ) -> Iterator[Seen]:
         if is_event or is_piece(value):
-            yield from self._event(lane, data, value, dialect, at)
+            yield from self._event(lane, data, value, it.dialect, at)
         else:
-            form = "ndjson" if dialect == "ollama" else "json"
-            yield from lane.answer(data + b"\n", at, dialect=dialect, form=form)
+            form = "ndjson" if it.dialect == "ollama" else "json"
+            lacks = NO_ANSWER_BUT if it.is_message else NO_STATUS
+            yield from lane.answer(data + b"\n", at, dialect=it.dialect, form=form, lacks=lacks)
             if form == "json" or mapping(value).get("done") is True:
                 yield from lane.finish()
 
