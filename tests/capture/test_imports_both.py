@@ -99,3 +99,25 @@ def test_a_request_goes_on_from_an_answer_before_it() -> None:
     got, said, _ = exchange(json.dumps({**mapping(asked), "response": answer}))
     assert (got, json.loads(said)) == (asked, answer)
     assert items(mapping(json.loads(said)).get("output")) == []
+
+
+@pytest.mark.parametrize("is_within", [True, False])
+@pytest.mark.parametrize("said", [None, "", {"error": {"code": 500}}])
+def test_an_answer_is_to_the_request_of_its_own_object_though_others_before_it_have_none(
+    said: JSON, *, is_within: bool
+) -> None:
+    def line(seed: int, answer: JSON) -> str:
+        asked: JSON = {**CHAT_OF, "seed": seed}
+        value: JSON = {**mapping(asked), "response": answer} if is_within else {"request": asked, "response": answer}
+        return json.dumps(value)
+
+    lines = [line(1, said), line(2, said), line(3, WHOLE), line(4, said), line(5, WHOLE)]
+    reading = read([File(name="a", data="\n".join(lines).encode(), time_ns=NOW_NS)], WIRES)
+    found: dict[str | None, list[JSON]] = {}
+    for each in (seen.draft for seen in reading.seen):
+        if each.kind == "request":
+            found[each.exchange] = [mapping(json.loads(each.data)).get("seed")]
+        elif each.kind == "chunk":
+            found[each.exchange].append("answered")
+    assert list(found.values()) == [[1], [2], [3, "answered"], [4], [5, "answered"]]
+    assert not reading.notes.told

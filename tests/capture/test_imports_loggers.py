@@ -9,8 +9,8 @@ import pytest
 
 from tests.capture.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, WIRES, seen
 from tui_host.capture.imports import File, read, wrapped
-from tui_host.capture.imports.quoted import Around, before_in
 from tui_host.capture.imports.seen import Seen
+from tui_host.capture.imports.ways import words_before
 from tui_host.capture.words import mapping
 
 PING = {**ASK, "method": "ping"}
@@ -125,7 +125,7 @@ def test_what_a_line_does_not_tell_its_object_does() -> None:
     ],
 )
 def test_a_line_s_own_time_and_way_stand_before_those_of_its_object(around: str, before: str, words: str) -> None:
-    assert before_in(Around(around), before) == words
+    assert words_before(around, before) == words
 
 
 def test_lines_of_prose_in_objects_are_left_out_each_once() -> None:

@@ -52,7 +52,7 @@ def answer_of(name: str, item: JSON, dialect: str) -> Mapping[str, JSON] | None:
         item: It.
         dialect: In which the request is written.
     """
-    is_text = isinstance(item, str) and _SAYS.fullmatch(name) is not None
+    is_text = isinstance(item, str) and bool(item.strip()) and _SAYS.fullmatch(name) is not None
     if not is_text and mapping(item).get("role") != "assistant":
         return None
     message: Mapping[str, JSON] = {"role": "assistant", "content": item} if is_text else mapping(item)

@@ -79,6 +79,11 @@ class Lanes:
         self._named[key] = self.last = lane
         return lane
 
+    def answer_next(self) -> None:
+        """What was asked last is answered by what comes next, whatever else waits: one object has both."""
+        self._over += [self._asked] if self._asked is not self.last and not self._asked.may_go_on else []
+        self._asked, self._waiting = self.last, 1
+
     def _asking_unnamed(self, body: bytes) -> Exchanges:
         is_again = self.last.is_open and not self.last.is_answered and body == self._body
         self._waiting += 0 if is_again and self._waiting else 1

@@ -16,7 +16,6 @@ from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.quoted import (
     Around,
     Quoted,
-    before_in,
     holds_both,
     quoted,
     text_in,
@@ -26,7 +25,7 @@ from tui_host.capture.imports.quoted import (
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, line_of, read_value
 from tui_host.capture.imports.servers import Servers
 from tui_host.capture.imports.tangle import Tangles
-from tui_host.capture.imports.ways import Ways
+from tui_host.capture.imports.ways import Ways, words_before
 from tui_host.capture.imports.wires import Known, Wires, is_bare_error, is_piece, known
 from tui_host.capture.record import Draft
 from tui_host.capture.words import mapping
@@ -144,7 +143,9 @@ class Log:
             self._outer = around
             for line in Lines(text.encode("utf-8", "surrogatepass")):
                 words = line.before or line.text[:PREFIX_MOST].decode("utf-8", "replace")
-                inner = line._replace(before=before_in(around, words), lead=before_in(around, line.lead))
+                inner = line._replace(
+                    before=words_before(around.words, words), lead=words_before(around.words, line.lead)
+                )
                 is_taken |= yield from self._line(inner)
             self._outer = outer
         self._within -= 1
@@ -202,6 +203,7 @@ class Log:
     def _found(self, found: Sequence[Quoted]) -> Generator[Seen, None, bool]:
         """What is quoted; says whether any is of a wire."""
         is_taken = False
+        has_both = {each.known.kind for each in found} >= {"request", "answer"}
         for each in found:
             self._url = each.around.url if self._wires.dialect_at(each.around.url) else self._url
             if each.is_stream:
@@ -209,6 +211,8 @@ class Log:
             else:
                 yield from self._known(each.data, each.value, each.known, each.around)
                 is_taken = True
+            if has_both and each.known.kind == "request":
+                self._lanes.answer_next()
         if len(found) > 1 and found[-1].is_stream and any(each.known.kind == "request" for each in found):
             yield from self._lanes.last.finish()  # one object has all of the exchange
         return is_taken

@@ -15,7 +15,6 @@ from tui_host.capture.imports.both import answer_of, names_of_answers, request_a
 from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.seen import read_value
-from tui_host.capture.imports.ways import does_tell
 from tui_host.capture.imports.wires import Known, dialect_of_answer, dialect_of_request, is_frame, is_piece, known
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
@@ -164,21 +163,6 @@ def texts_in(value: JSON, around: Around, depth: int = DEPTH) -> Iterator[tuple[
     elif depth and isinstance(value, Sequence):
         for item in value:
             yield from texts_in(item, around, depth - 1)
-
-
-def before_in(around: Around, before: str) -> str:
-    """The words before something in a text of an object: its own, and what these do not tell of what the object does.
-
-    Args:
-        around: What stands around that text.
-        before: What stands before it in the text.
-    """
-    time, own = TIME.search(around.words), TIME.search(before)
-    is_own = own is not None and own[10] is None and (time is None or bool(own[6] or own[7]) or time[10] is not None)
-    words = TIME.sub("", around.words) if is_own else around.words
-    if does_tell(before):
-        words = "" if is_own or time is None else time[0]
-    return f"{words} {before}"
 
 
 def _in_value(value: JSON, around: Around, depth: int) -> Iterator[Quoted]:
