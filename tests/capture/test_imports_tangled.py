@@ -127,18 +127,33 @@ def test_streams_that_go_on_at_the_same_time_without_a_name_are_made_no_answer(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("do_ask", [True, False])
-def test_a_stream_that_was_given_up_is_no_doubt(kind: str, form: str, *, do_ask: bool) -> None:
+def test_a_stream_that_was_given_up_before_the_next_was_asked_for_is_no_doubt(kind: str, form: str) -> None:
     a, b = (KINDS[kind](name) for name in "ab")
     wrote = FORMS[form]
-    first, second = ([json.dumps(asked(name))] if do_ask else [] for name in "ab")
-    found, words = exchanges([*first, *map(wrote, a[:3]), *second, *map(wrote, b)])
-    questions = "ab" if do_ask else ["", ""]
+    one, two = (json.dumps(asked(name)) for name in "ab")
+    found, words = exchanges([one, *map(wrote, a[:3]), two, *map(wrote, b)])
     assert [(question, said_in(said), end) for question, said, end in found] == [
-        (questions[0], "a1", "complete"),
-        (questions[1], "b1b2", "complete"),
+        ("a", "a1", "complete"),
+        ("b", "b1b2", "complete"),
     ]
     assert not words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("do_ask", [True, False])
+def test_one_that_begins_in_another_without_being_asked_for_since_is_no_answer_though_nothing_speaks_against_it(
+    kind: str, form: str, *, do_ask: bool
+) -> None:
+    a, b, c = (KINDS[kind](name) for name in "abc")
+    wrote = FORMS[form]
+    one, two, three = ([json.dumps(asked(name))] if do_ask else [] for name in "abc")
+    lines = [*one, *two, *map(wrote, [*a[:2], *b[:2], a[2], *b[2:]]), *three, *map(wrote, c)]
+    found, words = exchanges(lines)
+    assert sorted((said_in(said), end) for _, said, end in found if said) == sorted(
+        [("", "cut by peer"), ("a1b1b2", "tangled"), ("c1c2", "complete")]
+    )
+    assert sum(WORDS in each for each in words) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -185,7 +200,14 @@ def test_three_streams_of_which_one_is_given_up_leave_the_next_whole() -> None:
 def test_many_streams_that_are_given_up_cost_no_more_than_others() -> None:
     """What is looked at ahead is looked at once: read so often as streams begin, this would take minutes."""
     text = ("x" * 1000,)
-    lines = [f"data: {json.dumps(each)}" for number in range(3000) for each in anthropic(str(number), text)[:3]]
+    lines = [
+        line
+        for number in range(3000)
+        for line in (
+            json.dumps(asked("x")),
+            *(f"data: {json.dumps(each)}" for each in anthropic(str(number), text)[:3]),
+        )
+    ]
     file = File(name="a.log", data="\n".join(["# log", *lines]).encode(), time_ns=NOW_NS)
     seen = list(read_log(file, WIRES, Notes(), "", Begin(0).ns))
     assert sum(each.draft.kind == "end" for each in seen) == 3000

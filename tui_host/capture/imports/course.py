@@ -36,7 +36,7 @@ class Course:
     def __init__(self) -> None:
         self.is_begun = self.is_ended = False
         self._id: JSON = None
-        self._number: float = -1
+        self._number: int | None = None
         self._parts: set[JSON] = set()
         self._open: set[JSON] = set()
 
@@ -75,9 +75,9 @@ class Course:
         body = mapping(event)
         number = body.get("sequence_number")
         if isinstance(number, int):
-            if number <= self._number:
+            before, self._number = self._number, number
+            if before not in {None, number - 1}:
                 return False
-            self._number = number
         name = mapping(body.get("response")).get("id")
         if name is not None and self._id is not None and name != self._id:
             return False

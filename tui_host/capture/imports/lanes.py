@@ -33,7 +33,7 @@ class Lanes:
         peer: What the provider is called.
         habits: What the log taught before.
         is_tangled: Called where a stream begins while another has not ended, whose events do not say of which they are: whether what
-            comes from there on is of both.
+            comes from there on is of both. It surely is, and is told so, where nothing was asked since the other went on.
 
     Attributes:
         last: The lane to which something came last.
@@ -41,7 +41,9 @@ class Lanes:
         tangled: What is of several answers; None where nothing is.
     """
 
-    def __init__(self, notes: Notes, peer: str, habits: Habits, is_tangled: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, notes: Notes, peer: str, habits: Habits, is_tangled: Callable[[bool], bool] = lambda _: False
+    ) -> None:
         self._notes = notes
         self._peer = peer
         self._habits = habits
@@ -49,7 +51,7 @@ class Lanes:
         self.doubtful = 0
         self.tangled: Exchanges | None = None
         self._is_tangled = is_tangled
-        self._was_tangled = False
+        self._was_tangled = self._is_asked = False
         self._named: dict[str, Exchanges] = {}
         self._are_names = True
         self._asked = self.last
@@ -69,6 +71,7 @@ class Lanes:
 
     def asking(self, key: str, body: bytes) -> Exchanges:
         """The lane for a request with this body."""
+        self._is_asked = True
         if not key or not self._are_names:
             return self._asking_unnamed(body)
         self._named = {name: lane for name, lane in self._named.items() if lane.is_open}
@@ -119,7 +122,9 @@ class Lanes:
         if self.tangled is not None and not id_of(value):
             return self.tangled
         is_its = self.last.is_answered and kind_of(value) not in FIRST
-        if not is_its and is_of_a_course(value) and (lane := self._in_a_course(kind_of(value))):
+        lane = None if is_its or not is_of_a_course(value) else self._in_a_course(kind_of(value))
+        self._is_asked = self._is_asked and not is_of_a_course(value)
+        if lane is not None:
             return lane
         return self._answering_unnamed(
             id_of(value) if self._habits.have_ids else "", is_tail=mapping(value).get("choices") == []
@@ -135,7 +140,7 @@ class Lanes:
             self.last = going[0]
             return self.last
         unended, was_tangled, self._was_tangled = self._unended, self._was_tangled, False
-        is_tangled = bool(unended or was_tangled) and self._is_tangled()
+        is_tangled = bool(unended or was_tangled) and self._is_tangled(bool(unended) and not self._is_asked)
         self._streams = [lane for lane in self._streams if lane not in unended]
         self._over += [lane for lane in unended if is_tangled or lane is not self.last]
         if not is_tangled:

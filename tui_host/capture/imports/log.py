@@ -84,7 +84,9 @@ class Log:
             notes,
             peer,
             replace(taught.habits),
-            (lambda: self._tangles.are_at(self._at)) if taught.looks_ahead else (lambda: False),
+            (lambda is_sure: self._tangles.are_at(self._at, is_sure=is_sure))
+            if taught.looks_ahead
+            else (lambda _: False),
         )
         servers = Servers(notes, peer, file.name, taught.ways)
         self._passed = Passed(wires, lanes, servers, clock, have_labels=taught.habits.have_labels)

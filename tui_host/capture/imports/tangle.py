@@ -63,10 +63,16 @@ class Tangles:
         """Where the last one ends that was found."""
         return self._last.end
 
-    def are_at(self, at: int) -> bool:
-        """Whether one is at a place where a stream begins while another has not ended; asked for places in their order."""
-        if at >= self._clear and not self._last.begin <= at < self._last.end:
-            found = _tangle_in(self._read_from(at), at) if _may_be(self._data, at) else Tangle(at, at)
+    def are_at(self, at: int, *, is_sure: bool) -> bool:
+        """Whether one is at a place where a stream begins while another has not ended; asked for places in their order.
+
+        Args:
+            at: The place.
+            is_sure: It is one, and only its end is sought.
+        """
+        if (is_sure or at >= self._clear) and not self._last.begin <= at < self._last.end:
+            is_worth_it = is_sure or _may_be(self._data, at)
+            found = _tangle_in(self._read_from(at), at, is_found=is_sure) if is_worth_it else Tangle(at, at)
             is_one = found.end > found.begin
             self._last = found
             self._clear = found.begin if is_one else at + LOOKED_AT * 7 // 8
@@ -114,12 +120,13 @@ def _may_be(data: Data, at: int) -> bool:
     return False
 
 
-def _tangle_in(drafts: Iterator[tuple[int, Draft]], at: int) -> Tangle:
+def _tangle_in(drafts: Iterator[tuple[int, Draft]], at: int, *, is_found: bool) -> Tangle:
     """The first tangle from a place on, at which a stream begins while another has not ended.
 
     Args:
         drafts: What is there, as if all had come after each other, and where each stands.
         at: That place.
+        is_found: It begins there; else one is sought.
     """
     streams: dict[str | None, _Stream] = {}
     begin, more = (
@@ -128,7 +135,7 @@ def _tangle_in(drafts: Iterator[tuple[int, Draft]], at: int) -> Tangle:
     )  # how many streams began, and did not end, since the last that did not end before the next began
     last = ""
     quiet = 0
-    is_found = is_over = False  # a stream ended since then
+    is_over = False  # a stream ended since then
     for place, draft in drafts:
         if place > (begin + LONGEST if is_found else at + LOOKED_AT):
             break
