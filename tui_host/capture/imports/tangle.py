@@ -27,7 +27,7 @@ _EVENT = re.compile(
     rb"""type\\*["']\s*:\s*\\*["'](message_(?:start|stop|delta)|content_block_(?:start|delta|stop)|response\.[a-z_.]{1,60})\\*["']"""
 )
 _NUMBER = re.compile(rb"""["'](index|sequence_number)\\*["']\s*:\s*(\d{1,9})""")
-_NEAR = 60
+_NEAR = 300
 """Bytes around the kind of an event in which its number stands."""
 
 
