@@ -48,7 +48,7 @@ def exchanges(*texts: str) -> tuple[list[tuple[object, object]], list[str]]:
         if draft.kind == "request" and draft.data:
             asked = json.loads(draft.data)["seed"]
         elif draft.kind == "chunk" and said is None:
-            said = int(json.loads(draft.data[6:])["id"][1:])
+            said = int(json.loads(draft.data.removeprefix(b"data: "))["id"][1:])
         elif draft.kind == "end":
             assert json.loads(draft.data)["reason"] == ("complete" if said is not None else MISSING)
         found[draft.exchange or ""] = asked, said
@@ -142,3 +142,71 @@ def test_a_request_that_waits_while_others_are_answered_has_none_of_theirs() -> 
     found, words = exchanges(*both([1.0, 2.0, 4.0, 7.0], [3.0, 5.0, 6.0, 8.0]))
     assert [pair for pair in found if None not in pair] == [(3, 3)]
     assert "not beyond doubt" in words[0]
+
+
+def said(number: int, text: str = "", **more: JSON) -> str:
+    message: JSON = {"role": "assistant", "content": text, **more}
+    return json.dumps({"id": f"c{number}", "object": "chat.completion", "choices": [{"index": 0, "message": message}]})
+
+
+def asked_with(number: int, *questions: JSON, **more: JSON) -> str:
+    messages = [each if isinstance(each, dict) else {"role": "user", "content": each} for each in questions]
+    return json.dumps({**mapping(chat(number)), "messages": messages, **more})
+
+
+def offer(name: str) -> JSON:
+    return [{"type": "function", "function": {"name": name}}]
+
+
+def call(name: str, identity: str) -> JSON:
+    return [{"id": identity, "type": "function", "function": {"name": name, "arguments": "{}"}}]
+
+
+FIRST, SECOND = (f"data: {json.dumps({**mapping(PIECE), 'id': f'c{number}'})}" for number in range(2))
+OTHERWISE: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+    "streams at the same time": (
+        [asked_with(0, "one", stream=True), asked_with(1, "two", stream=True)],
+        [FIRST, SECOND, FIRST, DONE, SECOND, DONE],
+    ),
+    "a stream in another": (
+        [asked_with(n, "x", stream=True) for n in range(3)],
+        [*stream(2), FIRST, SECOND, DONE, FIRST, DONE],
+    ),
+    "a stream, as which another was asked for": (
+        [asked_with(0, "one", stream=True), asked_with(1, "a title?")],
+        [said(1, "A title"), FIRST, DONE],
+    ),
+    "a tool that another was offered": (
+        [asked_with(0, "one", tools=offer("add")), asked_with(1, "two", tools=offer("now"))],
+        [said(1, tool_calls=call("now", "call_1")), said(0, tool_calls=call("add", "call_2"))],
+    ),
+    "a text that is quoted behind another's question": (
+        [asked_with(0, "one"), asked_with(1, "two"), asked_with(2, "one", {"role": "assistant", "content": "A"}, "go")],
+        [said(1, "B"), said(0, "A"), said(2, "C")],
+    ),
+    "a call that is quoted behind another's question": (
+        [
+            asked_with(0, "one"),
+            asked_with(1, "two"),
+            asked_with(2, "one", {"role": "assistant", "tool_calls": call("now", "call_2")}, "go"),
+        ],
+        [said(1, tool_calls=call("now", "call_1")), said(0, tool_calls=call("now", "call_2")), said(2, "C")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_of_two_files_without_times_none_is_joined_where_an_answer_is_as_another_s(name: str) -> None:
+    asked, answers = ("\n".join([*each, ""]) for each in OTHERWISE[name])
+    found, words = exchanges(asked, answers)
+    assert not [each for each in found if None not in each]
+    assert sum("beyond doubt" in each for each in words) == 1
+
+
+def test_of_two_files_without_times_answers_are_joined_by_number_where_a_request_quotes_the_one_before() -> None:
+    asked = [
+        asked_with(0, "one", stream=True),
+        asked_with(1, "one", {"role": "assistant", "content": "hello"}, "go", stream=True),
+    ]
+    found, words = exchanges("\n".join([*asked, ""]), "\n".join([*stream(0), said(1, "B")]))
+    assert (found, words) == ([(0, 0), (1, 1)], [])

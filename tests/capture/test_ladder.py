@@ -60,7 +60,7 @@ def test_a_row_appears_with_the_first_byte_and_grows() -> None:
     exchange.response(200, EVENT_STREAM)
     assert (wires.rows()[1].state, wires.rows()[1].size) == ("open", 0)
     seen = wires.ladder.revision
-    exchange.chunk(b"12345")
+    exchange.chunk(b"data:")
     row = wires.rows()[1]
     assert (row.state, row.size, row.events) == ("open", 5, 1)
     assert known_ns(row.end_mono_ns) > known_ns(row.mono_ns)

@@ -21,6 +21,7 @@ from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
 from tui_host.capture.imports.unread import unread
 from tui_host.capture.imports.wires import Wires
+from tui_host.capture.imports.wrapped import unwrapped
 
 __all__ = ["File", "Progress", "Reading", "read"]
 
@@ -65,7 +66,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     notes = Notes(progress or Progress())
     untold_ns = min((file.time_ns for file in files), default=0)  # of files that tell no times, none is before another
     changed = [file.time_ns for file in files]
-    files = [replace(plain(file, notes), time_ns=untold_ns) for file in files]
+    files = [replace(unwrapped(plain(file, notes)), time_ns=untold_ns) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
     notes.told += [f"{file.name} ends within a line: it is read up to there." for file in own if jsonl.is_cut(file)]
     notes.told += [

@@ -6,27 +6,35 @@ But for the empty lines of a stream, where whoever wrote it had read it line by 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from tui_host.capture.imports.exchanges import Exchanges
 from tui_host.capture.imports.messages import exchanges_in
-from tui_host.capture.imports.quoted import with_empty_lines
+from tui_host.capture.imports.quoted import holds_both, with_empty_lines
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Seen, read_value
+from tui_host.capture.imports.stream import id_of
 from tui_host.capture.imports.wires import (
+    Known,
     dialect_of_answer,
     dialect_of_history,
     dialect_of_request,
     dialects_of_request,
     is_bare_error,
 )
+from tui_host.errors import JSON
 
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
 _LINE = re.compile(rb"[^\r\n]+")
 _EMPTY_LINE = re.compile(rb"\n[ \t]*\r?\n|\r\r")
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))+")
 _END_OF_LINE = re.compile(rb"\n+")
+_END = re.compile(rb"(?m)^data:[ \t]*\[DONE\]")
+_FIRST = re.compile(rb'(?<!\\)"type"\s*:\s*"(?:message_start|response\.created)"')
+_DONE = re.compile(rb'(?<!\\)"done"\s*:\s*true')
+"""Of each a stream has one."""
 _OBJECTS = re.compile(rb"\s*(?:\{|\[\s*\{)")
 """So begins what is an object, or a list of them."""
 _LOOKED_AT = 200
@@ -58,10 +66,12 @@ def recognise(file: File) -> Body | None:
     data = file.data[:]
     value = read_value(data) if _OBJECTS.match(data) else None
     if value is not None:
-        asked, said = dialect_of_request(value), dialect_of_answer(value)
-        said = said or ("ollama" if is_bare_error(value) else "")
-        if asked or said:
-            return Body(bool(asked), asked or said, "json", dialects_of_request(value, asked))
+        asked, answered = dialect_of_request(value), dialect_of_answer(value)
+        answered = answered or ("ollama" if is_bare_error(value) else "")
+        if asked and holds_both(value, Known("request", asked)):
+            return None
+        if asked or answered:
+            return Body(bool(asked), asked or answered, "json", dialects_of_request(value, asked))
         told = dialect_of_history(value)
         return Body(is_request=True, dialect=told, form="messages") if told else None
     first = list(islice(_lines(data), _LOOKED_AT))
@@ -75,11 +85,21 @@ def recognise(file: File) -> Body | None:
         form = "ndjson"
     else:
         return None
-    spoken = (dialect_of_answer(read_value(each)) for each in said_in)
-    dialect = next((each for each in spoken if each), "")
-    if not dialect or (form == "ndjson" and dialect != "ollama"):
+    said = [read_value(each) for each in said_in]
+    dialect = next((found for each in said if (found := dialect_of_answer(each))), "")
+    if not dialect or (form == "ndjson" and dialect != "ollama") or _are_several(data, said, form):
         return None
     return Body(is_request=False, dialect=dialect, form=form, has_lost_lines=lost)
+
+
+def _are_several(data: bytes, said: Sequence[JSON], form: str) -> bool:
+    """Whether a stream is more than one, which a log may be, and no body."""
+    if form == "ndjson":
+        return len(_DONE.findall(data)) > 1
+    if any(len(each.findall(data)) > 1 for each in (_FIRST, _END)):
+        return True
+    names = Counter(name for each in said if (name := id_of(each)))
+    return sum(count > 1 for count in names.values()) > 1
 
 
 def _lines(data: bytes) -> Iterator[bytes]:

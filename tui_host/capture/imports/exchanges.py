@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_host.capture.ending import Ending, Reason
 from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.imports.seen import Moment, Notes, Seen
 from tui_host.capture.imports.stream import Stream
 from tui_host.capture.record import MISSING, Draft, Head, Kind
+from tui_host.errors import JSON
 
 NOT_KNOWN = "(not in the file)"
 """Stands among the headers, where no header has such a name, and says what of a head is not known."""
@@ -17,7 +18,9 @@ NO_HEAD = "method, address and headers: the file has the body alone"
 NO_HEADERS = "headers: the file has the body and the address alone"
 NO_REQUEST = "the request: the file has the answer alone"
 NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
+NO_ANSWER_BUT = "status, headers, and all of the body but the message: the file has it alone; the type that follows is that of the body shown"
 NO_STREAM = "bytes of the stream: the file has its events, of which it is put together anew"
+CUT = "what follows stands among the events of several answers"
 NO_BYTES = "bytes of the body: the file has a character for each, of which they are put back"
 
 TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
@@ -42,16 +45,20 @@ class Exchanges:
     Args:
         notes: Gives the ids.
         peer: What the provider is called.
+        doubt: Why what comes is no answer that anybody gave; empty where it is one. No dialect is told of it then.
 
     Attributes:
         stream: What came so far of the answer, where it comes in pieces.
+        is_cut: More of it came, and is not known.
     """
 
-    def __init__(self, notes: Notes, peer: str) -> None:
+    def __init__(self, notes: Notes, peer: str, doubt: str = "") -> None:
         self._notes = notes
         self._peer = peer
+        self._doubt = doubt
         self._open: _Open | None = None
         self.stream = Stream()
+        self.is_cut = False
 
     def request(self, body: bytes, at: Moment, *, dialect: str, url: str = "", lacks: str = NO_HEAD) -> Iterator[Seen]:
         """A request's body.
@@ -79,14 +86,15 @@ class Exchanges:
             lacks: What is not known of it.
         """
         if self._open is None:
-            yield self._begin(b"", at, _not_known(dialect, NO_REQUEST), MISSING)
+            unknown = Head(headers=((NOT_KNOWN, NO_REQUEST),)) if self._doubt else _not_known(dialect, NO_REQUEST)
+            yield self._begin(b"", at, unknown, MISSING)
         opened = self._open
         assert opened is not None  # noqa: S101 - just begun
         opened.at = at
         if not opened.is_answered:
             opened.is_answered = True
             head = Head(headers=((NOT_KNOWN, lacks), ("content-type", TYPES[form])))
-            yield Seen(at, _after(opened.draft, "response", head=head))
+            yield Seen(at, replace(_after(opened.draft, "response", head=head), malformed=self._doubt or None))
         kept = data[: max(BODY_LIMIT - opened.size, 0)]
         opened.size += len(data)
         if kept:
@@ -104,17 +112,26 @@ class Exchanges:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether more of its answer may come after another's: its pieces have an id, and it has not ended."""
-        return self.is_answered and bool(self.stream.name) and not self.stream.is_ended
+        """Whether more of its answer may come after another's: its pieces have an id, or need none, and it has not ended."""
+        return self.is_answered and bool(self.stream.name or self.stream.is_begun) and not self.stream.is_ended
+
+    def is_followed_by(self, value: JSON) -> bool:
+        """Whether what an event says begins another answer."""
+        return not self._doubt and self.stream.is_followed_by(value)
+
+    def begins_anew(self, data: bytes) -> bool:
+        """Whether a piece of a stream does."""
+        return not self._doubt and self.stream.begins_anew(data)
 
     def finish(self) -> Iterator[Seen]:
         """Nothing more comes of the exchange that has begun, if one has: what came last is its end."""
         opened, self._open = self._open, None
-        self.stream = Stream()
+        self.stream, is_cut, self.is_cut = Stream(), self.is_cut, False
         if opened is None:
             return
-        reason: Reason = "complete" if opened.is_answered else MISSING
-        ending = Ending(reason=reason, size=opened.size, kept=min(opened.size, BODY_LIMIT))
+        reason: Reason = "cut by peer" if is_cut else "complete" if opened.is_answered else MISSING
+        error = CUT if is_cut else ""
+        ending = Ending(reason=reason, error=error, size=opened.size, kept=min(opened.size, BODY_LIMIT))
         yield Seen(opened.at, _after(opened.draft, ending.kind, data=ending.to_bytes()))
 
     def _begin(self, body: bytes, at: Moment, head: Head, malformed: str | None = None) -> Seen:

@@ -1,27 +1,25 @@
 """Requests in one file and their answers in another, as a proxy writes them that has a log for each way.
 
-They are joined where there is no doubt: by their times, or, without any, each with the one of its number where there are as many of both.
+They are joined where there is no doubt: by their times, or, without any, each with the one of its number where there are as many of both,
+and nothing speaks against it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tui_host.capture.imports.body import Body
-from tui_host.capture.imports.exchanges import address_of
+from tui_host.capture.imports.doubts import Answer, may_be_otherwise
+from tui_host.capture.imports.exchanges import TYPES, address_of
 from tui_host.capture.imports.lines import read as read_log
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, read_value
 from tui_host.capture.imports.wires import Wires, dialect_of_request, dialects_of_request
 from tui_host.capture.record import MISSING, Draft
-from tui_host.capture.words import mapping
 
 MOST = 64 << 20
 """Bytes of both; what they say is held for it."""
-_MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*"([^"\\]{1,200})"')
-"""As an answer names it: in a text of the model's these quotes stand behind backslashes."""
 
 
 class Halves(NamedTuple):
@@ -31,15 +29,32 @@ class Halves(NamedTuple):
     said: File
 
 
-class _Exchange(NamedTuple):
-    """What one of the files has of an exchange."""
+@dataclass(slots=True)
+class _Exchange:
+    """What one of the files has of an exchange.
+
+    Attributes:
+        seen: All of it.
+        begin: Where its first piece stands among all of the file.
+        end: Where its last one does.
+    """
 
     seen: list[Seen]
+    begin: int = 0
+    end: int = 0
 
     @property
     def at(self) -> Moment:
         """When it begins."""
         return self.seen[0].at
+
+    @property
+    def answer(self) -> Answer:
+        """What was said in it."""
+        drafts = [each.draft for each in self.seen]
+        heads = [header for each in drafts if each.head is not None for header in each.head.headers]
+        data = b"".join(each.data for each in drafts if each.kind == "chunk")
+        return Answer(self.begin, self.end, data, is_streamed=("content-type", TYPES["json"]) not in heads)
 
 
 def halves_of(logs: Sequence[File], bodies: Sequence[tuple[File, Body]], wires: Wires) -> Halves | None:
@@ -94,8 +109,9 @@ def joined(halves: Halves, asked: Iterator[Seen], said: Iterator[Seen], notes: N
         if _fit(requests[request], answers[answer])
     }
     is_timed = all(seen.at.is_told for exchange in (*requests, *answers) for seen in exchange.seen[:1])
-    if not is_timed and _are_in_another_order(requests, answers, pairs):
-        pairs = {}
+    if not is_timed and pairs:
+        bodies = [each.seen[0].draft.data for each in requests]
+        pairs = {} if may_be_otherwise(bodies, [each.answer for each in answers], pairs) else pairs
     alone = len(answers) - len(pairs)
     if alone:
         which = "it belongs" if alone == 1 else f"{alone:,} of them belong"
@@ -127,9 +143,11 @@ def _exchanges(seen: Iterator[Seen]) -> list[_Exchange]:
     found: dict[str | None, _Exchange] = {}
     others: list[Seen] = []
     last = others
-    for each in seen:
+    for number, each in enumerate(seen):
         if each.draft.wire == "llm":
-            last = found.setdefault(each.draft.exchange, _Exchange([])).seen
+            exchange = found.setdefault(each.draft.exchange, _Exchange([], number))
+            exchange.end = number if each.draft.kind == "chunk" else exchange.end
+            last = exchange.seen
         last.append(each)
         if others and last is not others:
             last += others
@@ -175,20 +193,6 @@ def _by_times(order: Iterable[tuple[int, int, int]], *, is_mixed: bool) -> tuple
         answers = max(answers - 1, 0) if is_mixed else 0
         waiting = waiting if answers else []
     return found, has_more
-
-
-def _are_in_another_order(
-    requests: Sequence[_Exchange], answers: Sequence[_Exchange], pairs: Mapping[int, int]
-) -> bool:
-    """Whether one answers as the model that another was asked for: who asks for several at once gets what is done first."""
-    asked = [mapping(read_value(each.seen[0].draft.data)).get("model") for each in requests]
-    for answer, request in pairs.items():
-        chunk = next((each.draft.data for each in answers[answer].seen if each.draft.kind == "chunk"), b"")
-        named = _MODEL.search(chunk)
-        model = None if named is None else named[1].decode("utf-8", "replace")
-        if model is not None and model != asked[request] and model in asked:
-            return True
-    return False
 
 
 def _fit(request: _Exchange, answer: _Exchange) -> bool:

@@ -1,15 +1,16 @@
-"""What names an exchange in the words around it: an id, or a label before each line."""
+"""What names the exchanges of a log in the words before their JSON, and what a log teaches of such names."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tui_host.capture.imports.clock import TIME
 
 _Of = TypeVar("_Of")
 IDS_MOST = 4096
-"""Ids of answers, and names of requests, that are remembered."""
+"""Names and ids that are remembered."""
 _KEY = re.compile(
     r"\b(?:(?:request|req|exchange|trace|correlation)[ _-]?)?id[\"']?\s?[=:]\s?[\"']?([\w-]{1,64})|\breq(?:uest)?\s?#\s?(\d{1,12})",
     re.IGNORECASE,
@@ -38,6 +39,23 @@ def remember(names: dict[str, _Of], name: str, what: _Of) -> None:
     names[name] = what
     if len(names) > IDS_MOST:
         del names[next(iter(names))]
+
+
+@dataclass(slots=True)
+class Habits:
+    """What a log taught of its answers.
+
+    Attributes:
+        is_mixed: They came while others did: after one that may be to several requests, another may be to the rest of these.
+        have_ids: An id of a piece is that of its stream: not one of each piece alone, nor the same of all.
+        have_labels: What stands before them in brackets, or behind `#`, names the exchange.
+        have_keys: What is called an id, or is such a label, names one exchange: not all of a client, or of a session.
+    """
+
+    is_mixed: bool = False
+    have_ids: bool = True
+    have_labels: bool = False
+    have_keys: bool = True
 
 
 class Labels:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+from tui_host.capture.imports.course import FIRST, is_of_a_course, kind_of
 from tui_host.capture.imports.exchanges import Exchanges
-from tui_host.capture.imports.labels import IDS_MOST, remember
+from tui_host.capture.imports.labels import IDS_MOST, Habits, remember
 from tui_host.capture.imports.seen import Notes, Seen
-from tui_host.capture.imports.stream import begins, goes_on, id_of
+from tui_host.capture.imports.stream import id_of
+from tui_host.capture.imports.tangle import WORDS
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -18,29 +20,11 @@ _LONE = 4
 """So many answers of one piece each, none of which ends, are one whose pieces have other ids each."""
 
 
-@dataclass(slots=True)
-class Habits:
-    """What a log taught of its answers.
-
-    Attributes:
-        is_mixed: They came while others did: after one that may be to several requests, another may be to the rest of these.
-        have_ids: An id of a piece is that of its stream: not one of each piece alone, nor the same of all.
-        have_labels: What stands before them in brackets, or behind `#`, names the exchange.
-        have_keys: What is called an id, or is such a label, names one exchange: not all of a client, or of a session.
-    """
-
-    is_mixed: bool = False
-    have_ids: bool = True
-    have_labels: bool = False
-    have_keys: bool = True
-
-
 class Lanes:
     """Finds the lane of each request and answer.
 
     An answer is to the request that is called the same; where nothing is, to the only one that waits for one: of several nobody knows
-    which it was, and it stands alone. A piece goes on with the stream that has its own id; one without, where the beginning of
-    a stream alone tells it, with the only one that has not ended. A request ends the answer before it, save
+    which it was, and it stands alone. A piece goes on with the stream that has its own id. A request ends the answer before it, save
     where both are named, and differently, or where more of that may come. What each line has another of is a number of lines, and names
     nothing.
 
@@ -48,18 +32,26 @@ class Lanes:
         notes: Gives the ids.
         peer: What the provider is called.
         habits: What the log taught before.
+        is_tangled: Called where a stream begins while another has not ended, whose events do not say of which they are: whether what
+            comes from there on is of both. It surely is, and is told so, where nothing was asked since the other went on.
 
     Attributes:
         last: The lane to which something came last.
         doubtful: How many answers may be to several requests.
+        tangled: What is of several answers; None where nothing is.
     """
 
-    def __init__(self, notes: Notes, peer: str, habits: Habits) -> None:
+    def __init__(
+        self, notes: Notes, peer: str, habits: Habits, is_tangled: Callable[[bool], bool] = lambda _: False
+    ) -> None:
         self._notes = notes
         self._peer = peer
         self._habits = habits
         self.last = self._new()
         self.doubtful = 0
+        self.tangled: Exchanges | None = None
+        self._is_tangled = is_tangled
+        self._was_tangled = self._is_asked = False
         self._named: dict[str, Exchanges] = {}
         self._are_names = habits.have_keys
         self._keys: dict[str, list[str]] = {}
@@ -80,6 +72,7 @@ class Lanes:
 
     def asking(self, key: str, body: bytes) -> Exchanges:
         """The lane for a request with this body."""
+        self._is_asked = True
         self._named = {name: lane for name, lane in self._named.items() if lane.is_open}
         if not key or not self._are_names:
             return self._asking_unnamed(body)
@@ -90,6 +83,11 @@ class Lanes:
         self._named[key] = self.last = lane
         remember(self._keys, key, [])
         return lane
+
+    def answer_next(self) -> None:
+        """What was asked last is answered by what comes next, whatever else waits: one object has both."""
+        self._over += [self._asked] if self._asked is not self.last and not self._asked.may_go_on else []
+        self._asked, self._waiting = self.last, 1
 
     def _asking_unnamed(self, body: bytes) -> Exchanges:
         is_again = self.last.is_open and not self.last.is_answered and body == self._body
@@ -107,7 +105,7 @@ class Lanes:
         """The lane for an answer, as things stand."""
         if key not in self._named and key in self._keys and self._are_names:
             self._named[key] = self._new()  # its exchange is over: none of those that go on
-        return self._named.get(key, self.last)
+        return self._named.get(key) or self.tangled or self.last
 
     def answering(self, key: str, value: JSON = None) -> Exchanges:
         """The lane for an answer, or a piece of one; what is over then is to be asked for.
@@ -117,31 +115,74 @@ class Lanes:
             value: What it says, as far as that is known.
         """
         lane = self.of(key)
-        if key in self._named and not self._do_alternate(key, id_of(value)):
+        if key in self._named and not self._are_several(key, value):
             self.last = lane
             return lane
         if key and self.last.is_open:
             self._are_names = False
         if self.last.is_open and self.last in self._named.values():
             self._unname()
-        name = id_of(value) if self._habits.have_ids else ""
-        if goes_on(value) and not name:
-            going = self._going()
-            if len(going) > 1:
-                return self._beside(going)
-            name = going[0].stream.name if going else ""
-        return self._answering_unnamed(name, value)
+        if self.tangled is not None and not id_of(value):
+            return self.tangled
+        is_its = self.last.is_answered and kind_of(value) not in FIRST
+        lane = None if is_its or not is_of_a_course(value) else self._in_a_course(kind_of(value))
+        self._is_asked = self._is_asked and not is_of_a_course(value)
+        if lane is not None:
+            return lane
+        return self._answering_unnamed(
+            id_of(value) if self._habits.have_ids else "", is_tail=mapping(value).get("choices") == []
+        )
 
-    def _do_alternate(self, key: str, name: str) -> bool:
-        """Whether a stream goes on behind a piece of another that is called the same: then that names no exchange."""
-        heard = self._keys.get(key, [])
-        if not name or name in heard[-1:] or not self._habits.have_ids:
-            return False
-        if name in heard:
+    def _are_several(self, key: str, value: JSON) -> bool:
+        """Whether a stream begins before another has ended that is called the same, or goes on behind a piece of it: that names no exchange."""
+        heard, name = self._keys.get(key, []), id_of(value)
+        lane = self._named[key]
+        is_begun = lane.is_answered and lane.stream.is_begun and not lane.stream.is_ended
+        if is_of_a_course(value) and (kind_of(value) in FIRST) == is_begun and lane.is_open:
             self._habits.have_keys = self._are_names = False
-        elif len(heard) < MOST:
-            heard.append(name)
+        elif name and name not in heard[-1:] and self._habits.have_ids:
+            if name in heard:
+                self._habits.have_keys = self._are_names = False
+            elif len(heard) < MOST:
+                heard.append(name)
         return not self._are_names
+
+    def _in_a_course(self, kind: str) -> Exchanges | None:
+        """The lane of an event that does not say of which answer it is, where it is another's than the last one's, or of nobody knows whose."""
+        if kind not in FIRST:
+            going = self._unended
+            if len(going) != 1:
+                return None
+            self._streams.remove(going[0])
+            self.last = going[0]
+            return self.last
+        unended, was_tangled, self._was_tangled = self._unended, self._was_tangled, False
+        is_tangled = bool(unended or was_tangled) and self._is_tangled(bool(unended) and not self._is_asked)
+        self._streams = [lane for lane in self._streams if lane not in unended]
+        self._over += [lane for lane in unended if is_tangled or lane is not self.last]
+        if not is_tangled:
+            if not (self.last.is_answered and self._waiting):
+                return None
+            self._begin("", is_rest=False)
+            return self.last
+        for lane in unended:
+            lane.is_cut = True
+        self.last = self._new() if self.last in unended else self.last
+        self.tangled = Exchanges(self._notes, self._peer, WORDS)
+        return self.tangled
+
+    @property
+    def _unended(self) -> list[Exchanges]:
+        return [lane for lane in (*self._streams, self.last) if lane.may_go_on and lane.stream.is_begun]
+
+    def untangle(self) -> Iterator[Seen]:
+        """From here on each answer is one again. Who waited for one has been given something of what is past."""
+        self._over += [lane for lane in (self.tangled, self._asked, self.last) if lane and not lane.may_go_on]
+        self.tangled = None
+        self._was_tangled = True
+        self._waiting = 0
+        self.last = self.last if self.last.may_go_on else self._new()
+        yield from self.ended()
 
     def _unname(self) -> None:
         """An answer is called nothing, or otherwise than any request: any that waits may have asked for it."""
@@ -152,24 +193,10 @@ class Lanes:
         self._streams += [lane for lane in lanes if lane.may_go_on]
         self._over += [lane for lane in lanes if not lane.may_go_on and lane is not self._asked]
 
-    def _going(self) -> list[Exchanges]:
-        """The streams that a piece may go on with that tells no id, where only the beginning of one does."""
-        lanes = (*self._streams, self.last)
-        return [lane for lane in lanes if lane.may_go_on and lane.stream.is_named_once]
-
-    def _beside(self, going: Sequence[Exchanges]) -> Exchanges:
-        """The lane for what may be of several streams: from here on none of them is told apart."""
-        self._over += going
-        self._streams = [lane for lane in self._streams if lane not in going]
-        self.doubtful += 1
-        self._habits.is_mixed = True
-        self.last = self._new()
-        return self.last
-
-    def _answering_unnamed(self, name: str, value: JSON) -> Exchanges:
-        is_tail = mapping(value).get("choices") == []
-        is_same = not begins(value) and (not name or self.last.stream.name in {"", name})
-        if self.last.is_answered and is_same:
+    def _answering_unnamed(self, name: str, *, is_tail: bool) -> Exchanges:
+        is_other = self.last.stream.name != name and (bool(self.last.stream.name) or self.last.stream.is_begun)
+        goes_on = self.last.is_answered and not (name and is_other)
+        if goes_on:
             self._do_recur |= bool(name) and self.last.stream.name == name
             return self.last
         self._streams = [lane for lane in self._streams if lane.is_open]
@@ -180,7 +207,7 @@ class Lanes:
             self._streams.remove(found)
             self.last = found
             return found
-        self._begin(name, is_rest=is_tail or goes_on(value))
+        self._begin(name, is_rest=is_tail)
         return self.last
 
     def _begin(self, name: str, *, is_rest: bool) -> None:
@@ -191,7 +218,7 @@ class Lanes:
             self._habits.have_ids = self._habits.have_ids and self._again < len(self._ids)
         elif name and len(self._ids) < IDS_MOST:
             self._ids.add(name)
-        self._lone += self.last.may_go_on and not self.last.stream.is_finished
+        self._lone += self.last.may_go_on and bool(self.last.stream.name) and not self.last.stream.is_finished
         self._hold()
         is_late = (is_more or is_rest) if self._habits.is_mixed else (is_more and is_rest)
         if is_late and self._habits.have_ids:
@@ -217,7 +244,8 @@ class Lanes:
     def ending(self) -> list[Exchanges]:
         """The lanes that are ended by a word that says nothing else; none as long as it may be any of several."""
         self._streams = [lane for lane in self._streams if lane.is_open]
-        several = [*self._streams, self.last] if self.last.is_answered else self._streams
+        streams = [lane for lane in self._streams if lane.stream.name]
+        several = [*streams, self.last] if self.last.is_answered else streams
         if len(several) <= 1 or (self.last.is_answered and self.last.stream.is_finished):
             return [self.last] if self.last.is_answered else several or [self.last]
         self._ends += 1
@@ -235,7 +263,9 @@ class Lanes:
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
         yield from self.ended()
-        for lane in dict.fromkeys((*self._named.values(), *self._streams, self._asked, self.last)):
+        for lane in dict.fromkeys(
+            (*self._named.values(), *self._streams, self._asked, self.last, *filter(None, [self.tangled]))
+        ):
             yield from lane.finish()
 
     def _hold(self) -> None:

@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.elements import BrokenError, Data, value_end
 from tui_host.capture.imports.printed import BEGIN, Printed, printed
-from tui_host.capture.imports.pythonic import looks_pythonic, read_pythonic, written_as_json
+from tui_host.capture.imports.pythonic import (
+    looks_pythonic,
+    pythonic_end,
+    read_pythonic,
+    several_lines,
+    written_as_json,
+)
 from tui_host.capture.imports.seen import MOST, begins_with, read_value
 from tui_host.errors import JSON
 
@@ -45,16 +51,21 @@ class Line(NamedTuple):
 class Lines:
     """The lines of a log, each with the JSON that begins in it, over as many lines as that takes.
 
+    Args:
+        data: The log.
+        at: Where the first of them begins.
+
     Attributes:
         at: The first byte after what was given last.
         pythonic: How many values stand there as Python writes them.
     """
 
-    def __init__(self, data: Data) -> None:
-        self.at = 0
+    def __init__(self, data: Data, at: int = 0) -> None:
+        self.at = at
         self.pythonic = 0
         self._data = data
         self._tries = TRIES
+        self._looked_at = 0
 
     def __iter__(self) -> Iterator[Line]:
         while self.at < len(self._data):
@@ -99,13 +110,23 @@ class Lines:
                 return Line(before, found, value, b"", at), len(data) if after < 0 else after
         return Line("", b"", None, data[at : min(end, at + MOST)].rstrip(b"\r"), at), end
 
+    def _pythonic(self, begin: int, end: int) -> tuple[bytes, JSON]:
+        """A value as Python prints it over several lines; those of one that is none are looked at once."""
+        if begin < self._looked_at or self._data[end + 1 : end + 2] != b" ":
+            return b"", None
+        self._looked_at = several_lines(self._data, begin)
+        several = self._data[begin : self._looked_at]
+        found = several[: pythonic_end(several)]
+        return found, read_pythonic(found)
+
     def _value(self, begin: int, end: int) -> tuple[bytes, JSON]:
         """The value that begins there; over several lines only where its bracket ends its line, as in what is written for eyes."""
         line = self._data[begin : min(end, begin + MOST)]
         if found := begins_with(line):
             return found
         if looks_pythonic(line):
-            return line, read_pythonic(line)
+            value = read_pythonic(line)
+            return (line, value) if value is not None else self._pythonic(begin, end)
         with suppress(BrokenError):  # what begins in this line does not end in it
             value = line[: value_end(line, 0)]
             return value, read_value(value, is_shallow=True)

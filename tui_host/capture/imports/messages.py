@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui_host.capture.imports.elements import after_space, elements, members, value_end
-from tui_host.capture.imports.exchanges import Exchanges
+from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, Exchanges
 from tui_host.capture.imports.seen import LATEST_NS, File, Moment, Notes, Seen, read_value
 from tui_host.capture.words import mapping
 
 NO_HEAD = "method, address, headers, and all of the body but its messages: the file has them alone"
-NO_ANSWER_BUT = "status, headers, and all of the body but the message: the file has it alone; the type that follows is that of the body shown"
 TOLD_MOST = 32 << 20
 """Bytes of requests that are shown: each repeats those before it."""
 _MILLISECONDS_SINCE_2001 = 10**12

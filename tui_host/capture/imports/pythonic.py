@@ -12,6 +12,7 @@ import warnings
 
 from tui_host.capture.depth import is_deeper
 from tui_host.capture.frames import LEVELS
+from tui_host.capture.imports.elements import Data
 from tui_host.errors import JSON
 
 MOST = 4 << 20
@@ -20,6 +21,7 @@ VALUES = 50_000
 _OF_A_WIRE = re.compile(rb"jsonrpc|messages|choices|content|candidates|model|response|error|done")
 """Words of which each thing that was on a wire has one: a log may be full of other values."""
 _BEGIN = re.compile(rb"\[?\{\s*'")
+_BRACKET = re.compile(rb"""[{}\[\]()]|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*\"""")
 _PLAIN = re.compile(
     r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|[\s{}\[\](),:.\de-]+|True|False|None""", re.DOTALL
 )
@@ -31,12 +33,33 @@ def looks_pythonic(data: bytes) -> bool:
     return _BEGIN.match(data) is not None
 
 
+def several_lines(data: Data, at: int) -> int:
+    """Where the lines end, of those that Python's `pprint` writes for one value, of which the first is at a place: all others begin with a space."""
+    end = data.find(b"\n", at)
+    while 0 <= end < at + MOST and data[end + 1 : end + 2] == b" ":
+        end = data.find(b"\n", end + 1)
+    return end if end >= 0 else len(data)
+
+
+def pythonic_end(data: bytes) -> int:
+    """One past the last byte of the value that they begin with; 0 if it has no end."""
+    depth = 0
+    for found in _BRACKET.finditer(data):
+        if found[0] in {b"{", b"[", b"("}:
+            depth += 1
+        elif found[0] in {b"}", b"]", b")"}:
+            depth -= 1
+            if not depth:
+                return found.end()
+    return 0
+
+
 def read_pythonic(data: bytes) -> JSON:
     """The value that a line ends with, None if it is none, too deep, or too large."""
     if len(data) > MOST or data.count(b",") > VALUES or _OF_A_WIRE.search(data) is None:
         return None
     text = data.decode("utf-8", "replace").strip()
-    if is_deeper(text, LEVELS) or not _is_plain(text):
+    if text[-1:] not in {"}", "]"} or is_deeper(text, LEVELS) or not _is_plain(text):
         return None
     try:
         with warnings.catch_warnings():

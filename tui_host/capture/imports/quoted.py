@@ -6,14 +6,16 @@ Whatever its members are called: what was on a wire is known by what it is. Thei
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from tui_host.capture.imports.both import DEPTH as IN_REQUEST
+from tui_host.capture.imports.both import answer_of, names_of_answers, request_alone
 from tui_host.capture.imports.clock import TIME
 from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.seen import read_value
-from tui_host.capture.imports.wires import Known, dialect_of_answer, is_frame, is_piece, known
+from tui_host.capture.imports.wires import Known, dialect_of_answer, dialect_of_request, is_frame, is_piece, known
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -151,14 +153,32 @@ def text_in(value: JSON, words: str, place: Sequence[str]) -> tuple[Around, str]
     return (around, value) if place and isinstance(value, str) else None
 
 
+def texts_in(value: JSON, around: Around, depth: int = DEPTH) -> Iterator[tuple[Around, str]]:
+    """The texts in an object, each with what stands around it."""
+    if isinstance(value, str):
+        yield around, value
+    elif depth and isinstance(value, Mapping):
+        for near, item in _items(value, around):
+            yield from texts_in(item, near, depth - 1)
+    elif depth and isinstance(value, Sequence):
+        for item in value:
+            yield from texts_in(item, around, depth - 1)
+
+
 def _in_value(value: JSON, around: Around, depth: int) -> Iterator[Quoted]:
     if isinstance(value, str):
         yield from _in_text(value, around, depth)
     elif it := known(value):
-        yield Quoted(around, written_as_json(value), value, it)
+        both = _both(mapping(value), it.dialect, around) if it.kind == "request" else ()
+        yield from both or [Quoted(around, written_as_json(value), value, it)]
     elif depth and isinstance(value, Mapping):
-        for near, item in _items(value, around):
-            yield from _in_value(item, near, depth - 1)
+        each_in = [(near, item, list(_in_value(item, near, depth - 1))) for near, item in _items(value, around)]
+        found = [each for _, _, several in each_in for each in several]
+        yield from found
+        if len(found) == 1 and found[0].known.kind == "request":
+            yield from _messages(
+                ((near, item) for near, item, several in each_in if not several), found[0].known.dialect
+            )
     elif depth and isinstance(value, Sequence):
         texts = [_text_of(item) for item in value]
         said = ("" if any(text.endswith("\n") for text in texts) else "\n").join(texts)
@@ -169,6 +189,43 @@ def _in_value(value: JSON, around: Around, depth: int) -> Iterator[Quoted]:
             yield from _in_value(item, around, depth - 1)
 
 
+def holds_both(value: JSON, it: Known) -> bool:
+    """Whether a request is one that has its answer among its members."""
+    return it.kind == "request" and bool(_both(mapping(value), it.dialect, Around("")))
+
+
+def _both(body: Mapping[str, JSON], dialect: str, around: Around) -> Sequence[Quoted]:
+    """The request that an object is, and its answers, where it has such; else nothing."""
+    names = names_of_answers(body)
+    if not names:
+        return ()
+    near = {each.place[-1]: each for each, _ in _items(body, around)}
+    found = {
+        name: [each for each in _in_value(body[name], near[name], IN_REQUEST) if _is_answer(each)] for name in names
+    }
+    answers = [each for several in found.values() for each in several]
+    if not answers:
+        answers = list(_messages(((near[name], body[name]) for name in names), dialect))
+        found = {each.around.place[-1]: [each] for each in answers}
+    request = request_alone(body, [name for name, several in found.items() if several])
+    asked = Quoted(
+        next(iter(near.values())), written_as_json(request), request, Known("request", dialect_of_request(request))
+    )
+    return [asked, *answers] if answers else ()
+
+
+def _messages(members: Iterable[tuple[Around, JSON]], dialect: str) -> Iterator[Quoted]:
+    """The answer that a member has the message of, or its text; of several the first."""
+    for near, item in members:
+        if answer := answer_of(near.place[-1], item, dialect):
+            yield Quoted(near, written_as_json(answer), answer, Known("answer", dialect, is_message=True))
+            return
+
+
+def _is_answer(found: Quoted) -> bool:
+    return found.known.kind == "answer" and bool(found.known.dialect)
+
+
 def _items(value: Mapping[str, JSON], around: Around) -> Iterator[tuple[Around, JSON]]:
     """What an object has, but for its numbers, each with what stands around it."""
     inner = [each for each in value.values() if isinstance(each, Mapping)]
@@ -176,7 +233,7 @@ def _items(value: Mapping[str, JSON], around: Around) -> Iterator[tuple[Around, 
     plain = [f"{item}" for item in value.values() if isinstance(item, str | int | float)]
     plain += [time for each in inner for time in each.values() if isinstance(time, str) and TIME.match(time)]
     keys = (f"{each[name]}" for name in _IDS for each in (value, *inner) if isinstance(each.get(name), str | int))
-    short = (text for text in plain if len(text) <= MOST_WORDS and text.lstrip()[:1] not in {"{", "["})
+    short = (text for text in plain if len(text) <= MOST_WORDS and "{" not in text and text.lstrip()[:1] != "[")
     words = " ".join([*islice(short, MOST_MEMBERS), around.words])[:MOST_AROUND]  # what stands nearest is heard first
     name_of_all = value.get("id")
     key = around.key or next(keys, f"{name_of_all}" if isinstance(name_of_all, str | int) else "")

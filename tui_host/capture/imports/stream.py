@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from tui_host.capture.imports.course import FIRST, LAST, kind_of
 from tui_host.capture.imports.seen import read_value
 from tui_host.capture.words import items, mapping
 from tui_host.errors import JSON
@@ -18,12 +19,11 @@ _BEGUN = re.compile(
     rb"|(?:event:[ \t]*[\w.]{0,80}(?:\r?\n)?)?(?:d|da|dat|data|data:\s*|data:[ \t]*\[[DONE]{0,3})?)\Z"
 )
 """An event of a stream that is cut before what it says."""
+_NAMED = re.compile(rb"\s*event:[ \t]*([\w.]{1,80})\s*\Z")
 _DATA = re.compile(rb"data:[ \t]*")
 _SAID = re.compile(rb"(?m)^data:[ \t]?([^\r\n]*)")
 _DONE = re.compile(rb"(?m)^data:[ \t]*\[DONE\]")
 _MARK = re.compile(rb'\\.?|"|[{}\[\]]', re.DOTALL)
-_FIRST = frozenset({"message_start", "response.created"})
-_LAST = frozenset({"message_stop", "response.completed", "response.failed", "response.incomplete"})
 _BREAK, _BREAKS = re.compile(rb"\A\r?\n"), re.compile(rb"\A(?:\r?\n){1,2}")
 _END = 2
 """Line breaks behind an event."""
@@ -39,14 +39,14 @@ class Stream:
     Attributes:
         is_done: It said that it has ended, in a word.
         is_finished: It said why it ends; more than what it took may not come.
-        is_named_once: Its beginning alone tells its id.
+        is_begun: It began with an event of those that alone of its kind say which answer they are of.
     """
 
     def __init__(self) -> None:
         self.is_done = False
         self._head = b""
         self._breaks = self._lent = 0
-        self.is_finished = self.is_named_once = False
+        self.is_finished = self.is_begun = False
         self._is_heard = self._is_over = False
         self._name = ""
         self._depth = 0
@@ -72,30 +72,33 @@ class Stream:
         return self.is_within or (bool(self._head) and _BEGUN.match(data) is not None)
 
     def value_in(self, data: bytes) -> JSON:
-        """What the first event of a piece says; None where it goes on within one."""
+        """What the first event of a piece says, or its name tells of that; None where it goes on within one."""
         found = None if self.is_within else _SAID.search(data)
-        return None if found is None else read_value(found[1])
+        if found is not None:
+            return read_value(found[1])
+        named = None if self.is_within else _NAMED.match(data)
+        return None if named is None else {"type": named[1].decode()}
 
     def begins_anew(self, data: bytes) -> bool:
         """Whether a piece is the first one of another stream."""
         is_asked = self._is_over or self.is_finished or _BEGINS.search(data) is not None
-        found = _SAID.search(data) if is_asked and self._is_heard and not self.is_within else None
-        return found is not None and self.is_followed_by(read_value(found[1]))
+        return is_asked and self._is_heard and self.is_followed_by(self.value_in(data))
 
     def is_followed_by(self, value: JSON) -> bool:
         """Whether what an event says is the beginning of another stream."""
         if not self._is_heard or not isinstance(value, dict):
             return False
         name = id_of(value)
-        return self._is_over or _kind(value) in _FIRST or (self.is_finished and bool(name) and name != self._name)
+        return self._is_over or kind_of(value) in FIRST or (self.is_finished and bool(name) and name != self._name)
 
     def hear(self, value: JSON) -> None:
         """What an event says."""
         body = mapping(value)
         self._is_heard = True
         self._name = self._name or id_of(value)
-        self.is_named_once = self.is_named_once or begins(value)
-        self._is_over = self._is_over or _kind(value) in _LAST
+        kind = kind_of(value)
+        self.is_begun = self.is_begun or kind in FIRST
+        self._is_over = self._is_over or kind in LAST
         if not self.is_finished:
             several, key = ("choices", "finish_reason") if "choices" in body else ("candidates", "finishReason")
             self.is_finished = any(mapping(each).get(key) for each in items(body.get(several)))
@@ -164,24 +167,8 @@ def _ends(first: re.Match[bytes] | None, data: bytes) -> tuple[bytes, ...]:
     return (first[1],) if last is None else (first[1], last[1])
 
 
-def _kind(value: JSON) -> str:
-    kind = mapping(value).get("type")
-    return kind if isinstance(kind, str) else ""
-
-
-def begins(value: JSON) -> bool:
-    """Whether an event is one with which a stream begins."""
-    return _kind(value) in _FIRST
-
-
-def goes_on(value: JSON) -> bool:
-    """Whether an event is one with which no stream begins, of those that tell their id in their beginning alone."""
-    return _kind(value).startswith(("message_", "content_block_", "response.")) and not begins(value)
-
-
 def id_of(value: JSON) -> str:
     """The id of the stream that an event is of; empty if it tells none."""
     body = mapping(value)
-    told = mapping((body.get("message") or body.get("response")) if _kind(value) else None)
-    name = body.get("id") or body.get("responseId") or told.get("id")
+    name = body.get("id") or body.get("responseId")
     return name if isinstance(name, str) else ""

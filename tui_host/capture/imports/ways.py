@@ -206,6 +206,21 @@ class Ways:
         return other(asked[0]) if asked and not is_sure else told
 
 
+def words_before(around: str, before: str) -> str:
+    """The words before something in a text of an object: its own, and what these do not tell of time and way and the object does.
+
+    Args:
+        around: What stands around that text.
+        before: What stands before it in the text.
+    """
+    time, own = TIME.search(around), TIME.search(before)
+    is_own = own is not None and own[10] is None and (time is None or bool(own[6] or own[7]) or time[10] is not None)
+    words = TIME.sub("", around) if is_own else around
+    if _usual(_word(TIME.sub("", before))).way is not None:
+        words = "" if is_own or time is None else time[0]
+    return f"{words} {before}"
+
+
 @lru_cache(maxsize=1 << 8)
 def _word(before: str) -> str:
     """What is the same before all messages that went the same way: without numbers and the server's name."""

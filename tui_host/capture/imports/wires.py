@@ -39,10 +39,17 @@ def is_frame(value: JSON) -> bool:
 
 
 class Known(NamedTuple):
-    """What was on one of the wires itself: a frame, a request to a model or an answer, and of these two the dialect."""
+    """What was on one of the wires itself.
+
+    Attributes:
+        kind: A frame, a request to a model or an answer.
+        dialect: Of these two.
+        is_message: Of an answer its message is known, and nothing else.
+    """
 
     kind: Literal["frame", "request", "answer"]
     dialect: str = ""
+    is_message: bool = False
 
 
 def known(value: JSON) -> Known | None:

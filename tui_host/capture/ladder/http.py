@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tui_host.capture.ending import Ending, read_ending
 from tui_host.capture.http_frames import is_rpc
+from tui_host.capture.ladder.counting import EventCount
 from tui_host.capture.ladder.row import Row, RowState
 from tui_host.capture.ladder.rows import LadderRows
 from tui_host.capture.record import BY_THE_TAP, MISSING, TAP, Record
@@ -25,6 +26,7 @@ class _Open:
         url: The request's URL.
         status: The response's status, 0 before it came.
         said: The beginning of a refusal's body.
+        count: Counts the events of its answer.
     """
 
     request: int = -1
@@ -34,6 +36,7 @@ class _Open:
     status: int = 0
     said: bytes = b""
     has_own_row: bool = False
+    count: EventCount = field(default_factory=lambda: EventCount(None))
 
 
 class LadderHttp:
@@ -92,6 +95,7 @@ class LadderHttp:
     def _response(self, record: Record, exchange: _Open) -> None:
         exchange.status = record.draft.head.status or 0 if record.draft.head is not None else 0
         if record.draft.wire == "llm":
+            exchange.count = EventCount(record.draft.head)
             self._answer_row(record, exchange)
         elif exchange.has_own_row:
             row = self._rows.table[exchange.response]
@@ -102,7 +106,7 @@ class LadderHttp:
         if draft.wire == "llm" and exchange.response < 0:
             self._answer_row(record, exchange)
         if exchange.response >= 0:
-            self._rows.grow(exchange.response, record)
+            self._rows.grow(exchange.response, record, exchange.count.feed(draft.data))
         if exchange.status >= 400 and draft.encoding is None:
             exchange.said += draft.data[: _SAID - len(exchange.said)]
 

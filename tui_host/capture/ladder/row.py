@@ -40,7 +40,8 @@ class Row:
         answer: The frame is a result or an error.
         error: The frame is a JSON-RPC error or its result has `isError`; the exchange failed.
         size: Bytes of body or frame so far.
-        events: Chunks of a streamed body so far, lines of standard error, or repeats folded into this row.
+        events: Events of a streamed body so far, however many pieces it came in (none of one that is coded); lines of standard error, or
+            repeats folded into this row.
         state: `open` while bytes may still come.
         calls: The tool calls it has to do with.
         tool: The tool that a call's frames and decision name, by its own name; empty for all others.

@@ -80,11 +80,16 @@ class LadderRows:
         self._index(row.calls - before, row.number)
         self._journal.note(self.revision + 1, row.number)
 
-    def grow(self, number: int, record: Record) -> None:
-        """Add a record's bytes to an open row."""
+    def grow(self, number: int, record: Record, events: int) -> None:
+        """Add a record's bytes to an open row, and how many events they are."""
         draft = record.draft
         self.table.grow(
-            number, seq=record.seq, mono_ns=record.mono_ns, size=len(draft.data), redacted=bool(draft.redacted)
+            number,
+            seq=record.seq,
+            mono_ns=record.mono_ns,
+            size=len(draft.data),
+            events=events,
+            redacted=bool(draft.redacted),
         )
         self._journal.note(self.revision + 1, number)
 

@@ -120,12 +120,12 @@ class RowTable(Sequence[Row]):
         times = [UNTOLD if time is None else time for time in _times(row)]
         return (*_numbers(row), *times, *map(self.texts.number, _texts(row)), *marks)
 
-    def grow(self, number: int, *, seq: int, mono_ns: int | None, size: int, redacted: bool) -> None:
+    def grow(self, number: int, *, seq: int, mono_ns: int | None, size: int, events: int, redacted: bool) -> None:
         """Add a piece to a row that is still open."""
         self.numbers["last_seq"][number] = seq
         self.times["end_mono_ns"][number] = UNTOLD if mono_ns is None else mono_ns
         self.numbers["size"][number] += size
-        self.small["events"][number] += 1
+        self.small["events"][number] += events
         if redacted:
             self.flags[number] |= REDACTED
 

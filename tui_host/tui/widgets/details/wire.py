@@ -106,7 +106,7 @@ def timing_page(source: InspectorSource, row: Row) -> Page:
     elif row.state == "open" or (row.kind in {"request", "frame"} and row.rpc_id and not row.answer):
         lines.append("answer: none yet")
     if row.events > 1:
-        lines.append(f"pieces: {row.events:,}")
+        lines.append(f"{'events' if row.kind == 'response' else 'times'}: {row.events:,}")
     return TextPage("timing", "\n".join(lines), form="headers")
 
 

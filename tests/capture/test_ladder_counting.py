@@ -1,0 +1,72 @@
+"""How many events an answer has, which people count by, and not by the pieces in which it came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.capture.captured import CHAT, NOW_NS, PIECE, WIRES
+from tui_host.capture.imports import File, read
+from tui_host.capture.ladder.counting import EventCount
+from tui_host.capture.record import Head
+from tui_host.capture.sse import SseDecoder
+from tui_host.capture.words import mapping
+
+STREAM = (
+    ": waiting\n\nevent: ping\ndata: {}\n\n"
+    + "".join(f"data: {json.dumps({**mapping(PIECE), 'n': n})}\r\n\r\n" for n in range(3))
+    + "id: 7\n\ndata: the word data: in a text\n\ndata: [DONE]\n\n"
+).encode()
+
+
+def count_of(kind: str, pieces: Sequence[bytes], coding: str = "") -> int:
+    count = EventCount(Head(headers=(("Content-Type", kind), ("Content-Encoding", coding))))
+    return sum(count.feed(piece) for piece in pieces)
+
+
+@given(st.lists(st.integers(1, 60), max_size=30))
+def test_events_are_as_many_wherever_they_were_cut(sizes: Sequence[int]) -> None:
+    pieces: list[bytes] = []
+    rest = STREAM
+    for size in sizes:
+        pieces, rest = [*pieces, rest[:size]], rest[size:]
+    decoded = sum(event.kind == "event" for event in SseDecoder().feed(STREAM))
+    assert count_of("text/event-stream; charset=utf-8", [*pieces, rest]) == decoded == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "coding", "events"),
+    [
+        ("application/x-ndjson", "", 2),
+        ("application/json", "", 0),
+        ("text/event-stream", "gzip", 0),
+        ("text/event-stream", "identity", 1),
+    ],
+)
+def test_lines_are_events_where_they_are_values_and_what_is_coded_shows_none(
+    kind: str, coding: str, events: int
+) -> None:
+    assert count_of(kind, [b'data: {"a":1}\n{"b"', b":2}\n"], coding) == events
+
+
+def test_a_stream_without_a_head_has_none() -> None:
+    assert EventCount(None).feed(STREAM) == 0
+
+
+@pytest.mark.parametrize("form", ["lines", "objects", "pieces"])
+def test_events_of_a_log_are_counted_however_its_lines_were_cut(form: str) -> None:
+    said = [f"data: {json.dumps(PIECE)}"] * 3 + ["data: [DONE]"]
+    text = "\n\n".join([*said, ""])
+    lines = {
+        "lines": [f"<< {each}" for each in said],
+        "objects": [json.dumps({"line": each}) for line in said for each in (line, "")],
+        "pieces": [f"chunk {text[at : at + 50].encode()!r}" for at in range(0, len(text), 50)],
+    }[form]
+    found = read([File(name="a", data="\n".join([f">> {json.dumps(CHAT)}", *lines]).encode(), time_ns=NOW_NS)], WIRES)
+    drafts = [each.draft for each in found.seen]
+    count = EventCount(next(each.head for each in drafts if each.kind == "response"))
+    assert sum(count.feed(each.data) for each in drafts if each.kind == "chunk") == len(said)

@@ -1,0 +1,217 @@
+"""One log while it is read, line by line: what of a line is JSON, printed, or text in an object of a logger, and what words say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from tui_host.capture.imports.clock import Clock
+from tui_host.capture.imports.course import is_of_a_course
+from tui_host.capture.imports.labels import Habits
+from tui_host.capture.imports.lanes import Lanes
+from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
+from tui_host.capture.imports.passed import Passed
+from tui_host.capture.imports.quoted import (
+    Around,
+    holds_both,
+    quoted,
+    text_in,
+    texts_in,
+    with_empty_lines,
+)
+from tui_host.capture.imports.seen import File, Notes, Seen, line_of, read_value
+from tui_host.capture.imports.servers import Servers
+from tui_host.capture.imports.tangle import Tangles
+from tui_host.capture.imports.ways import Ways, words_before
+from tui_host.capture.imports.wires import Wires, is_bare_error, known
+from tui_host.capture.record import Draft
+from tui_host.errors import JSON
+
+OTHERS = "lines that are of neither wire"
+
+_STDERR = re.compile(r"std_?err|\berr\b", re.IGNORECASE)
+_FIELD = re.compile(r"(?:data|event):[ \t]?")
+_DONE = re.compile(rb"data:[ \t]*\[DONE\]")
+_NAMED = re.compile(rb"event:[ \t]?([\w.]{1,80})\s*$")
+_NUMBERS = re.compile(r"\d+")
+_OBJECT = re.compile(rb"""\{(?:\\[nrt]|[ \t])*(?:\\["nu]|')|\[\\n""")
+_OBJECT_OR_PIECE = re.compile(rb"""%s|'|\\"|\b(?:data|event):""" % _OBJECT.pattern)
+"""Text in JSON that has such in it."""
+_REQUEST_LINE = re.compile(r"\bPOST\s+(\S{1,2000})")
+_BRACKETS = b" \t[]{},"
+"""What is left of a line of a list, or of an object, that is written for eyes."""
+_WITHIN = 2
+"""Objects of loggers in each other, as where one takes in what another wrote."""
+
+
+class Taught(NamedTuple):
+    """What a log taught of itself.
+
+    Attributes:
+        ways: What its words mean.
+        habits: Of its answers.
+        looks_ahead: What is of several answers is sought where it may be, and no answer is made of it.
+    """
+
+    ways: Ways
+    habits: Habits
+    looks_ahead: bool = False
+
+
+class Log:
+    """What was read of one log so far.
+
+    Args:
+        file: The log.
+        wires: The dialects.
+        notes: Told what is left out.
+        peer: What a server or provider is called that only this log is known of.
+        clock: Hears its times.
+        taught: What it taught before.
+    """
+
+    def __init__(self, file: File, wires: Wires, notes: Notes, peer: str, clock: Clock, taught: Taught) -> None:
+        self._file = file
+        self._wires = wires
+        self._notes = notes
+        self._taught = taught
+        self._at = self._within = 0
+        self._label = ""
+        self._tangles = Tangles(file.data, self._from)
+        lanes = Lanes(
+            notes,
+            peer,
+            replace(taught.habits),
+            (lambda is_sure: self._tangles.are_at(self._at, is_sure=is_sure))
+            if taught.looks_ahead
+            else (lambda _: False),
+        )
+        servers = Servers(notes, peer, file.name, taught.ways)
+        self._passed = Passed(wires, lanes, servers, clock, have_labels=taught.habits.have_labels)
+
+    @property
+    def habits(self) -> Habits:
+        """What it taught of its answers."""
+        return replace(self._passed.lanes.habits, have_labels=self._passed.labels.are_several)
+
+    def take(self, line: Line) -> Iterator[Seen]:
+        """The next line."""
+        self._at = line.at
+        if self._passed.lanes.tangled is not None and line.at >= self._tangles.end:
+            yield from self._passed.lanes.untangle()
+        if not (yield from self._line(line)):
+            self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
+
+    def _line(self, line: Line) -> Generator[Seen, None, bool]:
+        """A line, of the log or of a text in one of its objects; says whether anything is to be learnt from it."""
+        if line.printed is not None and (yield from self._printed(line.printed, line.lead)):
+            return True
+        if not line.data:
+            return (yield from self._words(line))
+        before, self._label = line.before if line.before.strip() else self._label, ""
+        self._passed.hear(before)
+        if (yield from self._value(line.data, line.value, before)):
+            self._passed.event_name = b""
+            return True
+        lane = self._passed.lanes.of(self._passed.key(before))
+        if lane.is_open and is_bare_error(line.value):
+            yield from self._passed.whole(line.data, before)
+        elif lane.is_open and _FIELD.search(before):
+            yield from self._passed.event(lane, line.data, line.value, "openai", self._passed.clock.at(before))
+        else:
+            return (yield from self._record(line.data, line.value, before))
+        return True
+
+    def _record(self, data: bytes, value: JSON, before: str) -> Generator[Seen, None, bool]:
+        """An object that quotes nothing: loggers have a text in it, which is a line as others write them alone."""
+        wanted = _OBJECT_OR_PIECE if self._passed.lanes.last.is_open else _OBJECT
+        if self._within == _WITHIN or wanted.search(data) is None:
+            return False
+        outer, is_taken = self._passed.outer, False
+        self._within += 1
+        for around, text in texts_in(value, Around(before)):
+            self._passed.outer = around
+            for line in Lines(text.encode("utf-8", "surrogatepass")):
+                words = line.before or line.text[:PREFIX_MOST].decode("utf-8", "replace")
+                inner = line._replace(
+                    before=words_before(around.words, words), lead=words_before(around.words, line.lead)
+                )
+                is_taken |= yield from self._line(inner)
+            self._passed.outer = outer
+        self._within -= 1
+        return is_taken
+
+    def finish(self) -> Iterator[Seen]:
+        """The end of the log."""
+        yield from self._passed.lanes.finish()
+        self._passed.servers.tell_guesses()
+        self._notes.told += self._tangles.told(self._file.name)
+        if count := self._passed.lanes.doubtful:
+            what = "an answer" if count == 1 else f"{count:,} answers"
+            self._notes.told.append(
+                f"{self._file.name} has {what} to one of several requests: to which is not beyond doubt, and that stands alone."
+            )
+
+    def _from(self, at: int) -> Iterator[tuple[int, Draft]]:
+        """What comes from a place on, where it is read as if all came after each other, and the place of each."""
+        log = Log(self._file, self._wires, Notes(), "", Clock(0), Taught(Ways(), self._taught.habits))
+        return ((line.at, each.draft) for line in Lines(self._file.data, at) for each in log.take(line))
+
+    def _printed(self, data: bytes, lead: str) -> Generator[Seen, None, bool]:
+        """A text or bytes in a line, as they were printed; says whether they are of a wire."""
+        around = Around(lead, key=self._passed.key(lead), place=("", _NUMBERS.sub("0", lead)))
+        if self._passed.goes_on(around, data):
+            return (yield from self._passed.part(data, around))
+        value = read_value(data) if data.lstrip()[:1] in {b"{", b"["} else None
+        if is_bare_error(value) and self._passed.lanes.of(around.key).is_open:
+            yield from self._passed.whole(data.strip(), lead)
+            return True
+        if value is not None:
+            return (yield from self._value(data.strip(), value, lead))
+        found = quoted(data.decode("utf-8", "replace"), lead)
+        if found and found[0].is_stream:
+            return (yield from self._passed.part(with_empty_lines(data), around, found[0].known.dialect))
+        lane = self._passed.lanes.of(around.key)
+        if not found and data.lstrip()[:1] == b"{" and lane.is_open and not lane.is_answered:
+            return (yield from self._passed.part(data, around, form="json"))
+        return (yield from self._passed.found(found))
+
+    def _value(self, data: bytes, value: JSON, before: str) -> Generator[Seen, None, bool]:
+        """What is JSON in a line; says whether it is of a wire, or quotes what is."""
+        it = known(value)
+        if it and holds_both(value, it):
+            return (yield from self._passed.found(quoted(value, before)))
+        if it:
+            server = "" if self._passed.outer is None else self._passed.outer.server
+            yield from self._passed.known(data, value, it, Around(before, key=self._passed.key(before), server=server))
+            return True
+        text = text_in(value, before, self._passed.place)
+        if text is not None and self._passed.goes_on(text[0], text[1].encode("utf-8", "surrogatepass")):
+            return (yield from self._passed.part(text[1].encode("utf-8", "surrogatepass"), text[0]))
+        return (yield from self._passed.found(quoted(value, before)))
+
+    def _words(self, line: Line) -> Generator[Seen, None, bool]:
+        """A line without JSON; says whether anything is to be learnt from it."""
+        text = line.text
+        words = line.before or text[:PREFIX_MOST].decode("utf-8", "replace")
+        self._passed.clock.hear(words)
+        self._passed.hear(words)
+        self._label = words if words.rstrip().endswith((":", "：")) else ""
+        lane = self._passed.lanes.of(self._passed.key(words))
+        if lane.is_open and _DONE.search(text):
+            yield from self._passed.done(lane)
+        elif (event := _NAMED.search(text)) and (lane.is_open or is_of_a_course({"type": event[1].decode()})):
+            self._passed.event_name = event[0].strip() + b"\n"  # its data tell whose it is
+        elif lane.is_open and text.startswith(b": "):
+            yield from lane.answer(text + b"\n\n", self._passed.clock.at(""), dialect="openai", form="sse")
+        elif self._passed.outer is not None:
+            return False
+        elif _STDERR.search(words[:80]):
+            yield Seen(self._passed.clock.at(""), self._passed.servers.line(text))
+        elif found := _REQUEST_LINE.search(words):
+            self._passed.url = found[1] if self._wires.dialect_at(found[1]) else ""
+        else:
+            return bool(self._label) or not text.strip(_BRACKETS)
+        return True

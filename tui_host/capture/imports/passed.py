@@ -1,0 +1,172 @@
+"""What a log has that was on the wires, put together: exchanges with models, and the frames of servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+
+from tui_host.capture.imports.clock import Clock
+from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, NO_STATUS, Exchanges
+from tui_host.capture.imports.labels import Labels, key_in, label_in
+from tui_host.capture.imports.lanes import Lanes
+from tui_host.capture.imports.quoted import (
+    Around,
+    Quoted,
+)
+from tui_host.capture.imports.seen import Moment, Seen
+from tui_host.capture.imports.servers import Servers
+from tui_host.capture.imports.wires import Known, Wires, is_piece
+from tui_host.capture.words import mapping
+from tui_host.errors import JSON
+
+_FIELD = re.compile(r"(?:data|event):[ \t]?")
+
+
+class Passed:
+    """What of a log was on the wires so far.
+
+    Args:
+        wires: The dialects.
+        lanes: Its exchanges.
+        servers: Its servers.
+        clock: Hears its times.
+        have_labels: What stands in brackets names the exchange, as the log taught before.
+
+    Attributes:
+        lanes: Its exchanges.
+        servers: Its servers.
+        clock: Its time.
+        labels: Learns what names an exchange.
+        url: Where the next request is sent; empty if that is not told.
+        event_name: The line with the name of the next event; empty if there is none.
+        outer: What stands around the text in which what comes stands; None where that is a line of the log itself.
+        place: Where the last piece of a stream stood.
+        lead: What stands before the last line of a stream that has words of its own.
+    """
+
+    def __init__(self, wires: Wires, lanes: Lanes, servers: Servers, clock: Clock, *, have_labels: bool) -> None:
+        self._wires = wires
+        self.lanes = lanes
+        self.servers = servers
+        self.clock = clock
+        self.labels = Labels()
+        self._have_labels = have_labels
+        self.url = ""
+        self.event_name = b""
+        self.outer: Around | None = None
+        self.place: tuple[str, ...] = ()
+        self.lead = ""
+
+    def key(self, words: str) -> str:
+        """What names the exchange of what these words stand before."""
+        words = self._naming(words)
+        label = label_in(words) if self._have_labels and self.labels.do_name else ""
+        return key_in(words) or label or (self.outer.key if self.outer is not None else "")
+
+    def hear(self, words: str) -> None:
+        """What stands before the next line, or is all of it."""
+        field = _FIELD.search(words)
+        if field is not None:
+            self.lead = words[: field.start()] or self.lead
+        elif words.strip():
+            self.lead = ""
+
+    def _naming(self, words: str) -> str:
+        """The words that may name an exchange: a line of a stream that has none was written with the one before."""
+        return self.lead + words if _FIELD.match(words) else words
+
+    def found(self, found: Sequence[Quoted]) -> Generator[Seen, None, bool]:
+        """What is quoted; says whether any is of a wire."""
+        is_taken = False
+        has_both = {each.known.kind for each in found} >= {"request", "answer"}
+        for each in found:
+            self.url = each.around.url if self._wires.dialect_at(each.around.url) else self.url
+            if each.is_stream:
+                is_taken |= yield from self.part(each.data, each.around, each.known.dialect)
+            else:
+                yield from self.known(each.data, each.value, each.known, each.around)
+                is_taken = True
+            if has_both and each.known.kind == "request":
+                self.lanes.answer_next()
+        if len(found) > 1 and found[-1].is_stream and any(each.known.kind == "request" for each in found):
+            yield from self.lanes.last.finish()  # one object has all of the exchange
+        return is_taken
+
+    def goes_on(self, around: Around, data: bytes) -> bool:
+        """Whether something stands where the last piece of a stream did, and is the next, whatever it says."""
+        if around.place != self.place:
+            return False
+        lane = self.lanes.of(around.key)
+        return not data.strip() or (lane.is_open and lane.stream.goes_on(data))
+
+    def part(self, data: bytes, around: Around, dialect: str = "", form: str = "sse") -> Generator[Seen, None, bool]:
+        """A stream's text, or a piece of it; says whether it is one: what tells no dialect is one where something was asked."""
+        lane = self.lanes.of(around.key)
+        if dialect or lane.is_open:
+            lane = self.lanes.answering(around.key, lane.stream.value_in(data))
+            yield from self.lanes.ended()
+        if lane.begins_anew(data):
+            yield from lane.finish()
+        if not dialect and not lane.is_open:
+            return not data.strip()
+        at = self.clock.at(around.words)
+        if data := lane.stream.put(data):
+            self.place = around.place
+            yield from lane.answer(data, at, dialect=dialect, form=form)
+        if lane.stream.is_done:
+            yield from lane.finish()
+        return True
+
+    def known(self, data: bytes, value: JSON, it: Known, around: Around) -> Iterator[Seen]:
+        """What was on a wire itself."""
+        at = self.clock.at(around.words)
+        if it.kind != "frame" and self.labels.do_name:
+            self.labels.hear(label_in(self._naming(around.words)), is_request=it.kind == "request")
+        match it.kind:
+            case "frame":
+                yield Seen(at, self.servers.frame(data, around.words, value, around.server))
+            case "request":
+                url, self.url, self.event_name = self.url, "", b""
+                lane = self.lanes.asking(around.key, data)
+                yield from self.lanes.ended()
+                yield from lane.request(data, at, dialect=it.dialect, url=url)
+            case "answer":
+                lane = self.lanes.answering(around.key, value)
+                yield from self.lanes.ended()
+                yield from self._answer(lane, data, value, it, at, is_event=bool(_FIELD.search(around.words)))
+
+    def _answer(
+        self, lane: Exchanges, data: bytes, value: JSON, it: Known, at: Moment, *, is_event: bool
+    ) -> Iterator[Seen]:
+        if is_event or is_piece(value):
+            yield from self.event(lane, data, value, it.dialect, at)
+        else:
+            form = "ndjson" if it.dialect == "ollama" else "json"
+            lacks = NO_ANSWER_BUT if it.is_message else NO_STATUS
+            yield from lane.answer(data + b"\n", at, dialect=it.dialect, form=form, lacks=lacks)
+            if form == "json" or mapping(value).get("done") is True:
+                yield from lane.finish()
+
+    def event(self, lane: Exchanges, data: bytes, value: JSON, dialect: str, at: Moment) -> Iterator[Seen]:
+        """What a `data:` line has."""
+        if lane.is_followed_by(value):
+            yield from lane.finish()
+        lane.stream.hear(value)
+        name, self.event_name = self.event_name, b""
+        yield from lane.answer(
+            b"%sdata: %s\n\n" % (name, data), at, dialect=dialect, form="sse"
+        )  # logs lose the empty line
+
+    def whole(self, error: bytes, words: str) -> Iterator[Seen]:
+        """An error in a word, as the whole answer."""
+        lane = self.lanes.answering(self.key(words))
+        yield from self.lanes.ended()
+        yield from lane.answer(error, self.clock.at(words), dialect="ollama", form="json")
+        yield from lane.finish()
+
+    def done(self, lane: Exchanges) -> Iterator[Seen]:
+        """A word that a stream has ended."""
+        at = self.clock.at("")
+        for each in self.lanes.ending() if lane is self.lanes.last else [lane]:
+            yield from each.answer(b"data: [DONE]\n\n", at, dialect="openai", form="sse")
+            yield from each.finish()

@@ -1,0 +1,163 @@
+"""Where in a log the events of several answers stand between each other, and nothing tells of which each is.
+
+That is seen where a stream begins before another has ended, as it also does where that was given up: what follows tells it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from tui_host.capture.imports.course import FIRST, LAST, Course, is_of_a_course, kind_of
+from tui_host.capture.imports.elements import Data
+from tui_host.capture.imports.seen import line_of, read_value
+from tui_host.capture.record import Draft
+from tui_host.capture.sse import SseDecoder
+from tui_host.errors import JSON
+
+LOOKED_AT = 1 << 20
+"""Bytes behind the beginning of a stream in which something of another one would be found; they are looked at once, and an eighth of them twice."""
+LONGEST = 16 << 20
+"""Bytes in which such events end."""
+WORDS = "events of several answers at the same time, and nothing tells of which each is"
+
+
+_EVENT = re.compile(
+    rb"""type\\*["']\s*:\s*\\*["'](message_(?:start|stop|delta)|content_block_(?:start|delta|stop)|response\.[a-z_.]{1,60})\\*["']"""
+)
+_NUMBER = re.compile(rb"""["'](index|sequence_number)\\*["']\s*:\s*(\d{1,9})""")
+_NEAR = 300
+"""Bytes around the kind of an event in which its number stands."""
+
+
+class Tangle(NamedTuple):
+    """Part of a log, in bytes.
+
+    Attributes:
+        begin: Where it begins.
+        end: Where it ends; there it begins itself where there is none.
+    """
+
+    begin: int
+    end: int
+
+
+class Tangles:
+    """Those of one log.
+
+    Args:
+        data: The log.
+        read_from: Gives what comes from a place on, as if all came after each other, and the place of each.
+    """
+
+    def __init__(self, data: Data, read_from: Callable[[int], Iterator[tuple[int, Draft]]]) -> None:
+        self._data = data
+        self._read_from = read_from
+        self._last = Tangle(0, 0)
+        self._clear = 0
+        self._begins: list[int] = []
+
+    @property
+    def end(self) -> int:
+        """Where the last one ends that was found."""
+        return self._last.end
+
+    def are_at(self, at: int, *, is_sure: bool) -> bool:
+        """Whether one is at a place where a stream begins while another has not ended; asked for places in their order.
+
+        Args:
+            at: The place.
+            is_sure: It is one, and only its end is sought.
+        """
+        if (is_sure or at >= self._clear) and not self._last.begin <= at < self._last.end:
+            is_worth_it = is_sure or _may_be(self._data, at)
+            found = _tangle_in(self._read_from(at), at, is_found=is_sure) if is_worth_it else Tangle(at, at)
+            is_one = found.end > found.begin
+            self._last = found
+            self._clear = found.begin if is_one else at + LOOKED_AT * 7 // 8
+            self._begins += [found.begin] if is_one else []
+        return self._last.begin <= at < self._last.end
+
+    def told(self, name: str) -> Iterator[str]:
+        """What a person is told of them."""
+        if self._begins:
+            times = f"{len(self._begins):,} times, first from" if len(self._begins) > 1 else "from"
+            line = line_of(self._data, self._begins[0])
+            yield f"{name} has {WORDS}, {times} line {line} on: they are shown as they are, and no answer is made of them."
+
+
+class _Stream:
+    """One stream, if all goes on after each other.
+
+    Attributes:
+        begin: Where it begins.
+        course: What came of it.
+    """
+
+    def __init__(self, begin: int) -> None:
+        self.begin = begin
+        self.course = Course()
+        self._decoder = SseDecoder()
+
+    def events(self, data: bytes) -> list[JSON]:
+        """What the next bytes say."""
+        read = (read_value(event.data) for event in self._decoder.feed(data))
+        return [value for value in read if is_of_a_course(value)]
+
+
+def _may_be(data: Data, at: int) -> bool:
+    """Whether something like it is seen at a glance: mostly a stream was given up, and nothing of it comes any more."""
+    course = Course()
+    for found in _EVENT.finditer(data, at, min(at + LOOKED_AT, len(data))):
+        kind = found[1].decode()
+        if kind in FIRST:
+            course = Course()
+        near = _NUMBER.search(data, found.end(), min(found.end() + _NEAR, len(data)))
+        near = near or _NUMBER.search(data, max(found.start() - _NEAR, at), found.start())
+        if not course.takes({"type": kind, **({near[1].decode(): int(near[2])} if near is not None else {})}):
+            return True
+    return False
+
+
+def _tangle_in(drafts: Iterator[tuple[int, Draft]], at: int, *, is_found: bool) -> Tangle:
+    """The first tangle from a place on, at which a stream begins while another has not ended.
+
+    Args:
+        drafts: What is there, as if all had come after each other, and where each stands.
+        at: That place.
+        is_found: It begins there; else one is sought.
+    """
+    streams: dict[str | None, _Stream] = {}
+    begin, more = (
+        at,
+        1,
+    )  # how many streams began, and did not end, since the last that did not end before the next began
+    last = ""
+    quiet = 0
+    is_over = False  # a stream ended since then
+    for place, draft in drafts:
+        if place > (begin + LONGEST if is_found else at + LOOKED_AT):
+            break
+        if draft.kind == "request" and draft.data and last in LAST:
+            quiet = quiet or place
+        if draft.kind != "chunk":
+            continue
+        stream = streams.setdefault(draft.exchange, _Stream(place))
+        for event in stream.events(draft.data):
+            kind = kind_of(event)
+            was_begun = stream.course.is_begun
+            is_right = stream.course.takes(event)
+            is_first = stream.course.is_begun and not was_begun
+            if is_first and is_found and last in LAST:
+                return Tangle(begin, quiet or stream.begin)
+            if is_first and not is_found and last and last not in LAST and is_over:
+                begin, more, is_over = stream.begin, 1, False
+            more += is_first
+            more -= kind in LAST
+            is_over |= kind in LAST
+            quiet, last = 0, kind
+            is_found = is_found or not is_right
+            if is_found and more <= 0:
+                return Tangle(begin, place + 1)
+    return Tangle(begin, begin + LONGEST) if is_found else Tangle(at, at)
