@@ -349,3 +349,45 @@ def test_the_demo_answers_behind_a_host_that_writes_one_line_between_server_and_
         tool(f"mcp_{name.replace('__', '_')}") for name in ("math__multiply", "math__add", "weather__get_forecast")
     ]
     assert play("what is 2 + 3?", tools, told=lambda _: "5").names == [["mcp_math_add"]]
+
+
+@pytest.mark.parametrize(
+    ("offered", "asked"),
+    [
+        (["math_add"], "math_add"),
+        (["math.add"], "math.add"),
+        (["mcp__math__add"], "mcp__math__add"),
+        (["mcp__math_add"], "mcp__math_add"),
+        (["my__math_add"], "my__math_add"),
+        (["mcp__my__calc__add"], "mcp__my__calc__add"),
+        (["functions/math:add"], "functions/math:add"),
+        (["add"], "add"),
+        (["notes_add", "calc_add", "mcp_math_add", "math_add_all"], "mcp_math_add"),
+        (["add", "my-math-server.add"], "my-math-server.add"),
+        (["my-math_add", "math_add"], "math_add"),
+        (["notes_add", "calc_add"], "notes_add"),
+        (["notes_add", "calc_plus"], "notes_add"),
+        (["calc_readd", "calc_add2", "calcadd"], ""),
+        (["notes__quick_add"], ""),
+        (["math__quick_add"], ""),
+    ],
+)
+def test_a_tool_is_found_by_its_own_name_behind_whatever_a_host_puts_before(offered: list[str], asked: str) -> None:
+    tools = [tool(name, "a", "b", kind="number") for name in offered]
+    assert play("what is 2 + 3?", tools, told=lambda _: "5").names == ([[asked]] if asked else [])
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("math.add", "math_add"),
+        ("maht.add", "math_add"),
+        ("notes.add", "notes.add"),
+        ("add", "math_add"),
+        ("math_add", "math_add"),
+        ("sums.add", "mcp_my-sums_add"),
+    ],
+)
+def test_a_person_may_name_a_tool_by_its_server_however_a_host_joins_the_two(asked: str, name: str) -> None:
+    tools = [tool("math_add"), tool("notes.add"), tool("mcp_my-sums_add")]
+    assert play(f"call {asked}", tools, told=lambda _: "ok").names == [[name]]

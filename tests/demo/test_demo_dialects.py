@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -238,3 +239,36 @@ def test_protocols_of_plain_text_work_over_every_dialect(client: Client) -> None
         reply = dialect.ask(client, "what is 2 + 3?", system[dialect.name])
         text = dialect.text(object_of(json.loads(reply.body)))
         assert json.loads(text) == {"tool": "math__add", "arguments": {"a": 2, "b": 3}}
+
+
+def _offered(dialect: Dialect, *names: str) -> dict[str, JSON]:
+    """These tools of two numbers, in a dialect's form."""
+    number: JSON = {"type": "number"}
+    schema: JSON = {"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]}
+    match dialect.name:
+        case "anthropic":
+            return {"tools": [{"name": name, "input_schema": schema} for name in names]}
+        case "gemini":
+            declared: list[JSON] = [{"name": name, "parametersJsonSchema": schema} for name in names]
+            return {"tools": [{"functionDeclarations": declared}]}
+        case "openai-responses":
+            return {"tools": [{"type": "function", "name": name, "parameters": schema} for name in names]}
+        case _:
+            functions: list[JSON] = [{"name": name, "parameters": schema} for name in names]
+            return {"tools": [{"type": "function", "function": function} for function in functions]}
+
+
+@_EACH
+@pytest.mark.parametrize("sign", ["_", "__", "-", ".", ":"])
+def test_it_asks_for_a_tool_by_the_name_under_which_a_host_offers_it(
+    dialect: Dialect, sign: str, client: Client
+) -> None:
+    others = f"notes{sign}multiply", f"math{sign}premultiply"
+    for name in (f"math{sign}multiply", f"mcp__math{sign}multiply", f"mcp{sign}math{sign}multiply", "multiply"):
+        more = _offered(dialect, *(others if name != "multiply" else others[1:]), name)
+        reply = dialect.ask(client, "what is 6 * 7?", more)
+        if sign in ".:" and dialect in (CHAT, RESPONSES, ANTHROPIC):
+            assert reply.status == 400  # as of these vendors: no such name is taken
+            continue
+        assert reply.status == 200
+        assert re.findall(r'"name": ?"([^"]*)"', reply.body.decode()) == [name]

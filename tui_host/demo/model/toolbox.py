@@ -10,8 +10,10 @@ from tui_host.demo.model.conversation import Tool
 
 _HOSTS_OWN = "mcp__"
 """What other hosts put before the server's name."""
-_HOSTS_OWN_IN_ONE = "mcp_"
-"""What some put there, with one line more between server and tool: where the one ends and the other begins cannot be told."""
+_JOINED = "__"
+"""What tells where the server's name ends. Others join the two with a sign that stands in a tool's own name as well."""
+_ANOTHER = 2
+"""How strange a server is that is not named at all."""
 
 
 class Toolbox:
@@ -23,16 +25,20 @@ class Toolbox:
     def ending(self, *names: str, prefer: str = "") -> Tool | None:
         """The tool whose own name is the first of these that anyone offers; the server `prefer` goes first."""
         for name in names:
-            found = [tool for tool in self.tools if own_name(tool.name).casefold() == name]
-            if found:
-                return next((tool for tool in found if server_name(tool.name) == prefer), found[0])
-        behind_one = [tool for tool in self.tools if tool.name.startswith(_HOSTS_OWN_IN_ONE)]
-        return next((tool for name in names for tool in behind_one if tool.name.endswith(f"_{name}")), None)
+            if found := self._own(name, prefer):
+                return min(found, key=lambda each: _strangeness(each[0], prefer))[1]
+        return None
+
+    def _own(self, own: str, server: str) -> list[tuple[str, Tool]]:
+        """The tools that may have this name of their own, each with what the host has put before it."""
+        found = ((_before(tool.name, own, server), tool) for tool in self.tools)
+        return [(host, tool) for host, tool in found if host is not None]
 
     def named(self, asked: str) -> Tool | None:
         """The tool that a person calls `SERVER.TOOL`, split at the first dot, or by its bare or full name."""
         server, dot, own = asked.partition(".")
-        wanted = [f"{server}__{own}", _clean(f"{server}__{own}")] if dot else [asked, _clean(asked)]
+        joined = f"{server}{_JOINED}{own}" if dot else asked
+        wanted = [joined, _clean(joined), asked]
         for name in wanted:
             for tool in self.tools:
                 if tool.name == name:
@@ -48,11 +54,14 @@ class Toolbox:
         return None
 
     def _by_own_name(self, own: str, server: str) -> Tool | None:
-        found = [tool for tool in self.tools if tool.name.endswith((f"__{own}", f"__{_clean(own)}"))]
-        if not server:
-            return found[0] if found else None
-        close = difflib.get_close_matches(_clean(server), [server_name(tool.name) for tool in found], n=1)
-        return next((tool for tool in found if server_name(tool.name) in close), None)
+        found = self._own(own, server) or self._own(_clean(own), server)
+        if not server or not found:
+            return found[0][1] if found else None
+        host, tool = min(found, key=lambda each: _strangeness(each[0], server))
+        if _strangeness(host, server) < _ANOTHER:
+            return tool
+        hosts = {"_".join(_words(host)): tool for host, tool in reversed(found)}
+        return next((hosts[close] for close in difflib.get_close_matches(_clean(server), list(hosts), n=1)), None)
 
     def close_to(self, asked: str) -> list[str]:
         """Names that a person may have meant, as they are offered."""
@@ -65,6 +74,34 @@ class Toolbox:
     def by_server(self) -> dict[str, int]:
         """How many tools each server offers, in the order of the request."""
         return dict(Counter(server_name(tool.name) or "?" for tool in self.tools if not tool.is_of_host))
+
+
+def _before(name: str, own: str, server: str) -> str | None:
+    """What a host has put before a tool's own name, None if this is no name of such a tool.
+
+    It ends with a sign: inside a word no name begins. Where two lines tell where the server's name ends, the own one begins behind them,
+    and nowhere else but behind the server that is known.
+    """
+    host = name[: max(0, len(name) - len(own))]
+    if name[len(host) :].casefold() != own.casefold() or host[-1:].isalnum():
+        return None
+    is_told = not host or host.endswith(_JOINED) or _JOINED not in host.removeprefix(_HOSTS_OWN)
+    return host if is_told or (server and _words(host)[-len(_words(server)) :] == _words(server)) else None
+
+
+def _strangeness(host: str, server: str) -> int:
+    """How far what a host has put before a name is from naming this server: 0 where it does, 1 where among other words."""
+    words, wanted = _words(host), _words(server)
+    if words == wanted:
+        return 0
+    places = range(len(words) - len(wanted) + 1)
+    return 1 if wanted and any(words[place : place + len(wanted)] == wanted for place in places) else _ANOTHER
+
+
+def _words(name: str) -> list[str]:
+    """The words of a server's name, without what other hosts put before it."""
+    words = [word.casefold() for word in re.split(r"[\W_]+", name) if word]
+    return words[1:] if words[:1] == [_HOSTS_OWN.strip("_")] and len(words) > 1 else words
 
 
 def own_name(name: str) -> str:
