@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.tap.relaying import PLACE
 from tests.tap.stdio_taps import (
@@ -18,6 +21,7 @@ from tests.tap.stdio_taps import (
     push,
     recorded,
     recorder_of,
+    records,
     runs,
     said,
     start,
@@ -253,3 +257,81 @@ def test_what_each_recorder_dies_of_is_left_out_and_that_is_told(tmp_path: Path)
     assert run.stdout == f"{BROKEN_OFF}\n"
     missing = "up to 24 bytes are missing, and what follows in answers that had begun"
     assert run.stderr == f"tui-host tap math: recording goes on; {missing}\n"
+
+
+ENDING = r"""
+import os, resource, signal, sys
+from pathlib import Path
+from tests.tap.stdio_taps import *
+from tui_host.tap.recording import beside
+from tui_host.tap.recording.beside import Asked, Beside
+from tui_host.tap.kinds import IN
+from tui_host.tap.recording.lines import Lines
+from tui_host.tap.recording.passing import Telling
+from tui_host.tap.recording.process import record
+
+folder, case = Path(sys.argv[1]), sys.argv[2]
+told = []
+
+class Slow(Telling):  # the relay has its turn again once all has ended that was told of the end
+    def close(self):
+        super().close()
+        if case == "killed":
+            os.kill(tap._process, signal.SIGKILL)
+        until(lambda: not tap._process)
+
+beside.Telling = Slow
+asked = Asked("math", data_dir=str(folder), log=None, plain=None)
+tap = Beside(lambda ends: record(ends, asked, lambda recording: Lines(recording, "math"), 0), told.append, None)
+telling = tap.telling()
+telling.passed(IN, b"before\n")
+telling.go()
+until(lambda: tap._journal.unsettled.kept)
+if case == "left":
+    if tap.fork():
+        os._exit(0)
+elif case == "killed":
+    os.kill(tap._process, signal.SIGSTOP)
+    telling.passed(IN, b"after\n")
+elif case == "refused":
+    os.close(free := os.dup(0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    os.kill(tap._process, signal.SIGKILL)
+    until(lambda: not tap._process)
+    telling.passed(IN, b"after\n")
+tap.end()
+os.write(1, "".join(f"{words}\n" for words in told).encode())
+os._exit(0)
+"""
+LOST = r"up to (\d+) bytes of what passed are lost: "
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("in order", []),
+        ("left", []),
+        ("killed", [LOST + "what records was ended by SIGKILL"]),
+        (
+            "refused",
+            [
+                re.escape(BROKEN_OFF),
+                re.escape(FOR_NOW % "nothing can be begun that records: Too many open files"),
+                LOST + "nothing is there that records",
+            ],
+        ),
+    ],
+)
+def test_at_the_end_is_told_what_is_lost_and_nothing_where_that_is_nothing(
+    tmp_path: Path, case: str, words: list[str]
+) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", ENDING, str(tmp_path), case], capture_output=True, text=True, check=False
+    )
+    assert run.stderr == ""
+    told = run.stdout.splitlines()
+    assert len(told) == len(words), told
+    matches = [re.fullmatch(pattern, line) for pattern, line in zip(words, told, strict=True)]
+    assert all(matches), told
+    assert all(int(match[1]) >= len(b"after\n") for match in matches if match and match.lastindex)
+    assert data(records(tmp_path), "in") == b"before\n"

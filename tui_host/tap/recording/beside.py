@@ -188,11 +188,14 @@ class Beside:
                 self._bury()
                 self._begin_another()
             self._is_ending = True
+            is_recording = (
+                self._process != 0
+            )  # once it hears of the end it may come to its own before anything else is done here
         self._is_hurried.set()
         self._say(BYE)
         self._telling.close()
-        if not self._process:
-            self._tell(f"what passed since is lost, bytes: {self._journal.left + self._journal.held:,}")
+        if not is_recording:
+            self._tell_lost("nothing is there that records")
         elif not self._is_known.wait(LAST_WORDS):  # what is wrong is told before the end, too
             self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
 
@@ -247,7 +250,7 @@ class Beside:
         if self._deaths > DEATHS:
             unsettled.give_up()
         if self._is_ending:
-            self._tell(f"what had not been recorded is lost: what records {how}")
+            self._tell_lost(f"what records {how}")
         elif unsettled.is_told:
             unsettled.is_told = self._is_pause_told = False
             self._tell(
@@ -255,6 +258,11 @@ class Beside:
             )
         elif self._pause:
             self._tell_pause(f"what records {how}, again and again")
+
+    def _tell_lost(self, why: str) -> None:
+        """Tell how much at most nobody records any more; nothing where all is kept, as it is where the process ended in order."""
+        if lost := self._journal.left + self._journal.held + self._journal.unsettled.size(self._journal.taken):
+            self._tell(f"up to {lost:,} bytes of what passed are lost: {why}")
 
     def _tell_pause(self, why: str) -> None:
         """Tell once until recording has gone on that it does not for now."""

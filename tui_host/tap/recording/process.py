@@ -133,7 +133,10 @@ def _record(
     signal.signal(signal.SIGTERM, lambda _number, _frame: recording.give_up())
     if told.is_hurried:
         recording.give_up()
-    recording.close(CLOSE_SECONDS)
+    if recording.close(CLOSE_SECONDS):
+        ends.journal.unsettled.settle(
+            ends.journal.taken, b"", recording.recorder.reached
+        )  # whoever looks now finds nothing lost
 
 
 def _log(asked: Asked, say: Callable[[str], None]) -> Log | None:
