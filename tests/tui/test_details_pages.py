@@ -112,6 +112,18 @@ def test_raw_shows_the_bytes_with_their_line_end() -> None:
     assert drawn(raw_page(wires, row)) == ["15 bytes · UTF-8", '{"method":"x"}␊']
 
 
+def test_a_doubtful_frame_says_whole_whose_it_may_be() -> None:
+    wires = Wires()
+    row = frame(wires, b'{"method":"x"}')
+    calls = "call 1 or 2 of turn 1 step 1 or call 1 of turn 2 step 12, or another"
+    assert not any("doubtful" in line for page in (raw_page, frame_page) for line in drawn(page(wires, row)))
+    for width in (20, 57, 80):
+        for page in (raw_page, frame_page):
+            lines = drawn(page(wires, replace(row, doubtful=calls)), width)
+            assert all(cell_len(line) <= width for line in lines)
+            assert " ".join(lines).startswith(f"doubtful: {calls}: joined to none")
+
+
 def test_why_there_was_no_answer_wraps_between_words() -> None:
     wires = Wires()
     request = wires.request(b"{}", 1.0, exchange="x")

@@ -132,6 +132,26 @@ def test_a_narrow_line_cuts_the_arguments_before_the_state() -> None:
         assert cell_len(first) <= width
 
 
+def test_a_call_tells_the_words_below_it_whole_where_it_is_open() -> None:
+    words = "doubtful which of math #3, math #4, math #5, math #6 +12 more carried it: not joined"
+    call = replace(MULTIPLY, words=words)
+    for width in (20, 57, 80, 140):
+        rows = ["".join(segment.text for segment in row) for row in call_rows(call, width, Inks(), is_open=True)[1:]]
+        assert all(cell_len(row) <= width for row in rows)
+        assert " ".join(" ".join(rows).split()) == f"{words} · 12 ms"
+        assert len(call_rows(call, width, Inks())) == 2
+
+
+async def test_an_opened_call_wraps_what_is_said_of_it() -> None:
+    words = "doubtful which of math #3 (2 of them) carried it: not joined"
+    app = Chat(Conversation([replace(MULTIPLY, words=words)]))
+    async with app.run_test(size=(40, 20)) as pilot:
+        await pilot.pause()
+        assert words not in " ".join(shown(app.view).split())
+        app.view.toggle(0)
+        await until(pilot, lambda: words in " ".join(shown(app.view).split()))
+
+
 def test_figures_that_have_no_room_are_left_out_from_the_end() -> None:
     figures = SummaryItem(
         turn=1, steps=2, calls=1, seconds=65, tokens_in=12_835, tokens_out=142, tokens_cached=1_664, tokens_thinking=100

@@ -102,6 +102,31 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
 
 
 @pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ([1, 1], "math #1 (2 of them)"),
+        ([2, 1], "math #1 (2 of them), math #2"),
+        ([6, 1], "math #1 (2 of them), math #2, math #3, math #4 +2 more"),
+    ],
+)
+def test_frames_of_the_same_server_and_number_are_named_once(times: list[int], words: str) -> None:
+    world, asked = World(), [User("one and two, again and again")]
+    model = world.model()
+    servers = [world.server("math") for _ in times]
+    for server in servers:
+        server.start(["add"])
+    arguments: Mapping[str, JSON] = {"a": 1, "b": 2}
+    calls = [Call(f"c{number}", "math__add", arguments) for number in range(sum(times))]
+    list(model.answer(OPENAI, model.ask(OPENAI, asked), Answer("", calls)))
+    for server, count in zip(servers, times, strict=True):
+        for _ in range(count):
+            world.now += 50 * MS
+            server.result(server.call("add", arguments)[0], "3")
+    said = {item.words for item in told(world)[1] if isinstance(item, CallItem)}
+    assert said == {f"doubtful which of {words} carried it: not joined"}
+
+
+@pytest.mark.parametrize(
     ("asked", "words"),
     [
         ([2], "call 1 or 2 of turn 1 step 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -24,7 +25,7 @@ from tui_host.chat.infer.asking.talks import Key, Said
 from tui_host.chat.infer.joining import Joined
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.unplaced import Unplaced, doubt_in_words
-from tui_host.chat.infer.values import Asked
+from tui_host.chat.infer.values import Asked, Sent
 from tui_host.llm.describe import end_words
 
 _BY_HOST = "decided in its own host"
@@ -193,10 +194,17 @@ def _words(joined: Joined) -> str:
         return _INFERRED if joined.is_inferred else _BY_HOST
     if joined.rivals:
         which = "which of" if len(joined.rivals) > 1 else "whether"
-        more = len(joined.rivals) - _NAMED
-        named = ", ".join(line(f"{each.server} #{each.rpc_id}", 60) for each in joined.rivals[:_NAMED])
-        return f"doubtful {which} {named}{f' +{more} more' if more > 0 else ''} carried it: not joined"
+        return f"doubtful {which} {_frames_in_words(joined.rivals)} carried it: not joined"
     return "its frame is not known" if joined.told else ""
+
+
+def _frames_in_words(frames: Sequence[Sent]) -> str:
+    """Each name once: frames of different connections may have the same server and number."""
+    counts = Counter(line(f"{each.server} #{each.rpc_id}", 60) for each in frames)
+    named = list(counts.items())[:_NAMED]
+    more = len(frames) - sum(count for _, count in named)
+    words = ", ".join(f"{name} ({count:,} of them)" if count > 1 else name for name, count in named)
+    return f"{words} +{more:,} more" if more else words
 
 
 def doubts_of(story: Story) -> Mapping[tuple[str, int], str]:

@@ -45,13 +45,20 @@ def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
     body = yield from reading(source, row)
     is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
     form: Form = "plain" if is_ending else "raw"
-    return TextPage(what_of(row), body.text, form=form, notes=(" · ".join(body.notes[:1]), *body.notes[1:]))
+    return TextPage(
+        what_of(row), body.text, form=form, notes=(_doubt(row), " · ".join(body.notes[:1]), *body.notes[1:])
+    )
 
 
 def frame_page(source: InspectorSource, row: Row) -> Steps[Page]:
     """A frame, re-indented if it is JSON."""
     body = yield from reading(source, row)
-    return _pretty("frame", body, unless=row.kind != "frame")
+    return _pretty("frame", body, unless=row.kind != "frame", above=_doubt(row))
+
+
+def _doubt(row: Row) -> str:
+    """Whose it may be, where nothing tells: all of what the row in the list has room for the beginning of."""
+    return f"doubtful: {line(row.doubtful, _PREVIEW)}: joined to none" if row.doubtful else ""
 
 
 def decision_page(source: InspectorSource, row: Row) -> Steps[Page]:

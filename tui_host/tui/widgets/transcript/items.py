@@ -239,7 +239,7 @@ class _Builder:
 
     def _call(self, item: CallItem, *, is_open: bool) -> list[Part]:
         look = self._look
-        parts: list[Part] = [Fixed(call_rows(item, look.width, look.inks))]
+        parts: list[Part] = [Fixed(call_rows(item, look.width, look.inks, is_open=is_open))]
         if not is_open:
             return parts
         is_edited = item.decision == "edited"

@@ -38,8 +38,8 @@ def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
     return full, inks["dim"], item.state
 
 
-def call_rows(item: CallItem, width: int, inks: Inks) -> list[Row]:
-    """A call in two lines: what was asked and what came back; who decided, and how long it took."""
+def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) -> list[Row]:
+    """A call in two lines: what was asked and what came back; who decided, and how long it took. Where it is open, that whole."""
     glyph, ink, word = mark_of(item, inks)
     more = inks.glyphs.more
     room = max(4, width - 3)
@@ -59,10 +59,20 @@ def call_rows(item: CallItem, width: int, inks: Inks) -> list[Row]:
     time = ""
     if item.milliseconds > 0 and item.state in {"done", "failed"}:
         time = f"{f' {inks.glyphs.dot} ' if item.words else ''}{duration(item.milliseconds / 1000)}"
-    if item.words or time:
+    if is_open and (item.words or time):
+        rows += _whole_rows(f"{item.words}{time}", width, inks)
+    elif item.words or time:
         words = clip(item.words, max(8, width - 3 - cell_len(time)), more)
         rows.append([Segment(clip(f"   {words}{time}", width, more), inks["dim"])])
     return rows
+
+
+def _whole_rows(words: str, width: int, inks: Inks) -> list[Row]:
+    """What stands below a call, wrapped."""
+    page, edge = Page(max(1, width), inks), Segment("   ", PLAIN)
+    with page.inside(edge, edge):
+        page.text([Segment(words, inks["dim"])])
+    return [list(line.strip) for line in page.lines]
 
 
 def call_text(item: CallItem) -> str:
