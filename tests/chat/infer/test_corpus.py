@@ -43,6 +43,7 @@ HASTY = [
     (40010, "openai-responses"),
     (50002, "gemini"),
     (50015, "gemini"),
+    (80046, "openai"),
 ]
 """The same of hosts that send again on a connection that holds, and answer by themselves."""
 LEAST = {"older cherry": 0.98}

@@ -9,6 +9,7 @@ import pytest
 from tests.chat.infer.forms import Answer, Call, Results, User
 from tests.chat.infer.scene import OPENAI, SUM, Scene, call
 from tests.chat.infer.world import MS, Asked, Frame, ServerTap
+from tui_host.errors import JSON
 
 TIMED_OUT = "Tool execution timed out"
 BROUGHT = "state: pending, 1 pod, 0 restarts"
@@ -184,4 +185,18 @@ def test_a_frame_that_was_given_up_is_not_counted_as_that_of_a_call_that_was_tol
     host.world.now += 100 * MS
     host.cancels(given_up)
     host.tells("two", [(second, BROUGHT)])
+    assert host.sent() == {}
+
+
+def test_an_error_that_comes_after_one_call_was_given_up_may_be_what_another_is_told_in_other_words() -> None:
+    host = Retrying()
+    first, second = twice()
+    for question, asked in (("one", first), ("two", second)):
+        host.asks(question, asked)
+    identity, _ = host.sends()
+    host.tells("two", [(second, TIMED_OUT)])
+    host.world.now += 100 * MS
+    error: JSON = {"code": -32603, "message": "no such thing: 65"}
+    host.math.frame("in", {"id": identity, "error": error})
+    host.tells("one", [(first, "The call failed.")])
     assert host.sent() == {}

@@ -175,10 +175,12 @@ class Group:
         return False
 
     def _is_its_end(self, key: FrameKey, call: str) -> bool:
-        """Whether a frame brought something in time, or that it did not is what is told, and no more: not what another brought, elsewhere."""
-        if not self._calls[call].is_given_up(self._carried[key].last):
+        """Whether a frame brought something in time, or that it did not is what is told: and brought nothing to another call, nor another to this."""
+        frame = self._carried[key].last
+        if not self._calls[call].is_given_up(frame):
             return True
-        return self._is_of_no_other(key, call) and not self._rivals.is_told_beside(call)
+        are_given_up = all(self._calls[name].is_given_up(frame) for name in self._rivals.calls[key])
+        return are_given_up and self._is_of_no_other(key, call) and not self._rivals.is_told_beside(call)
 
     def _is_of_no_other(self, key: FrameKey, call: str) -> bool:
         """Whether a frame brought something in time, or cannot be what another call was sent with at first."""
