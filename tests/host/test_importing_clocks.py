@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -24,7 +25,12 @@ def stamped(seconds: float, arrow: str, value: JSON) -> str:
     return f"{at.isoformat(timespec='milliseconds')} {arrow} {json.dumps(value)}"
 
 
-def logs(off: float, chance: random.Random) -> tuple[str, str]:
+def cut(text: str) -> str:
+    """The same log, where whole seconds are told alone."""
+    return re.sub(r"^(\S{19})\.\d{3} ", r"\1 ", text, flags=re.MULTILINE)
+
+
+def logs(off: float, chance: random.Random, pause: float = 0.0) -> tuple[str, str]:
     """What a proxy before the model and a wrapper of the server wrote of a host that asks again and again."""
     model: list[str] = []
     server: list[str] = []
@@ -39,7 +45,7 @@ def logs(off: float, chance: random.Random) -> tuple[str, str]:
         }
         said: JSON = {"role": "assistant", "content": None, "tool_calls": [call]}
         model.append(stamped(now, "->", {"model": "gpt-x", "messages": messages, "tools": TOOLS}))
-        now += chance.uniform(0.8, 1.5)
+        now += pause + chance.uniform(0.8, 1.5)
         answer: JSON = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": said}]}
         model.append(stamped(now, "<-", answer))
         asked: JSON = {"method": "tools/call", "params": {"name": "get_status", "arguments": {}}}
@@ -53,27 +59,44 @@ def logs(off: float, chance: random.Random) -> tuple[str, str]:
     return "\n".join(model), "\n".join(server)
 
 
+def joined(store: Store, folder: Path, texts: tuple[str, str]) -> list[tuple[int, int]]:
+    """The calls of two logs, by their numbers, with the numbers of what was found to carry and to answer them."""
+    paths = [written(folder, name, text) for name, text in zip(("model.log", "mcp.log"), texts, strict=True)]
+    imported = import_files(store, paths, Redactor())
+    numbers: dict[int, int] = {}
+    exchanges: list[str | None] = []
+    links: list[tuple[str, int]] = []
+    for record, _ in store.session_records(imported.id):
+        draft = record.draft
+        if draft.kind == "frame":
+            numbers[record.seq] = json.loads(draft.data)["id"]
+        elif draft.kind == "request":
+            exchanges.append(draft.exchange)
+        elif draft.kind == "link":
+            link = json.loads(draft.data)
+            if link["relation"] in {"sent", "answered"}:
+                links.append((link["call"], link["span"]["seq"]))
+    return [(exchanges.index(call.rsplit(".", 2)[1]), numbers[seq]) for call, seq in links]
+
+
 @pytest.mark.parametrize("off", [-2.5, -1.2, 0.0, 1.2, 2.5])
 def test_no_call_of_a_log_is_given_a_frame_that_fits_a_clock_which_is_off(
     store: Store, tmp_path: Path, off: float
 ) -> None:
     for seed in range(4):
-        texts = logs(off, random.Random(seed))  # noqa: S311
-        paths = [written(tmp_path, name, text) for name, text in zip(("model.log", "mcp.log"), texts, strict=True)]
-        imported = import_files(store, paths, Redactor())
-        numbers: dict[int, int] = {}
-        exchanges: list[str | None] = []
-        links: list[tuple[str, int]] = []
-        for record, _ in store.session_records(imported.id):
-            draft = record.draft
-            if draft.kind == "frame":
-                numbers[record.seq] = json.loads(draft.data)["id"]
-            elif draft.kind == "request":
-                exchanges.append(draft.exchange)
-            elif draft.kind == "link":
-                link = json.loads(draft.data)
-                if link["relation"] in {"sent", "answered"}:
-                    links.append((link["call"], link["span"]["seq"]))
-        found = [(call.rpartition("/")[0] or call, numbers[seq]) for call, seq in links]
-        assert all(exchanges.index(call.partition(".")[2].partition(".")[0]) == number for call, number in found), found
+        found = joined(store, tmp_path, logs(off, random.Random(seed)))  # noqa: S311
+        assert all(asked == sent for asked, sent in found), found
         assert off or len(found) == 2 * CALLS
+
+
+@pytest.mark.parametrize("sides", ["model", "server", "model and server"])
+@pytest.mark.parametrize(("pause", "least"), [(0.0, 0), (1.5, 2 * CALLS)])
+def test_each_call_of_a_log_that_tells_whole_seconds_has_its_own_frame_or_none(
+    store: Store, tmp_path: Path, sides: str, pause: float, least: int
+) -> None:
+    for seed in range(4):
+        model, server = logs(0.0, random.Random(seed), pause)  # noqa: S311
+        texts = cut(model) if "model" in sides else model, cut(server) if "server" in sides else server
+        found = joined(store, tmp_path, texts)
+        assert all(asked == sent for asked, sent in found), found
+        assert len(found) >= least

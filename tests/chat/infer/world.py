@@ -13,6 +13,7 @@ from typing import Literal
 from tests.chat.infer.forms import SYSTEM, Answer, Entry, Form, dumped
 from tui_host.capture.ending import Ending
 from tui_host.capture.record import Draft, Head, Record
+from tui_host.chat.infer.clocks import SECOND_NS
 from tui_host.chat.infer.story import Story
 from tui_host.errors import JSON
 
@@ -345,6 +346,13 @@ class World:
                 if where not in unseen and behind <= unseen:
                     self.truth.add(("told", call, where))
                     self.words[call, *where] = text
+
+    def cut(self, *captures: str) -> None:
+        """Let taps tell whole seconds alone, as many logs do."""
+        for number, (now, record) in enumerate(self.records):
+            if record.capture in captures:
+                at_ns = record.time_ns // SECOND_NS * SECOND_NS
+                self.records[number] = now, replace(record, time_ns=at_ns, mono_ns=at_ns)
 
     def story(self, *, is_timed: bool = True) -> Story:
         """What is found out, also where what was recorded stands in its order and no more is known of when that was."""

@@ -12,6 +12,7 @@ SURE_NS = 20_000_000
 """So far apart are the clocks of two processes on one machine, at most."""
 DOUBTFUL_NS = 2_000_000_000
 """So far apart they may be where what happened tells nothing that agrees."""
+SECOND_NS = 1_000_000_000
 _MOST_AGREE = 0.9
 LEAST = 3
 """So many calls must say that a clock is off: each may be mistaken. Of fewer it may be so, or not."""
@@ -33,6 +34,29 @@ class Shift:
     def high_ns(self) -> int:
         """The most that it may be."""
         return self.ns + self.within_ns
+
+    def blurred(self, sooner_ns: int, later_ns: int) -> Shift:
+        """The same where what it is added to may have been so much later than is told, or what it leads to so much sooner."""
+        return _between(self.low_ns - sooner_ns, self.high_ns + later_ns) if sooner_ns or later_ns else self
+
+
+class Cuts:
+    """Which clocks tell whole seconds alone: what happened was up to one later than they tell, but in their order."""
+
+    def __init__(self) -> None:
+        self._whole: dict[Hashable, int] = {}
+        self._finer: set[Hashable] = set()
+
+    def hear(self, clock: Hashable, at_ns: int) -> None:
+        """One more time that a clock tells."""
+        if at_ns % SECOND_NS:
+            self._finer.add(clock)
+        else:
+            self._whole[clock] = self._whole.get(clock, 0) + 1
+
+    def of(self, clock: Hashable) -> int:
+        """How much later at most something was than a clock tells; one time alone may be whole by chance."""
+        return SECOND_NS if clock not in self._finer and self._whole.get(clock, 0) > 1 else 0
 
 
 _NONE = Shift()

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from tui_host.chat.infer.asking.before import calls_before
 from tui_host.chat.infer.asking.recognise import asks_no_model, host_named, is_host
 from tui_host.chat.infer.asking.talks import Key, Talks
+from tui_host.chat.infer.clocks import Cuts
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.matching.candidates import Candidate, places_of
 from tui_host.chat.infer.matching.clients import Clients
@@ -58,12 +59,14 @@ class Joining:
         talks: The conversations.
         frames: The servers' side.
         naming: What the names in answers stand for.
+        cuts: How exact the times are.
     """
 
-    def __init__(self, talks: Talks, frames: Frames, naming: Naming) -> None:
+    def __init__(self, talks: Talks, frames: Frames, naming: Naming, cuts: Cuts) -> None:
         self._talks = talks
         self._frames = frames
         self._naming = naming
+        self._cuts = cuts
         self._before: dict[Key, Sequence[tuple[Asked, Told | None]]] = {}
 
     def joined(self) -> Iterator[Joined]:
@@ -85,7 +88,9 @@ class Joining:
             for call, meaning in zip(() if said.children else calls, said.asking.meant(), strict=False):
                 unheeded.setdefault((_named(said.asking.host), *meaning), call.at_ns)
         clients = Clients(names, self._frames.peers)
-        matched = match(candidates, list(self._frames.sent.values()), clients)
+        cuts = ((sent, self._cuts.of((sent.capture, sent.server))) for sent in self._frames.sent.values())
+        frames = [replace(sent, cut_ns=cut_ns) if cut_ns else sent for sent, cut_ns in cuts]
+        matched = match(candidates, frames, clients)
         rivals: dict[str, list[Sent]] = {}
         for frame, calls in matched.doubtful.items():
             for call in calls:
@@ -142,6 +147,8 @@ class Joining:
             agent=(key[0], asking.host, asking.agent),
             connections=connections,
             is_timed=asking.is_timed,
+            clock=(key[0], asking.peer),
+            cut_ns=self._cuts.of((key[0], asking.peer)),
         )
 
     def _candidates_before(self, key: Key, connections: frozenset[Line], unheeded: _Unheeded) -> Iterator[Candidate]:

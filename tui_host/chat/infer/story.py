@@ -14,6 +14,7 @@ from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.injected import Injections
 from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, speaking_in
 from tui_host.chat.infer.asking.talks import Key, Said, Talks
+from tui_host.chat.infer.clocks import Cuts
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.joining import Joined, Joining
 from tui_host.chat.infer.naming import Naming
@@ -55,7 +56,8 @@ class Story:
         self._hearing = Hearing()
         naming = Naming(self.talks, self.frames)
         self._steps = Steps(self.talks, self.frames, naming)
-        self._joining = Joining(self.talks, self.frames, naming)
+        self._cuts = Cuts()
+        self._joining = Joining(self.talks, self.frames, naming, self._cuts)
         self._injections = Injections()
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
@@ -65,6 +67,8 @@ class Story:
         at_ns = self.clock.at_ns(record)
         if record.mono_ns is None:  # what tells no time came after all before it, and that is all that is known of it
             at_ns = max(at_ns, self._last_ns + 1)
+        else:
+            self._cuts.hear((record.capture, record.draft.peer), at_ns)
         self._last_ns = max(self._last_ns, at_ns)
         draft = record.draft
         said: Said | None = None

@@ -110,6 +110,7 @@ class Sent:
         is_from_start: That is known from its first frame on.
         within_ns: How exact its times are, on the clock of the model's side.
         number: Its place among the messages of a batch, from 0.
+        cut_ns: How much later at most things happened to it than is told, as its clock leaves out what is smaller.
     """
 
     capture: str
@@ -129,6 +130,7 @@ class Sent:
     within_ns: int = SURE_NS
     mono_ns: int | None = None
     number: int = 0
+    cut_ns: int = 0
 
     @property
     def line(self) -> Line:

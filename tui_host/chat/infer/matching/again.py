@@ -130,11 +130,10 @@ def _may_follow(possible: Possible, frame: Sent, before: Carried) -> bool:
 
 def _begins_after(frame: Sent, before: Carried) -> bool:
     """Whether a frame's connection took the place of another, as far as its own tap's clock, or two clocks, can tell."""
-    is_one_clock = frame.capture == before.last.capture
-    return (
-        before.line != frame.line
-        and frame.since_ns + (0 if is_one_clock else frame.within_ns + before.last.within_ns) > before.last.at_ns
-    )
+    last = before.last
+    is_one_clock = frame.capture == last.capture
+    by_ns = (frame.cut_ns + last.cut_ns) // 2 if is_one_clock else frame.within_ns + last.within_ns
+    return before.line != frame.line and frame.since_ns + by_ns > last.at_ns
 
 
 def _may_take_the_place(frame: Carried, before: Carried, soonest_ns: int = 0) -> bool:
@@ -144,4 +143,4 @@ def _may_take_the_place(frame: Carried, before: Carried, soonest_ns: int = 0) ->
         return _begins_after(frame.frames[0], before)
     if last.dropped is not None or (last.over is not None and last.over < frame.sent):
         return last.dropped is not None and last.dropped < frame.sent
-    return (last.at_ns + soonest_ns, last.seq) < frame.sent
+    return (last.at_ns + max(soonest_ns - last.cut_ns, 0), last.seq) < frame.sent

@@ -78,6 +78,8 @@ class Candidate:
         is_twin: A call of the same answer asks for the same, is told otherwise, and again nothing but the order says which is which.
         is_timed: It is told when it was asked for, not only behind what.
         is_of_before: It was asked for before anything was recorded; what it was is known from what a request repeats.
+        clock: Capture and peer, whose one log tells its times: an import has several in one capture.
+        cut_ns: How much later at most things happened to it than is told, as the model's clock leaves out what is smaller.
     """
 
     asked: Asked
@@ -92,6 +94,8 @@ class Candidate:
     is_twin: bool = False
     is_of_before: bool = False
     is_timed: bool = True
+    clock: tuple[str, str] = ("", "")
+    cut_ns: int = 0
 
     @property
     def answer(self) -> tuple[str, str]:

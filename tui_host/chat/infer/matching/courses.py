@@ -63,7 +63,7 @@ def goes_on_before(call: Candidate, later: Candidate) -> bool:
         return False
     if call.is_of_before and later.is_of_before and call.talk == later.talk:
         return call.asked.at_ns < later.asked.at_ns
-    return call.until_ns is not None and call.until_ns <= later.asked.at_ns
+    return call.until_ns is not None and call.until_ns < later.asked.at_ns  # in one second, or tick, none is first
 
 
 def _fit(calls: Sequence[str], possible: Sequence[Container[str]]) -> bool:

@@ -15,7 +15,7 @@ from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.names import names_server
 from tui_host.chat.infer.telltale import BEGINNING, OTHER, SAME, SHORT
-from tui_host.chat.infer.values import Line, Sent, lean
+from tui_host.chat.infer.values import FrameKey, Line, Sent, lean
 
 _FEW = 32
 """Calls of one kind among which all are looked at to find out how far clocks are off."""
@@ -71,7 +71,18 @@ class Field:
                 found_on[each.call].add(line)
         for line, found in fits.items():  # what another connection has is not missing on this one
             of_line[line] = doubted(of_line[line], [each for each in found if found_on[each.call] <= {line}])
-        return cls(candidates, [_on_clock(frame, of_line[frame.line]) for frame in frames])
+        cuts = field._cuts()
+        return cls(candidates, [_on_clock(each, of_line[each.line].blurred(*cuts[each.key])) for each in field.frames])
+
+    def _cuts(self) -> Mapping[FrameKey, tuple[int, int]]:
+        """How much sooner, and later, each frame may be on the model's clock, as that, or its own, is cut: one clock keeps the order."""
+        cuts: dict[FrameKey, tuple[int, int]] = {}
+        for kind, frames in self._frames.items():
+            asked = {call.clock: call.cut_ns for call in self._calls.get(kind, ())}
+            for frame in frames:
+                others = [cut_ns for clock, cut_ns in asked.items() if clock != (frame.capture, frame.server)]
+                cuts[frame.key] = max(others, default=0), frame.cut_ns if others else 0
+        return cuts
 
     def shifts(self) -> tuple[dict[str, Shift], bool]:
         """How far each tap's clock is off, by what can be nothing else, and whether any is told; one of which too little tells is as the others are."""
@@ -140,15 +151,15 @@ class Field:
 def _bounds(calls: Sequence[Candidate], frame: Sent) -> Sequence[tuple[int, int | None]]:
     """By how much a frame's times must be moved at least, and at most, if it carried one of the calls of an answer; twice if that is sure."""
     call, last = calls[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
-    high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
+    high = None if call.until_ns is None else call.until_ns + call.cut_ns - (frame.at_ns if frame.dropped else last)
     is_sure = call.is_told_much and call.tells(frame) == SAME
-    return [(min(each.asked.at_ns for each in calls) - frame.at_ns, high)] * (2 if is_sure else 1)
+    return [(min(each.asked.at_ns for each in calls) - frame.at_ns - frame.cut_ns, high)] * (2 if is_sure else 1)
 
 
 def _fit(frame: Sent, call: Candidate) -> Fit:
     last = frame.answer.at_ns if frame.answer is not None else frame.at_ns
-    until = last if call.until_ns is None else call.until_ns
-    return Fit(frame.key, call.asked.key, call.asked.at_ns - frame.at_ns, until - last)
+    until = last if call.until_ns is None else call.until_ns + call.cut_ns
+    return Fit(frame.key, call.asked.key, call.asked.at_ns - frame.at_ns - frame.cut_ns, until - last)
 
 
 def _asked_at(call: Candidate) -> int:

@@ -274,5 +274,6 @@ def _is_over_before(one: Carried, two: Carried) -> bool:
 def _is_before(one: Sent, before: tuple[int, int], two: Sent, after: tuple[int, int]) -> bool:
     """Whether something happened to one frame before something did to another, on one clock or on all that may be meant."""
     if one.capture == two.capture:
-        return before < after
+        cut_ns = 0 if one.line == two.line else (one.cut_ns + two.cut_ns) // 2
+        return (before[0] + cut_ns, before[1]) < after
     return before[0] + one.within_ns + two.within_ns < after[0]

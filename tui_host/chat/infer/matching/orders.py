@@ -100,8 +100,8 @@ def _known(
 
 def follow_at_once(carried: Sequence[Carried]) -> bool:
     """Whether each came right behind the one before it, or behind its end: else a person may have chosen the order."""
-    if any(frame.mono_ns is None for each in carried for frame in each.frames):
-        return False  # no time is told
+    if any(frame.mono_ns is None or frame.cut_ns for each in carried for frame in each.frames):
+        return False  # no time is told, or not how soon
     for before, after in pairwise(carried):
         passed = [before.over[0], *(each.at_ns for each in before.frames)]
         if min(abs(after.sent[0] - each) for each in passed) > _AT_ONCE_NS:
