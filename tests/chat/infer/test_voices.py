@@ -63,12 +63,21 @@ class Agents:
 
     def turn(self, form: str, server: KeptServerTap, number: int = 5) -> None:
         """A turn with one call."""
-        call = Call(uuid.uuid4().hex, "math__add", {"a": number, "b": 7})
-        entries: list[Entry] = [User("What is that and 7?")]
-        self.ask(form, entries, Answer("", [call]))
-        server.result(server.call("add", call.arguments)[0], f"{number + 7}")
-        entries += [Results([(call, f"{number + 7}")])]
-        self.ask(form, entries, Answer(f"{number + 7}"))
+        self.turns([form], server, number)
+
+    def turns(self, forms: Collection[str], server: KeptServerTap, number: int = 5) -> None:
+        """A turn of each with one call, all at the same time."""
+        told = f"{number + 7}"
+        going: list[tuple[str, Call, list[Entry]]] = []
+        for form in forms:
+            call = Call(uuid.uuid4().hex, "math__add", {"a": number, "b": 7})
+            going.append((form, call, [User("What is that and 7?")]))
+            self.ask(form, going[-1][2], Answer("", [call]))
+        for _, call, _ in going:
+            server.result(server.call("add", call.arguments)[0], told)
+        for form, call, entries in going:
+            entries += [Results([(call, told)])]
+            self.ask(form, entries, Answer(told))
 
     def stories(self) -> Collection[tuple[str, ...]]:
         """The titles of the taps of each story, as the list and a look at each one have them."""
@@ -104,8 +113,7 @@ def test_four_times_as_many_calls_that_are_all_the_same_take_hardly_more_than_fo
         agents = Agents(tmp_path / f"{turns}")
         server = agents.serve("math")
         for _ in range(turns):
-            for form in AGENTS:
-                agents.turn(form, server)
+            agents.turns(AGENTS, server)
         assert len(agents.stories()) == 3  # nothing tells which of them asked
         store = Store.open(tmp_path / f"{turns}" / "data" / "tui-host.db")
         known: Known = {}
