@@ -5,6 +5,7 @@ Everything is started on the loopback interface, from the registries' packages o
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -101,6 +102,11 @@ class Node:
         self._modules = folder / "node_modules"
         if shutil.which("npm") is None:  # as above
             pytest.skip("npm is not installed")
+        with (folder / "installing").open("w") as lock:  # others that run at the same time want the same
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._install(folder, packages)
+
+    def _install(self, folder: Path, packages: Mapping[str, str]) -> None:
         wanted = [f"{name}@{version}" for name, version in packages.items() if self._version(name) != version]
         if wanted:
             command = ["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), *wanted]
