@@ -9,6 +9,7 @@ import pytest
 from tests.chat.infer.forms import FORMS, Answer, Results, User
 from tests.chat.infer.scene import OPENAI, SUM, Scene, call
 from tests.chat.infer.world import MS, World
+from tests.steps import steps
 from tui_host.chat.infer.story import Story
 from tui_host.errors import JSON
 
@@ -197,3 +198,24 @@ def test_a_call_that_is_told_in_other_words_than_what_came_has_the_frame_that_ma
     scene.goes_on("a sum", [one], [(one, "add reported an error: invalid structuredContent")])
     (joined,) = scene.world.story().joined()
     assert (joined.sent, [frame.tool for frame in joined.rivals]) == ((), ["add"])
+
+
+def twice_at_once(size: int) -> int:
+    """How many functions it takes to hear the same said so often, by two at a time, and told the same."""
+    world, form = World(), FORMS["ollama"]
+    model, answer = world.model(), Answer("", [call("math__add")])
+    told = [User("sums"), answer, Results([(call("math__add"), "3")])]
+    for entries, said in [
+        ([User("sums")], answer),
+        ([User("sums")], answer),
+        (told, "It is 3."),
+        (told, "It is 3."),
+    ] * size:
+        world.run(model.answer(form, model.ask(form, entries), Answer(said, []) if isinstance(said, str) else said))
+        world.now += MS
+    return steps(world.story)
+
+
+def test_what_many_answers_went_on_with_is_counted_once_for_each_request() -> None:
+    few, many = twice_at_once(15), twice_at_once(60)
+    assert many < 2 * 4 * few

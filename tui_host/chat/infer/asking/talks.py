@@ -281,9 +281,11 @@ class Talks:
 
     def _spare(self, told: Sequence[Key], waiting: Sequence[Key]) -> Iterator[Key]:
         """The answers from one of which nothing may have gone on yet: the same request was made from two of them, maybe twice from one."""
-        for key in told if waiting else ():
-            if (together := self._tangled.get(key)) and len(self._marks_from(together)) < len(together):
-                yield key
+        groups = {
+            id(group): group for key in told if waiting and (group := self._tangled.get(key))
+        }  # mostly one of all
+        spare = {name for name, group in groups.items() if len(self._marks_from(group)) < len(group)}
+        yield from (key for key in told if id(self._tangled.get(key)) in spare)
 
     def _marks_from(self, together: Iterable[Key]) -> set[bytes]:
         """What went on from answers, each different request once."""
@@ -293,7 +295,8 @@ class Talks:
     def _tangle(self, waiting: Sequence[Key]) -> None:
         """Note that a conversation goes on from one of several answers, and nothing tells from which."""
         if len(waiting) > 1:
-            whole = {*waiting}.union(*(self._tangled.get(key, ()) for key in waiting))
+            groups = {id(group): group for key in waiting if (group := self._tangled.get(key))}
+            whole = {*waiting}.union(*groups.values())
             self._tangled.update(dict.fromkeys(whole, whole))
 
     def _is_dropped_for(self, key: Key, other: Key) -> bool:
