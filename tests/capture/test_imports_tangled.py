@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
 from tests.capture.captured import NOW_NS, WIRES
+from tests.steps import steps
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.lines import Begin
 from tui_host.capture.imports.lines import read as read_log
@@ -251,3 +253,21 @@ def test_a_file_of_ollama_s_answers_holds_as_many_as_are_done() -> None:
     piece = [json.dumps({"model": "m", "message": {"content": "x"}, "done": is_done}) for is_done in (False, True)]
     drafts = [each.draft for each in read([File(name="a", data="\n".join(piece * 2).encode())], WIRES).seen]
     assert [each.kind for each in drafts].count("end") == 2
+
+
+def beginning_in_others(size: int) -> list[str]:
+    """So often a stream that begins in another without having been asked for, and one that is given up; at last one that is not."""
+    lines: list[str] = []
+    for number in range(size):
+        for name, is_given_up in ((f"a{number}", True), ("", False), (f"b{number}", True), (f"c{number}", False)):
+            events = anthropic(name, is_named=False)
+            lines += [json.dumps(asked(name))] if name else []
+            lines += map(FORMS["data lines"], events[:2] if is_given_up else events)
+    one, two = anthropic("1", is_named=False), anthropic("2", is_named=False)
+    lines += [json.dumps(asked("1")), *map(FORMS["data lines"], one[:2]), json.dumps(asked("2"))]
+    return [*lines, *map(FORMS["data lines"], [*two[:2], *one[2:], *two[2:]])]
+
+
+def test_what_is_seen_ahead_is_looked_for_once_however_often_a_stream_begins_in_another_before_it() -> None:
+    few, many = (steps(partial(exchanges, beginning_in_others(size))) for size in (8, 32))
+    assert many < 1.5 * 4 * few

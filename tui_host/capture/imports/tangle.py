@@ -54,13 +54,13 @@ class Tangles:
     def __init__(self, data: Data, read_from: Callable[[int], Iterator[tuple[int, Draft]]]) -> None:
         self._data = data
         self._read_from = read_from
-        self._last = Tangle(0, 0)
+        self._last = self._next = Tangle(0, 0)
         self._clear = 0
         self._begins: list[int] = []
 
     @property
     def end(self) -> int:
-        """Where the last one ends that was found."""
+        """Where the last one ends that was come to."""
         return self._last.end
 
     def are_at(self, at: int, *, is_sure: bool) -> bool:
@@ -70,14 +70,23 @@ class Tangles:
             at: The place.
             is_sure: It is one, and only its end is sought.
         """
-        if (is_sure or at >= self._clear) and not self._last.begin <= at < self._last.end:
-            is_worth_it = is_sure or _may_be(self._data, at)
-            found = _tangle_in(self._read_from(at), at, is_found=is_sure) if is_worth_it else Tangle(at, at)
-            is_one = found.end > found.begin
-            self._last = found
-            self._clear = found.begin if is_one else at + LOOKED_AT * 7 // 8
-            self._begins += [found.begin] if is_one else []
+        if not self._last.begin <= at < self._last.end:
+            if not is_sure and at >= self._clear:
+                self._look(at)
+            is_next = self._next.begin <= at < self._next.end
+            if is_next or is_sure:
+                self._last = self._next if is_next else _tangle_in(self._read_from(at), at, is_found=True)
+                self._begins += [self._last.begin] if self._last.end > self._last.begin else []
+            if self._last.end > self._clear:  # else what was seen ahead stays as it was seen: it is looked at once
+                self._next, self._clear = Tangle(0, 0), at
         return self._last.begin <= at < self._last.end
+
+    def _look(self, at: int) -> None:
+        """See what is ahead of a place."""
+        found = _tangle_in(self._read_from(at), at, is_found=False) if _may_be(self._data, at) else Tangle(at, at)
+        is_one = found.end > found.begin
+        self._next = found if is_one else Tangle(0, 0)
+        self._clear = found.begin if is_one else at + LOOKED_AT * 7 // 8
 
     def told(self, name: str) -> Iterator[str]:
         """What a person is told of them."""
