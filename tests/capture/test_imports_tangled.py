@@ -271,3 +271,17 @@ def beginning_in_others(size: int) -> list[str]:
 def test_what_is_seen_ahead_is_looked_for_once_however_often_a_stream_begins_in_another_before_it() -> None:
     few, many = (steps(partial(exchanges, beginning_in_others(size))) for size in (8, 32))
     assert many < 1.5 * 4 * few
+
+
+def test_a_request_whose_answer_never_comes_ends_though_another_stream_goes_on_before_the_next_is_asked() -> None:
+    events = [*map(FORMS["data lines"], anthropic("a", is_named=False))]
+    lines = [
+        json.dumps(asked("a")),
+        *events[:2],
+        json.dumps(asked("b")),
+        events[2],
+        json.dumps(asked("c")),
+        *events[3:],
+    ]
+    found, _ = exchanges(lines)
+    assert [(name, end) for name, _, end in found] == [("a", "complete"), ("b", MISSING), ("c", MISSING)]

@@ -93,11 +93,11 @@ class Lanes:
         is_again = self.last.is_open and not self.last.is_answered and body == self._body
         self._waiting += 0 if is_again and self._waiting else 1
         self._body = body
+        if self._waiting > 1 and self._asked is not self.last:
+            self._over.append(self._asked)  # also where another's stream goes on since
         if self.last.may_go_on:
             self._hold()
             self.last = self._new()
-        elif self._waiting > 1 and self._asked is not self.last:
-            self._over.append(self._asked)
         self._asked = self.last
         return self.last
 
