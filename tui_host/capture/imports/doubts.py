@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -54,6 +54,29 @@ class _Asked(NamedTuple):
     last: int
 
 
+class _Quoted(NamedTuple):
+    """Where a request quotes an answer.
+
+    Attributes:
+        place: Behind so many of the request's messages.
+        firsts: The first place of each of these.
+        asked_at: The first place of one with which any request ends.
+    """
+
+    place: int
+    firsts: Mapping[int, int]
+    asked_at: int
+
+    def is_behind(self, message: int) -> bool:
+        """Whether a message stands before it there."""
+        return self.firsts.get(message, self.place) < self.place
+
+    @property
+    def is_behind_a_question(self) -> bool:
+        """Whether one does with which some request ends."""
+        return self.asked_at < self.place
+
+
 class _Said(NamedTuple):
     """What an answer tells of its request.
 
@@ -61,13 +84,13 @@ class _Said(NamedTuple):
         model: Whose it is; empty if it does not say.
         is_streamed: It came as a stream.
         tools: What it calls of all that is offered.
-        before: The messages that stand before it where it is quoted; empty if it is not.
+        quoted: Where it is quoted; None if it is not.
     """
 
     model: str
     is_streamed: bool
     tools: frozenset[str]
-    before: frozenset[int]
+    quoted: _Quoted | None
 
 
 def may_be_otherwise(requests: Sequence[bytes], answers: Sequence[Answer], pairs: Mapping[int, int]) -> bool:
@@ -86,16 +109,16 @@ def may_be_otherwise(requests: Sequence[bytes], answers: Sequence[Answer], pairs
     values = [read_value(body) for body in requests]
     asked = [_asked(mapping(value)) for value in values]
     offered = frozenset[str]().union(*(each.tools for each in asked))
-    before = _before(values, answers)
-    told = [_said(answer, offered, before.get(number)) for number, answer in enumerate(answers)]
-    models, forms, offers, lasts = ({each[at] for each in asked} for at in range(4))
+    quoted = _quoted(values, answers, {each.last for each in asked})
+    told = [_said(answer, offered, quoted.get(number)) for number, answer in enumerate(answers)]
+    models, forms, offers = ({each[at] for each in asked} for at in range(3))
     for answer, request in pairs.items():
         it, of = told[answer], asked[request]
         if (
             (it.model != of.model and it.model in models)
             or (it.is_streamed != of.is_streamed and it.is_streamed in forms)
             or (not it.tools <= of.tools and any(it.tools <= each for each in offers if isinstance(each, frozenset)))
-            or (bool(it.before) and of.last not in it.before and bool(lasts & it.before))
+            or (it.quoted is not None and not it.quoted.is_behind(of.last) and it.quoted.is_behind_a_question)
         ):
             return True
     return False
@@ -117,28 +140,30 @@ def _tools(value: JSON) -> Iterator[str]:
         yield from (name for each in declared if isinstance(name := mapping(each).get("name"), str))
 
 
-def _said(answer: Answer, offered: frozenset[str], before: frozenset[int] | None) -> _Said:
+def _said(answer: Answer, offered: frozenset[str], quoted: _Quoted | None) -> _Said:
     named = _MODEL.search(answer.data)
     names = {found[1].decode("utf-8", "replace") for found in _NAME.finditer(answer.data)}
     model = "" if named is None else named[1].decode("utf-8", "replace")
-    return _Said(model, answer.is_streamed, offered & names, before or frozenset())
+    return _Said(model, answer.is_streamed, offered & names, quoted)
 
 
-def _before(requests: Sequence[JSON], answers: Sequence[Answer]) -> dict[int, frozenset[int]]:
-    """Of each answer that a request quotes, and no other like it, the messages that stand before it there."""
+def _quoted(requests: Sequence[JSON], answers: Sequence[Answer], lasts: Container[int]) -> dict[int, _Quoted]:
+    """Where each answer is quoted by a request, if no other is like it; the messages with which requests end tell what each is to."""
     answer_of: dict[str, int] = {}
     for number, answer in enumerate(answers):
         for text in _texts_of(answer):
             answer_of[text] = number if answer_of.get(text, number) == number else -1
-    found: dict[int, frozenset[int]] = {}
+    found: dict[int, _Quoted] = {}
     for request in requests:
-        before: list[int] = []
-        for message in _messages(mapping(request)):
+        firsts: dict[int, int] = {}
+        places: dict[int, int] = {}
+        for place, message in enumerate(_messages(mapping(request))):
             if mapping(message).get("role") in _OF_MODELS or mapping(message).get("type") == "function_call":
-                quoted = {answer_of.get(text.strip(), -1) for text in _texts(message)}
-                for number in quoted - {-1, *found}:
-                    found[number] = frozenset(before)
-            before.append(_hash(message))
+                numbers = {answer_of.get(text.strip(), -1) for text in _texts(message)}
+                places |= dict.fromkeys(numbers - {-1, *found, *places}, place)
+            firsts.setdefault(_hash(message), place)
+        asked_at = min((place for message, place in firsts.items() if message in lasts), default=len(firsts))
+        found |= {number: _Quoted(place, firsts, asked_at) for number, place in places.items()}
     return found
 
 

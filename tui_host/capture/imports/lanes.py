@@ -16,6 +16,8 @@ from tui_host.errors import JSON
 
 MOST = 64
 """Exchanges that may go on at the same time."""
+_MADE = 1024
+"""Lanes that are kept to be ended with the log, those that are over among them."""
 _LONE = 4
 """So many answers of one piece each, none of which ends, are one whose pieces have other ids each."""
 
@@ -47,6 +49,8 @@ class Lanes:
         self._notes = notes
         self._peer = peer
         self._habits = habits
+        self._made: list[Exchanges] = []
+        self._most_made = _MADE
         self.last = self._new()
         self.doubtful = 0
         self.tangled: Exchanges | None = None
@@ -263,9 +267,7 @@ class Lanes:
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
         yield from self.ended()
-        for lane in dict.fromkeys(
-            (*self._named.values(), *self._streams, self._asked, self.last, *filter(None, [self.tangled]))
-        ):
+        for lane in (*self._made, *filter(None, [self.tangled])):
             yield from lane.finish()
 
     def _hold(self) -> None:
@@ -278,4 +280,9 @@ class Lanes:
             self._over.append(self.last)
 
     def _new(self) -> Exchanges:
-        return Exchanges(self._notes, self._peer)
+        lane = Exchanges(self._notes, self._peer)
+        self._made.append(lane)
+        if len(self._made) > self._most_made:  # the last ones may not have begun yet
+            self._made = [each for each in self._made[:-MOST] if each.is_open] + self._made[-MOST:]
+            self._most_made = 2 * len(self._made) + _MADE
+        return lane
