@@ -44,6 +44,12 @@ OBJECTS: dict[str, Callable[[str, int], str]] = {
     "structlog": lambda text, n: json.dumps({"event": text, "timestamp": f"2025-12-01T10:00:00.{n:03}Z"}),
     "Google's": lambda text, n: json.dumps({"textPayload": text, "timestamp": f"2025-12-01T10:00:00.{n:03}Z"}),
     "within another's": lambda text, n: json.dumps({"fields": {"app": "p"}, "message": OBJECTS["pino"](text, n)}),
+    "Loguru": lambda text, n: json.dumps(
+        {
+            "text": f"2025-12-01 10:00:00.{n:03} | INFO | {text}\n",
+            "record": {"level": {"name": "INFO", "no": 20}, "message": text},
+        }
+    ),
     "Docker": lambda text, n: json.dumps(
         {"log": f"{text}\n", "stream": "stdout", "time": f"2025-12-01T10:00:00.{n:03}000000Z"}
     ),

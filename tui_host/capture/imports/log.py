@@ -42,6 +42,8 @@ _OBJECT_OR_PIECE = re.compile(rb"""%s|'|\\"|\b(?:data|event):""" % _OBJECT.patte
 _REQUEST_LINE = re.compile(r"\bPOST\s+(\S{1,2000})")
 _BRACKETS = b" \t[]{},"
 """What is left of a line of a list, or of an object, that is written for eyes."""
+_ALSO = 4
+"""Texts of an object that are looked for at the end of its others."""
 _WITHIN = 2
 """Objects of loggers in each other, as where one takes in what another wrote."""
 
@@ -129,10 +131,12 @@ class Log:
         wanted = _OBJECT_OR_PIECE if self._passed.lanes.last.is_open else _OBJECT
         if self._within == _WITHIN or wanted.search(data) is None:
             return False
-        outer, is_taken = self._passed.outer, False
+        outer, taken = self._passed.outer, list[str]()
         self._within += 1
         for around, text in texts_in(value, Around(before)):
-            self._passed.outer = around
+            if any(text.rstrip().endswith(each) or each.endswith(text.rstrip()) for each in taken[:_ALSO]):
+                continue  # Loguru has the message, and the line at whose end it stands
+            self._passed.outer, is_taken = around, False
             for line in Lines(text.encode("utf-8", "surrogatepass")):
                 words = line.before or line.text[:PREFIX_MOST].decode("utf-8", "replace")
                 inner = line._replace(
@@ -140,8 +144,9 @@ class Log:
                 )
                 is_taken |= yield from self._line(inner)
             self._passed.outer = outer
+            taken += [text.rstrip()] if is_taken else []
         self._within -= 1
-        return is_taken
+        return bool(taken)
 
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
