@@ -8,7 +8,10 @@ import pytest
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.scene import SUM, Scene, call
-from tests.chat.infer.world import MS, Asked, ServerTap, World, found_in
+from tests.chat.infer.world import MS, Asked, ModelTap, ServerTap, World, found_in
+
+OLLAMA = FORMS["ollama"]
+"""Here no ids tell what belongs to which."""
 
 
 def steps(scene: Scene, server: str, tap: ServerTap, *orders: str, at_once: bool = True) -> list[list[Asked]]:
@@ -119,6 +122,16 @@ def test_an_order_that_is_shown_tells_nothing_where_results_are_told_in_another(
     assert not scene.sent().keys() & {*twins}, "the first request that tells them counts"
 
 
+def asked_alike(count: int) -> tuple[World, ModelTap, ServerTap, Answer]:
+    """A model that was asked, a server, and an answer of so many calls that are alike, without ids."""
+    world = World()
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    asks = Answer("", [Call("", "math__add", SUM)] * count)
+    list(model.answer(OLLAMA, model.ask(OLLAMA, [User("sum")]), asks))
+    return world, model, math, asks
+
+
 @pytest.mark.parametrize(
     ("brought", "told", "is_joined"),
     [
@@ -129,12 +142,7 @@ def test_an_order_that_is_shown_tells_nothing_where_results_are_told_in_another(
 def test_alike_calls_whose_results_have_no_ids_are_told_apart_where_no_order_but_theirs_fits(
     brought: Sequence[str | None], told: Sequence[str], *, is_joined: bool
 ) -> None:
-    world, ollama = World(), FORMS["ollama"]
-    model, math = world.model(), world.server("math")
-    math.start(["add"])
-    asks = Answer("", [Call("", "math__add", SUM)] * 3)
-    exchange = model.ask(ollama, [User("sum")])
-    list(model.answer(ollama, exchange, asks))
+    world, model, math, asks = asked_alike(3)
     frames: list[tuple[str, object]] = []
     for text in brought:
         world.now += 50 * MS
@@ -146,20 +154,15 @@ def test_alike_calls_whose_results_have_no_ids_are_told_apart_where_no_order_but
         else:
             math.result(identity, text)
     world.now += 50 * MS
-    second = model.ask(ollama, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
-    calls = [(model.id, exchange, number) for number in range(3)]
+    second = model.ask(OLLAMA, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
+    calls = [(model.id, "1", number) for number in range(3)]
     wanted: set[tuple[str, Asked, tuple[str, object]]] = {("told", call, (model.id, second)) for call in calls}
     wanted |= {("sent", call, frames[place]) for call, place in zip(calls, (1, 2, 0), strict=True)}
     assert found_in(world.story()) == (wanted if is_joined else set())
 
 
 def test_of_alike_calls_without_ids_none_is_known_by_its_place_where_a_frame_may_be_anothers_second_try() -> None:
-    world, ollama = World(), FORMS["ollama"]
-    model, math = world.model(), world.server("math")
-    math.start(["add"])
-    asks = Answer("", [Call("", "math__add", SUM)] * 2)
-    exchange = model.ask(ollama, [User("sum")])
-    list(model.answer(ollama, exchange, asks))
+    world, model, math, asks = asked_alike(2)
     for text in (None, "3"):
         world.now += 50 * MS
         identity, _ = math.call("add", SUM)
@@ -169,24 +172,20 @@ def test_of_alike_calls_without_ids_none_is_known_by_its_place_where_a_frame_may
         else:
             math.result(identity, text)
     told = ("3", "Same call as the one before: see its result.")
-    model.ask(ollama, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
+    model.ask(OLLAMA, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
     assert found_in(world.story()) == set()
 
 
 def test_of_alike_calls_without_ids_none_is_known_by_its_place_where_one_was_given_up_nobody_knows_when() -> None:
     """They may be told as they came to an end: the second first, which its host did not wait for."""
-    world, ollama = World(), FORMS["ollama"]
-    model, math = world.model(), world.server("math")
-    math.start(["add"])
-    asks = Answer("", [Call("", "math__add", SUM)] * 2)
-    list(model.answer(ollama, model.ask(ollama, [User("sum")]), asks))
+    world, model, math, asks = asked_alike(2)
     world.now += 50 * MS
     sent = [math.call("add", SUM)[0] for _ in range(2)]
     world.now += 500 * MS
     math.result(sent[0], "3")
     world.now += 50 * MS
     told = ("Request timed out", "3")
-    model.ask(ollama, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
+    model.ask(OLLAMA, [User("sum"), asks, Results(list(zip(asks.calls, told, strict=True)))])
     world.now += 500 * MS
     math.result(sent[1], "4")
     assert found_in(world.story()) == set()

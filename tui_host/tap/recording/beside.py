@@ -188,9 +188,8 @@ class Beside:
                 self._bury()
                 self._begin_another()
             self._is_ending = True
-            is_recording = (
-                self._process != 0
-            )  # once it hears of the end it may come to its own before anything else is done here
+            # Once it hears of the end it may come to its own before anything else is done here.
+            is_recording = self._process != 0
         self._is_hurried.set()
         self._say(BYE)
         self._telling.close()

@@ -281,9 +281,8 @@ class Talks:
 
     def _spare(self, told: Sequence[Key], waiting: Sequence[Key]) -> Iterator[Key]:
         """The answers from one of which nothing may have gone on yet: the same request was made from two of them, maybe twice from one."""
-        groups = {
-            id(group): group for key in told if waiting and (group := self._tangled.get(key))
-        }  # mostly one of all
+        # Mostly one group of all.
+        groups = {id(group): group for key in told if waiting and (group := self._tangled.get(key))}
         spare = {name for name, group in groups.items() if len(self._marks_from(group)) < len(group)}
         yield from (key for key in told if id(self._tangled.get(key)) in spare)
 

@@ -129,7 +129,7 @@ class Group:
     def _whole(self) -> bool:
         """Of as many frames as calls, one that has only one call, or one call that has only one frame, where each has its own."""
         left, often = self._rivals.left(), self._rivals.often
-        if not left or any(self._calls[name].told is None for name in often):
+        if not 0 < len(left) <= _MOST_FITTED or any(self._calls[name].told is None for name in often):
             return False
         own = {key: [name for name in calls if self._may_be_left(key, name)] for key, calls in left.items()}
         if not _fits(own):  # one of them may be another's first try
@@ -209,7 +209,7 @@ def _fits(left: Mapping[FrameKey, Sequence[str]]) -> bool:
                     return True
         return False
 
-    return len(left) <= _MOST_FITTED and all(place(key, set()) for key in left)
+    return all(place(key, set()) for key in left)
 
 
 def _ordered(calls: Sequence[Candidate], carried: Sequence[Carried]) -> Sequence[tuple[Candidate, Carried]]:

@@ -35,7 +35,9 @@ class Rivals:
             FrameKey
         ]()  # calls that may still be told what a frame brought, or were so in another's place
         self._doubtful: set[tuple[FrameKey, str]] = set()
-        self._beside = Counter[str]()  # frames that brought what may be a call's own in another's place
+        self._beside = Counter[
+            str
+        ]()  # the same by call: frames that brought what it may still be told, or was in another's place
         for each in carried:
             self.calls[each.key] = dict.fromkeys(call.asked.key for call in possible[each.key])
             self.often.update(self.calls[each.key].keys())
