@@ -75,6 +75,20 @@ def test_what_a_killed_recorder_had_not_kept_another_records_once_and_both_is_to
     assert [json.loads(line)["seq"] for line in log.read_text().splitlines()[1:]] == [each.seq for each in found]
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_a_recorder_has_that_is_killed_as_the_tap_ends_another_records(tmp_path: Path, *, begun: bool) -> None:
+    process = start(tap(tmp_path, *ECHO))
+    push(process, PING % 1)
+    assert pull(process, len(PING % 1)) == PING % 1
+    if begun:
+        until((tmp_path / "tui-host.db").exists)
+    os.kill(recorder_of(process.pid), signal.SIGKILL)
+    write(process, []).join()  # the relay has not seen yet that nobody records
+    errors = told(process).splitlines()
+    assert errors == [f"tui-host tap math: {BROKEN_OFF}", "tui-host tap math: recording goes on; nothing is missing"]
+    assert data(recorded(tmp_path), "in") == PING % 1
+
+
 def test_the_server_is_ended_with_its_tap_also_where_another_records(tmp_path: Path) -> None:
     process = start(tap(tmp_path, "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 9; done"), own_group=True)
     assert process.stdout is not None

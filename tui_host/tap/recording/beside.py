@@ -8,7 +8,6 @@ Source: threats.md, PXY-09; performance.md, Relays.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import threading
 import time
@@ -17,7 +16,7 @@ from tui_host.tap.descriptors import write
 from tui_host.tap.recording.forked import apart, how_ended
 from tui_host.tap.recording.journal import ROOM, Journal
 from tui_host.tap.recording.log_file import open_log
-from tui_host.tap.recording.passing import BYE, HOPEFUL, TAKEN, Telling
+from tui_host.tap.recording.passing import BYE, HEARD, HOPEFUL, TAKEN, Telling
 from tui_host.tap.threads import Thread, fork
 
 TYPE_CHECKING = False
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 LAST_WORDS = 5.0
 """Seconds that the end may wait for what is wrong with recording, where something seems to be."""
+HEARING = 1.0
+"""Seconds that the end may wait to be heard of: who was killed just before it, of which the relay may not know yet, does not."""
 DEATHS = 4
 """So often a process may die before it has got on; what it had taken is then left out: it may be that which it dies of."""
 REST = 0.1
@@ -155,6 +156,7 @@ class Beside:
         self._is_ending = False
         self._is_hurried = threading.Event()
         self._is_known = threading.Event()
+        self._is_heard = threading.Event()
         Thread(self._listen)
 
     def fork(self) -> int:
@@ -183,15 +185,14 @@ class Beside:
 
     def end(self) -> None:
         """Nothing follows. What waits to be recorded waits no longer here, unless it seems that it cannot be."""
-        with self._changing:
-            if self._has_died():
-                self._bury()
-                self._begin_another()
-            self._is_ending = True
-            # Once it hears of the end it may come to its own before anything else is done here.
-            is_recording = self._process != 0
-        self._is_hurried.set()
+        self._is_heard.clear()
         self._say(BYE)
+        self._is_heard.wait(HEARING)  # by another, if this one has died
+        with self._changing:
+            self._is_ending = True
+            is_recording = self._process != 0
+            os.close(self._lifeline)
+        self._is_hurried.set()
         self._telling.close()
         if not is_recording:
             self._tell_lost("nothing is there that records")
@@ -221,18 +222,14 @@ class Beside:
             for line in notices:
                 if line == HOPEFUL:
                     self._is_known.set()
+                elif line == HEARD:
+                    self._is_heard.set()
                 elif line == TAKEN:
                     self._telling.taken()
                 else:
                     write(2, line)
 
     # Its death.
-
-    def _has_died(self) -> bool:
-        """Whether nobody is left who could give notice: who ends in order waits for the relay's end."""
-        others_end = select.poll()
-        others_end.register(self._notices, 0)
-        return bool(others_end.poll(0))
 
     def _bury(self) -> None:
         """Tell of its death, once until recording has gone on; who ends in order does not die."""

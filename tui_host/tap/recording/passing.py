@@ -24,6 +24,8 @@ BYE = b"bye\n"
 """On the lifeline, after the server's group: the relay ends in order."""
 TAKEN = b"\0\n"
 """Among the notices: all that was told has been read, and the relay has something to do now."""
+HEARD = b"\2\n"
+"""Among the notices: `BYE` was heard by one who was not killed before it."""
 HOPEFUL = b"\1\n"
 """Among the notices: nothing stands against recording, as far as that can be seen in a moment; nobody need wait for more."""
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_host.tap.recording.passing import BYE, HOPEFUL
+from tui_host.tap.recording.passing import BYE, HEARD, HOPEFUL
 from tui_host.tap.recording.told import Told, notice
 from tui_host.tap.threads import Thread
 
@@ -50,7 +50,7 @@ def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding],
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     has_ended = threading.Event()
-    guarding = Thread(lambda: _guard(ends.lifeline, has_ended.set))
+    guarding = Thread(lambda: _guard(ends, has_ended.set))
 
     def say(line: str) -> None:
         _say(asked, ends.notices, line)
@@ -64,7 +64,8 @@ def record(ends: Ends, asked: Asked, folding: Callable[[TapRecording], Folding],
         ends.journal.look(0)
         if not ends.journal.is_over:
             os._exit(BROKEN)
-    os.close(ends.notices)
+    has_ended.wait()
+    os.dup2(0, ends.notices)  # nowhere: closed for the relay, while who guards may still write there
     guarding.wait()
 
 
@@ -85,11 +86,14 @@ def _share(nice: int, attempts: int = 1) -> None:
             return
 
 
-def _guard(lifeline: int, ended: Callable[[], None]) -> None:
+def _guard(ends: Ends, ended: Callable[[], None]) -> None:
     """End the server, if the relay ends without a word: it was killed, as the server would have been without it."""
     told = b""
-    while not told.endswith(BYE) and (chunk := os.read(lifeline, 64)):
+    while chunk := os.read(ends.lifeline, 64):
         told += chunk
+        if told.endswith(BYE):
+            notice(ends.notices, HEARD)
+            ended()
     ended()
     if told and not told.endswith(BYE):
         from tui_host.capture.guard_process import end_groups
