@@ -252,6 +252,20 @@ def test_what_comes_late_to_a_step_stands_in_it() -> None:
     assert [index.line_of(number) for number in range(4)] == [1, 4, 2, 5]
 
 
+@pytest.mark.parametrize("at_ns", [0, 3_000_000_000, 9_000_000_000], ids=["before all", "of late", "now"])
+def test_a_call_that_no_turn_asked_for_stands_in_none_of_them_whenever_it_came(at_ns: int) -> None:
+    rows = rows_of((1, 1), (2, 1), (0, 0), (0, 0), (0, 0), (2, 1))
+    times = (1_000_000_000, 5_000_000_000, at_ns, at_ns + 1, at_ns + 2, 10_000_000_000)
+    rows = [replace(row, mono_ns=mono_ns) for row, mono_ns in zip(rows, times, strict=True)]
+    rows[1] = replace(REQUEST, number=1, turn=2)  # the model is asked, so the turn runs
+    rows[2:4] = [replace(row, method="tools/call", answer=False) for row in rows[2:4]]
+    rows[4] = replace(rows[4], method="tools/call", answer=True)  # of row 2
+    index = LadderIndex()
+    index.count(rows, partner={4: 2, 2: 4}.get)
+    index.extend(range(len(rows)))
+    assert [each for each in lines_of(index) if each not in {"#0", "0"}] == ["#1", "1", "5", "#2", "2", "3", "4"]
+
+
 @pytest.mark.parametrize("says", ["a listing", "standard error"])
 def test_what_goes_on_on_connections_after_a_turn_stands_below_it(says: str) -> None:
     rows = rows_of((1, 1), (1, 1), (0, 0), (0, 0), (2, 1))

@@ -3,6 +3,7 @@
 A heading stands once: what belongs to no turn does not cut a turn's step in two. While a turn runs, what goes on on the connections
 (listings, pings, what a server says by itself) stands in the step in which it happened; when it has ended, under a heading of its own.
 What is heard of late, as of a server whose host was not known before, stands in the section that had begun when it happened.
+A call that no turn seems to have asked for never stands in one, whenever it came: what stands there would be taken for the turn's.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ class Sections:
 
     def _of_connection(self, row: Row, rows: Sequence[Row]) -> int:
         last = rows[self._begun[-1]] if self._begun else None
-        if last is None or last.clock != row.clock:
+        if last is None or last.clock != row.clock or (last.turn and _is_asked_for(row)):
             return row.number
         if _is_before(row, last):
             earlier = (rows[number] for number in reversed(self._begun))
-            same = [each for each in earlier if each.clock == row.clock]
+            same = [each for each in earlier if each.clock == row.clock and not (each.turn and _is_asked_for(row))]
             return next((each for each in same if not _is_before(row, each)), same[-1]).number
         return last.number if last.turn == 0 or self._is_at_work(row, rows) else row.number
 
@@ -59,6 +60,11 @@ class Sections:
             return True  # the turn's first rows are not the model's, and its last ones are
         since = lasted(row.mono_ns, latest.end_mono_ns)
         return bool(latest.calls) or latest.state == "open" or (since is not None and since >= 0)
+
+
+def _is_asked_for(row: Row) -> bool:
+    """Whether a row is something that a model asks for, and no connection's own."""
+    return row.method == "tools/call" and not row.answer
 
 
 def _is_before(row: Row, other: Row) -> bool:
