@@ -4,29 +4,89 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
-from itertools import count
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, SupportsIndex, overload
+
+from typing_extensions import override
 
 if TYPE_CHECKING:
     from types import FrameType
 
+    import pytest
+
 
 def steps(run: Callable[[], object]) -> int:
-    """How many functions are called in it."""
-    calls = count()
+    """How many functions are called in it, of Python and of C, in this thread."""
+    with counted_steps() as taken:
+        run()
+        return taken()
+
+
+@contextmanager
+def counted_steps() -> Generator[Callable[[], int]]:
+    """Says at any time how many have been called since this was entered."""
+    called = 0
 
     def note(_: FrameType, event: str, __: object) -> None:
-        if event == "call":
-            next(calls)
+        nonlocal called
+        called += event in {"call", "c_call"}
 
     before = sys.getprofile()
     gc.collect()
     gc.disable()  # what other tests left behind would be counted while it is taken away
     sys.setprofile(note)
     try:
-        run()
+        yield lambda: called
     finally:
         sys.setprofile(before)
         gc.enable()
-    return next(calls)
+
+
+def sizes_given(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[int]:
+    """Of each call of a function from now on, how long the texts and bytes are that it is given: one call may look at all of them."""
+    sizes: list[int] = []
+    whole: Callable[..., object] = getattr(owner, name)
+
+    def measured(*given: object, **named: object) -> object:
+        sizes.append(sum(len(each) for each in (*given, *named.values()) if isinstance(each, str | bytes)))
+        return whole(*given, **named)
+
+    monkeypatch.setattr(owner, name, measured)
+    return sizes
+
+
+def steps_of_each(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, taken: Callable[[], int]) -> list[int]:
+    """Of each call of a function from now on, how many functions are called in it, while these are counted."""
+    costs: list[int] = []
+    whole: Callable[..., object] = getattr(owner, name)
+
+    def counted(*given: object, **named: object) -> object:
+        before = taken()
+        try:
+            return whole(*given, **named)
+        finally:
+            costs.append(taken() - before)
+
+    monkeypatch.setattr(owner, name, counted)
+    return costs
+
+
+class Copied(bytes):
+    """Bytes that count how many of them are copied, which no count of calls can see.
+
+    Attributes:
+        size: So many.
+    """
+
+    size = 0
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> bytes: ...
+    @override
+    def __getitem__(self, index: SupportsIndex | slice) -> int | bytes:
+        found = super().__getitem__(index)
+        self.size += len(found) if isinstance(found, bytes) else 0
+        return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from pprint import pformat
 
 import pytest
 
 from tests.capture.captured import ASK, CHAT, NOW_NS, TELL, WHOLE, WIRES, seen, told
+from tests.steps import Copied, steps
 from tui_host.capture.imports import File, read
+from tui_host.capture.imports.seen import Seen
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -54,11 +55,17 @@ def test_what_is_no_such_value_is_left_and_what_follows_is_read(last: str) -> No
 
 
 def test_many_lines_of_a_value_that_has_no_end_are_looked_at_once() -> None:
-    text = "{'messages': [{'role': 'user',\n" + "  {'content': 'x',\n" * 50_000
-    began = time.process_time()
-    found = seen(f"{json.dumps(ASK)}\n{text}{json.dumps(ASK)}\n")
-    assert [each.draft.kind for each in found].count("frame") == 2
-    assert time.process_time() - began < 10
+    def cost(size: int) -> tuple[int, int]:
+        text = "{'messages': [{'role': 'user',\n" + "  {'content': 'x',\n" * size
+        data = Copied(f"{json.dumps(ASK)}\n{text}{json.dumps(ASK)}\n".encode())
+        found: list[Seen] = []
+        taken = steps(lambda: found.extend(seen(data)))
+        assert [each.draft.kind for each in found].count("frame") == 2
+        return taken, data.size
+
+    few, many = cost(200), cost(800)
+    assert many[0] < 5 * few[0]
+    assert many[1] < 5 * few[1]
 
 
 def test_a_value_in_a_logger_s_text_may_be_such() -> None:

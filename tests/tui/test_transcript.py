@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from typing_extensions import override
 
+from tests.steps import counted_steps, steps_of_each
 from tests.tui.waiting import until
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
@@ -400,19 +401,26 @@ async def test_ascii_stands_in_for_every_mark() -> None:
         assert shown(app.view).isascii()
 
 
-async def test_a_huge_message_leaves_the_loop_its_turns() -> None:
-    text = "\n\n".join(f"## part {number}\n\n" + "words and **more** words " * 30 for number in range(1500))
-    conversation = Conversation(
-        [UserItem(turn=1, text="x" * 300_000), AnswerItem(turn=1, step=1, text=text, state="done")]
-    )
-    app = Chat(conversation)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "words" in shown(app.view))
-        app.view.focus()
-        begun = time.perf_counter()
-        await pilot.press("g")
-        assert time.perf_counter() - begun < 10
-        await until(pilot, lambda: "xxxx" in shown(app.view))
+async def test_a_huge_message_leaves_the_loop_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = itertools.count()
+    soon_spent = partial(Budget, 100, clock=lambda: next(moments))
+    monkeypatch.setattr("tui_host.tui.widgets.transcript.view.Budget", soon_spent)
+
+    async def longest_turn(parts: int) -> int:
+        text = "\n\n".join(f"## part {number}\n\n" + "words and **more** words " * 30 for number in range(parts))
+        said = AnswerItem(turn=1, step=1, text=text, state="done")
+        app = Chat(Conversation([UserItem(turn=1, text="x" * 200 * parts), said]))
+        with counted_steps() as taken, monkeypatch.context() as patched:
+            turns = steps_of_each(patched, Transcript, "_work", taken)
+            async with app.run_test(size=(80, 24)) as pilot:
+                await until(pilot, lambda: "words" in shown(app.view))
+                app.view.focus()
+                await pilot.press("g")
+                await until(pilot, lambda: "xxxx" in shown(app.view))
+        return max(turns)
+
+    small = await longest_turn(200)
+    assert await longest_turn(1_600) < 2 * small
 
 
 async def test_a_change_of_theme_changes_the_colours() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import random
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from types import FrameType
 
 import pytest
 
+from tests.steps import steps
 from tui_host.capture.session import SessionInfo, foreign_session
 from tui_host.chat.infer.asking.speaking import Speaking
 from tui_host.chat.infer.taps.about import About
@@ -64,21 +62,8 @@ def looks(count: int) -> int:
     taps: list[SessionInfo] = [
         replace(foreign_session(f"{number:04}", ""), source="tap", live=True) for number in range(count)
     ]
-    called = 0
-
-    def count_call(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal called
-        called += event == "call"
-
-    before = sys.getprofile()
-    gc.collect()
-    gc.disable()  # what other tests left behind would be counted while it is taken away
-    sys.setprofile(count_call)
-    try:
-        stories = together(taps, 10**9, lambda tap: kinds[int(tap.id) % len(kinds)])
-    finally:
-        sys.setprofile(before)
-        gc.enable()
+    stories: list[list[SessionInfo]] = []
+    called = steps(lambda: stories.extend(together(taps, 10**9, lambda tap: kinds[int(tap.id) % len(kinds)])))
     assert not any({0, 3} <= {int(tap.id) % len(kinds) for tap in story} for story in stories)
     return called
 

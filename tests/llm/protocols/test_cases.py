@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import time
+import re
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +14,9 @@ from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, Reading, call, each, 
 from tui_host.llm.events import Stopped, TextDelta
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Stop
+from tui_host.llm.protocols import ending, held
 from tui_host.llm.protocols.by_name import protocol
+from tui_host.llm.protocols.held import Held
 from tui_host.llm.thinktags import ThinkTags
 
 ONE = [("math__add", SUM)]
@@ -359,24 +361,54 @@ def one_line(name: str, size: int) -> str:
     return "<" * (size // 2) + " " * (size // 2)
 
 
-def cost(name: str, answer: str, step: int) -> float:
-    reader = protocol(name).reader(())
-    began = time.process_time()
-    for start in range(0, len(answer), step):
-        reader.feed(TextDelta(text=answer[start : start + step], start=start, end=start + step))
-    reader.finish()
-    return time.process_time() - began
+class Passing:
+    """A pattern that notes how many characters it passes over."""
+
+    def __init__(self, pattern: re.Pattern[str], sizes: list[int]) -> None:
+        self._pattern = pattern
+        self._sizes = sizes
+
+    def search(self, text: str, at: int = 0) -> re.Match[str] | None:
+        found = self._pattern.search(text, at)
+        self._sizes.append((len(text) if found is None else found.end()) - at)
+        return found
+
+
+def looked_at(name: str, answer: str, step: int) -> int:
+    """How many characters a reader looks at: of what it holds, each time it does, and of what it seeks an end in."""
+    sizes: list[int] = []
+    whole = Held.text.fget
+    assert whole is not None
+
+    def text_of(self: Held, *, whole: Callable[[Held], str] = whole) -> str:
+        text = whole(self)
+        sizes.append(len(text))
+        return text
+
+    def passing(*texts: str) -> Passing:
+        return Passing(re.compile("|".join(map(re.escape, texts))), sizes)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Held, "text", property(text_of))
+        patched.setattr(ending, "_either", passing)
+        for owner, pattern in ((ending, "_IN_STRING"), (ending, "_OUTSIDE"), (held, "_TAG")):
+            patched.setattr(owner, pattern, Passing(getattr(owner, pattern), sizes))
+        reader = protocol(name).reader(())
+        for start in range(0, len(answer), step):
+            reader.feed(TextDelta(text=answer[start : start + step], start=start, end=start + step))
+        reader.finish()
+    return sum(sizes)
 
 
 @protocols
 @pytest.mark.parametrize("make", [behind, long_arguments])
 def test_what_is_held_is_not_looked_at_anew_with_every_delta(name: str, make: Callable[[str, int], str]) -> None:
-    small = min(cost(name, make(name, 30_000), 100) for _ in range(3))
-    assert cost(name, make(name, 16 * 30_000), 100) < 16 * 3 * max(small, 0.001)
+    few, many = (looked_at(name, make(name, size), 100) for size in (4_000, 16_000))
+    assert len(make(name, 16_000)) <= many < 5 * few
 
 
 @protocols
 @pytest.mark.parametrize("make", [long_answer, one_line, long_arguments])
 def test_an_answer_in_one_piece_is_not_copied_with_every_step(name: str, make: Callable[[str, int], str]) -> None:
-    small = min(cost(name, make(name, 3_000), 1 << 30) for _ in range(3))
-    assert cost(name, make(name, 16 * 3_000), 1 << 30) < 16 * 3 * max(small, 0.001)
+    few, many = (looked_at(name, make(name, size), 1 << 30) for size in (4_000, 16_000))
+    assert len(make(name, 16_000)) <= many < 5 * few

@@ -122,11 +122,11 @@ class Lines:
     def _value(self, begin: int, end: int) -> tuple[bytes, JSON]:
         """The value that begins there; over several lines only where its bracket ends its line, as in what is written for eyes."""
         line = self._data[begin : min(end, begin + MOST)]
-        if found := begins_with(line):
-            return found
-        if looks_pythonic(line):
+        if looks_pythonic(line):  # which no JSON does
             value = read_pythonic(line)
             return (line, value) if value is not None else self._pythonic(begin, end)
+        if found := begins_with(line):
+            return found
         with suppress(BrokenError):  # what begins in this line does not end in it
             value = line[: value_end(line, 0)]
             return value, read_value(value, is_shallow=True)
