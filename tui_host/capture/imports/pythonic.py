@@ -21,7 +21,8 @@ VALUES = 50_000
 _OF_A_WIRE = re.compile(rb"jsonrpc|messages|choices|content|candidates|model|response|error|done")
 """Words of which each thing that was on a wire has one: a log may be full of other values."""
 _BEGIN = re.compile(rb"\[?\{\s*'")
-_BRACKET = re.compile(rb"""[{}\[\]()]|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*\"""")
+_BRACKET = re.compile(rb"""[{}\[\]()]|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?""")
+"""A bracket, or a text; one without an end goes to that of its line, so that no look for it begins once more within it."""
 _PLAIN = re.compile(
     r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|[\s{}\[\](),:.\de-]+|True|False|None""", re.DOTALL
 )
