@@ -88,8 +88,8 @@ class Quoted(NamedTuple):
 
     @property
     def is_piece(self) -> bool:
-        """Whether it is one piece of a stream."""
-        return self.known.kind == "answer" and is_piece(self.value)
+        """Whether it is one piece of a stream, and not its last."""
+        return self.known.kind == "answer" and (is_piece(self.value) or mapping(self.value).get("done") is False)
 
     def says_the_same_as(self, other: Quoted) -> bool:
         """Whether it is another form of the same."""
@@ -278,7 +278,7 @@ def _in_text(text: str, around: Around, depth: int) -> Iterator[Quoted]:
     elif value is not None:
         yield from _in_value(value, around, depth - 1) if depth else ()
     elif "\n" in text.strip():
-        first, *others = text.strip().splitlines()
+        first, *others = text.strip().split("\n")
         if found_first := list(_in_text(first, around, depth)):
             yield from found_first
             for line in others:
