@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 from tui_host.capture.imports.elements import BrokenError, Data, value_end
 from tui_host.capture.imports.printed import BEGIN, Printed, printed
+from tui_host.capture.imports.pythonic import MOST as PYTHONIC_MOST
 from tui_host.capture.imports.pythonic import (
     looks_pythonic,
     pythonic_end,
@@ -24,6 +26,13 @@ SEVERAL_MOST = 8 << 20
 """Bytes of JSON that goes over several lines."""
 TRIES = 5
 """How often the end of such JSON is looked for in vain: a file of nothing but brackets takes no longer than another."""
+BRACES = 5
+"""How many things in braces are passed over that are no JSON: loggers write so of what a line is about."""
+FIELD = re.compile(rb"[ \t]*(?:data|event):")
+_OF_A_WIRE = re.compile(rb"jsonrpc|messages|content|input|choices|candidates|model|response|error|done")
+"""Words of which each thing that was on a wire has one: what stands behind a value in its line is mostly nothing of that."""
+_LOOK, _MORE = 1 << 14, 8
+"""Bytes in which the end of such a one is looked for at first, and how many times as much then: a line may have thousands."""
 
 
 class Line(NamedTuple):
@@ -37,6 +46,8 @@ class Line(NamedTuple):
         at: Where it begins in the file.
         printed: A text or bytes that stand before any JSON, or have it in them.
         lead: What stands before these.
+        is_more: It stands behind another in the same line, and `before` between them.
+        has_more: Another stands behind it there, or may.
     """
 
     before: str
@@ -46,10 +57,12 @@ class Line(NamedTuple):
     at: int
     printed: bytes | None = None
     lead: str = ""
+    is_more: bool = False
+    has_more: bool = False
 
 
 class Lines:
-    """The lines of a log, each with the JSON that begins in it, over as many lines as that takes.
+    """The lines of a log, each with the JSON that begins in it, over as many lines as that takes; what is behind that in its line comes next.
 
     Args:
         data: The log.
@@ -66,24 +79,68 @@ class Lines:
         self._data = data
         self._tries = TRIES
         self._looked_at = 0
+        self._word_at = -1
 
     def __iter__(self) -> Iterator[Line]:
+        end, is_more = -1, False
         while self.at < len(self._data):
-            end = self._data.find(b"\n", self.at)
-            end = len(self._data) if end < 0 else end
-            said = self._printed(self.at, end)
-            if said is not None and said.is_of_a_wire:  # no JSON begins before its own
-                found, after = (
-                    Line("", b"", None, self._data[self.at : min(end, self.at + MOST)].rstrip(b"\r"), self.at),
-                    end,
+            end = end if is_more else self._end_of_line(self.at)
+            found, after = (self._next(self.at, end) if is_more else None) or self._first(self.at, end)
+            end = end if after <= end else self._end_of_line(after)
+            has_more = self._has_more(after, end)
+            self.at = after if has_more else end + 1
+            yield found._replace(is_more=is_more, has_more=has_more) if is_more or has_more else found
+            is_more = has_more
+
+    def _end_of_line(self, at: int) -> int:
+        end = self._data.find(b"\n", at)
+        return len(self._data) if end < 0 else end
+
+    def _has_more(self, at: int, end: int) -> bool:
+        """Whether something of a wire may stand behind a value in its line: its answer, or what came next where nobody wrote a line break."""
+        if at >= end or FIELD.match(self._data, at, end):
+            return at < end
+        if self._data.find(b"{", at, min(end, at + PREFIX_MOST)) < 0:
+            return False
+        if self._data[max(at, end - 2) : end].rstrip().endswith(b"{"):
+            return True  # for eyes: the others of its lines say what it is
+        if self._word_at < at:  # of a line with many values no part is looked through twice
+            found = _OF_A_WIRE.search(self._data, at, end)
+            self._word_at = end if found is None else found.start()
+        return self._word_at < end
+
+    def _next(self, at: int, end: int) -> tuple[Line, int] | None:
+        """The value behind another in its line, and where it ends, without a look at all of the line; None where it does not show so."""
+        begin, look = self._data.find(b"{", at, min(end, at + PREFIX_MOST)), _LOOK
+        begin -= begin > at and self._data[begin - 1 : begin] == b"["
+        while begin >= 0 and look <= MOST:
+            piece = self._data[begin : min(end, begin + look)]
+            with suppress(BrokenError):
+                found = piece[: value_end(piece, 0)]
+                value = read_value(found, is_shallow=True)
+                before = self._data[at:begin].decode("utf-8", "replace")
+                return (
+                    (Line(before, found, value, b"", at), begin + len(found))
+                    if isinstance(value, dict | list)
+                    else None
                 )
-            else:
-                found, after = self._line(self.at, end)
-            if said is not None:
-                lead = self._data[self.at : self.at + said.at].decode("utf-8", "replace")
-                found = found._replace(printed=said.data, lead=lead)
-            self.at = after + 1
-            yield found
+            look = look * _MORE if begin + look < end else MOST + 1
+        return None
+
+    def _first(self, at: int, end: int) -> tuple[Line, int]:
+        """What a line begins with, and where that ends."""
+        said = self._printed(at, end)
+        if said is not None and said.is_of_a_wire:  # no JSON begins before its own
+            found, after = self._words(at, end), end
+        else:
+            found, after = self._line(at, end)
+        if said is not None:
+            lead = self._data[at : at + said.at].decode("utf-8", "replace")
+            found = found._replace(printed=said.data, lead=lead)
+        return found, after
+
+    def _words(self, at: int, end: int) -> Line:
+        return Line("", b"", None, self._data[at : min(end, at + MOST)].rstrip(b"\r"), at)
 
     def _printed(self, at: int, end: int) -> Printed | None:
         """What is printed in a line as Python or JSON write texts."""
@@ -95,28 +152,33 @@ class Lines:
         return printed(self._data[at : min(end, at + MOST)], most - at)
 
     def _line(self, at: int, end: int) -> tuple[Line, int]:
-        """A line, and where it ends: later, where the value that begins in it does."""
-        data = self._data
-        brace = data.find(b"{", at, min(end, at + PREFIX_MOST))
-        start = brace - 1 if brace > at and data[brace - 1 : brace] == b"[" else brace
-        for begin in dict.fromkeys((start, brace)) if brace >= 0 else ():
-            found, value = self._value(begin, end)
-            if isinstance(value, (dict, list)):
-                after = data.find(b"\n", begin + len(found))
-                before = data[at:begin].decode("utf-8", "replace")
-                if looks_pythonic(found):
-                    self.pythonic += 1
-                    found = written_as_json(value)
-                return Line(before, found, value, b"", at), len(data) if after < 0 else after
-        return Line("", b"", None, data[at : min(end, at + MOST)].rstrip(b"\r"), at), end
+        """A line, and where it ends, or the value that begins in it does."""
+        data, most = self._data, min(end, at + PREFIX_MOST)
+        brace = data.find(b"{", at, most)
+        for _ in range(BRACES):
+            if brace < 0:
+                break
+            start = brace - 1 if brace > at and data[brace - 1 : brace] == b"[" else brace
+            found = b""
+            for begin in dict.fromkeys((start, brace)):
+                found, value = self._value(begin, end)
+                if isinstance(value, (dict, list)):
+                    after = begin + len(found)
+                    if looks_pythonic(found):
+                        self.pythonic += 1
+                        found = written_as_json(value)
+                    return Line(data[at:begin].decode("utf-8", "replace"), found, value, b"", at), after
+            brace = data.find(b"{", brace + len(found), most) if found else -1
+        return self._words(at, end), end
 
-    def _pythonic(self, begin: int, end: int) -> tuple[bytes, JSON]:
-        """A value as Python prints it over several lines; those of one that is none are looked at once."""
-        if begin < self._looked_at or self._data[end + 1 : end + 2] != b" ":
+    def _pythonic(self, begin: int, end: int, line: bytes) -> tuple[bytes, JSON]:
+        """A value as Python prints it over several lines, or with something behind it; those of one that is none are looked at once."""
+        is_one = self._data[end + 1 : end + 2] != b" "
+        if (is_one and len(line) > PYTHONIC_MOST) or (not is_one and begin < self._looked_at):
             return b"", None
-        self._looked_at = several_lines(self._data, begin)
-        several = self._data[begin : self._looked_at]
-        found = several[: pythonic_end(several)]
+        self._looked_at = self._looked_at if is_one else several_lines(self._data, begin)
+        whole = line if is_one else self._data[begin : self._looked_at]
+        found = whole[: pythonic_end(whole)]
         return found, read_pythonic(found)
 
     def _value(self, begin: int, end: int) -> tuple[bytes, JSON]:
@@ -124,9 +186,7 @@ class Lines:
         line = self._data[begin : min(end, begin + MOST)]
         if looks_pythonic(line):  # which no JSON does
             value = read_pythonic(line)
-            return (line, value) if value is not None else self._pythonic(begin, end)
-        if found := begins_with(line):
-            return found
+            return (line, value) if value is not None else self._pythonic(begin, end, line)
         with suppress(BrokenError):  # what begins in this line does not end in it
             value = line[: value_end(line, 0)]
             return value, read_value(value, is_shallow=True)

@@ -11,7 +11,7 @@ from tui_host.capture.imports.clock import Clock
 from tui_host.capture.imports.course import is_of_a_course
 from tui_host.capture.imports.labels import Habits
 from tui_host.capture.imports.lanes import Lanes
-from tui_host.capture.imports.linewise import PREFIX_MOST, Line, Lines
+from tui_host.capture.imports.linewise import FIELD, PREFIX_MOST, Line, Lines
 from tui_host.capture.imports.passed import Passed
 from tui_host.capture.imports.quoted import (
     Around,
@@ -42,6 +42,8 @@ _OBJECT_OR_PIECE = re.compile(rb"""%s|'|\\"|\b(?:data|event):""" % _OBJECT.patte
 _REQUEST_LINE = re.compile(r"\bPOST\s+(\S{1,2000})")
 _BRACKETS = b" \t[]{},"
 """What is left of a line of a list, or of an object, that is written for eyes."""
+_BETWEEN = " \t,;|"
+"""What says nothing between two values of a line."""
 _ALSO = 4
 """Texts of an object that are looked for at the end of its others."""
 _WITHIN = 2
@@ -81,6 +83,8 @@ class Log:
         self._taught = taught
         self._at = self._within = 0
         self._label = ""
+        self._lead = ""
+        self._is_taken = self._is_asked = False
         self._tangles = Tangles(file.data, self._from)
         lanes = Lanes(
             notes,
@@ -103,7 +107,9 @@ class Log:
         self._at = line.at
         if self._passed.lanes.tangled is not None and line.at >= self._tangles.end:
             yield from self._passed.lanes.untangle()
-        if not (yield from self._line(line)):
+        is_taken = yield from self._line(line)
+        self._is_taken = is_taken or (line.is_more and self._is_taken)
+        if not self._is_taken and not line.has_more:
             self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
 
     def _line(self, line: Line) -> Generator[Seen, None, bool]:
@@ -111,8 +117,11 @@ class Log:
         if line.printed is not None and (yield from self._printed(line.printed, line.lead)):
             return True
         if not line.data:
-            return (yield from self._words(line))
+            has_words = not line.is_more or FIELD.match(line.text) is not None
+            return has_words and (yield from self._words(line))
         before, self._label = line.before if line.before.strip() else self._label, ""
+        if line.is_more or line.has_more:
+            before = self._in_one_line(line, before)
         self._passed.hear(before)
         if (yield from self._value(line.data, line.value, before)):
             self._passed.event_name = b""
@@ -126,12 +135,26 @@ class Log:
             return (yield from self._record(line.data, line.value, before))
         return True
 
+    def _in_one_line(self, line: Line, before: str) -> str:
+        """What stands before one of several values of a line: what words between do not tell of time and way those before the first do."""
+        it = known(line.value)
+        if not line.is_more:
+            self._lead = before
+        elif self._lead.strip():
+            before = words_before(self._lead, line.before)
+        has_words = bool(line.before.strip(_BETWEEN)) and _FIELD.search(line.before) is None
+        if line.is_more and it and it.kind == "answer" and self._is_asked and has_words:
+            self._passed.lanes.answer_next()  # who writes both at once has the answer to that request
+        self._is_asked = it is not None and it.kind == "request"
+        return before
+
     def _record(self, data: bytes, value: JSON, before: str) -> Generator[Seen, None, bool]:
         """An object that quotes nothing: loggers have a text in it, which is a line as others write them alone."""
         wanted = _OBJECT_OR_PIECE if self._passed.lanes.last.is_open else _OBJECT
         if self._within == _WITHIN or wanted.search(data) is None:
             return False
         outer, taken = self._passed.outer, list[str]()
+        lead, is_asked = self._lead, self._is_asked
         self._within += 1
         for around, text in texts_in(value, Around(before)):
             if any(text.rstrip().endswith(each) or each.endswith(text.rstrip()) for each in taken[:_ALSO]):
@@ -146,6 +169,7 @@ class Log:
             self._passed.outer = outer
             taken += [text.rstrip()] if is_taken else []
         self._within -= 1
+        self._lead, self._is_asked = lead, is_asked
         return bool(taken)
 
     def finish(self) -> Iterator[Seen]:

@@ -1,0 +1,127 @@
+"""Lines of a log that have more in them than one thing that was on a wire, or something else in braces before it: nothing of it is lost."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.capture.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, WIRES, seen, told
+from tui_host.capture.imports import File, read
+from tui_host.capture.imports.pythonic import pythonic_end
+from tui_host.capture.words import mapping
+from tui_host.errors import JSON
+
+BOTH = [("mcp", "frame", "out"), ("mcp", "frame", "in")]
+
+
+def exchanges(text: str) -> list[tuple[str, str]]:
+    """What was asked and what was said in each exchange."""
+    found: dict[str | None, tuple[str, str]] = {}
+    for each in seen(text):
+        asked, said = found.get(each.draft.exchange, ("", ""))
+        data = each.draft.data.decode()
+        found[each.draft.exchange] = (
+            (data, said) if each.draft.kind == "request" else (asked, said + data * (each.draft.kind == "chunk"))
+        )
+    return list(found.values())
+
+
+def asked(question: str) -> str:
+    return json.dumps({**mapping(CHAT), "messages": [{"role": "user", "content": question}]})
+
+
+def said(text: str) -> str:
+    return json.dumps({**mapping(WHOLE), "id": text})
+
+
+@pytest.mark.parametrize(
+    "form", ["request={} response={}", "12:00:01 > {} < {}", "{} | answer: {}", "out {} in {} (5 ms)"]
+)
+def test_a_line_with_a_request_and_its_answer_is_an_exchange(form: str) -> None:
+    lines = [form.format(asked(name), said(name)) for name in ("one", "two")]
+    assert exchanges("\n".join(lines)) == [(asked(name), f"{said(name)}\n") for name in ("one", "two")]
+
+
+def test_the_answer_in_a_requests_line_is_to_that_whatever_else_waits() -> None:
+    text = f"{asked('one')}\n{asked('two')}\nrequest={asked('three')} response={said('three')}\n"
+    assert (asked("three"), f"{said('three')}\n") in exchanges(text)
+
+
+def test_a_request_and_its_answer_may_be_written_by_python() -> None:
+    (both,) = exchanges(f"request={json.loads(asked('one'))!r} response={json.loads(said('one'))!r}")
+    assert [json.loads(each) for each in both] == [json.loads(asked("one")), json.loads(said("one"))]
+
+
+def test_a_stream_may_stand_right_behind_the_request() -> None:
+    stream = f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(PIECE)}\n\ndata: [DONE]\n\n"
+    named = 'event: message_start\ndata: {"type": "message_start", "message": {}}\n\n'
+    assert exchanges(f"{asked('one')}{stream}{asked('two')}{stream}") == [(asked(n), stream) for n in ("one", "two")]
+    assert exchanges(f"# of a proxy\n{asked('one')}{named}") == [(asked("one"), named)]
+
+
+@pytest.mark.parametrize("form", ["-> {} <- {}", "{}{}", "[ {}, {} ]", "-> {}   <- {} trailing {{words}}"])
+def test_messages_that_follow_each_other_in_a_line_are_all_there(form: str) -> None:
+    found = seen(form.format(json.dumps(ASK), json.dumps(TELL)))
+    assert told(found) == BOTH
+    assert not any(each.draft.malformed for each in found)
+
+
+def test_messages_for_eyes_may_begin_and_end_in_one_line() -> None:
+    assert told(seen(f"-> {json.dumps(ASK, indent=2)} <- {json.dumps(TELL, indent=2)}\n")) == BOTH
+
+
+def test_what_tells_time_and_way_before_the_first_value_of_a_line_does_for_the_others() -> None:
+    second: JSON = {**ASK, "id": 2, "method": "ping"}
+    first, other = seen(f"2026-11-22 20:00:01Z client -> server: {json.dumps(ASK)} {json.dumps(second)}\n")
+    assert (first.at, first.draft.direction) == (other.at, other.draft.direction)
+    assert first.at.is_told
+
+
+@pytest.mark.parametrize(
+    "before", ["serve{{peer=stdio}}: {}", '{{"level": "info"}} {}', "{{a}} {{b}}: {}", "{{'a': 1}} {}"]
+)
+def test_something_in_braces_before_a_message_is_passed_over(before: str) -> None:
+    text = "\n".join(before.format(f"{way} {json.dumps(said)}") for way, said in (("->", ASK), ("<-", TELL)))
+    reading = read([File(name="a.log", data=text.encode(), time_ns=NOW_NS)], WIRES)
+    assert told(list(reading.seen)) == BOTH
+    assert not reading.notes.words
+
+
+def test_what_a_value_that_is_cut_off_has_in_it_is_no_message() -> None:
+    cut = json.dumps({"jsonrpc": "2.0", "id": 2, "result": {"said": [ASK, ASK]}})[:-9]
+    assert told(seen(f"-> {json.dumps(ASK)}\n<- {cut}\n")) == BOTH[:1]
+
+
+def test_what_is_cut_off_behind_a_value_is_counted_as_left_out() -> None:
+    reading = read([File(name="a.log", data=f'{{"a": 1}} {json.dumps(ASK)[:-5]}\n{json.dumps(ASK)}'.encode())], WIRES)
+    assert len(list(reading.seen)) == 1
+    assert "neither wire (1," in reading.notes.words
+
+
+@pytest.mark.parametrize("what", [json.dumps(ASK), "{}", "{x}", '{"a":{}}'])
+def test_thousands_of_values_in_a_line_take_no_longer_than_in_lines_of_their_own(what: str) -> None:
+    def seconds(between: str) -> float:
+        text = f"{json.dumps(ASK)}\n{between.join([what] * 4_000)} {json.dumps(ASK)}\n"
+        begin = time.process_time()
+        seen(text)
+        return time.process_time() - begin
+
+    assert seconds(" ") < 4 * seconds("\n") + 1
+
+
+def test_the_end_of_what_python_wrote_is_found_at_once_where_a_text_in_it_has_none() -> None:
+    begin = time.process_time()
+    assert pythonic_end(b"{'model': '" + b"\\'" * 200_000) == 0
+    assert time.process_time() - begin < 2
+
+
+def test_a_line_of_a_text_ends_where_a_line_does() -> None:
+    """Python takes more for the end of a line than a file has; JSON has it in its texts as it is."""
+    pieces = [{"message": {"content": f"a\u2028b\x85{n}"}, "done": n == 1} for n in range(2)]
+    answer = "\n".join(json.dumps(each, ensure_ascii=False) for each in pieces)
+    text = json.dumps({"url": "http://h/api/chat", "request": asked("one"), "response": answer})
+    ((request, came),) = exchanges(text)
+    assert request == asked("one")
+    assert [json.loads(line) for line in came.split("\n") if line] == pieces
