@@ -65,8 +65,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     """
     notes = Notes(progress or Progress())
     untold_ns = min((file.time_ns for file in files), default=0)  # of files that tell no times, none is before another
-    changed = [file.time_ns for file in files]
-    files = [replace(unwrapped(plain(file, notes)), time_ns=untold_ns) for file in files]
+    files = [replace(unwrapped(plain(file, notes)), time_ns=untold_ns, changed_ns=file.time_ns) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
     notes.told += [f"{file.name} ends within a line: it is read up to there." for file in own if jsonl.is_cut(file)]
     notes.told += [
@@ -81,7 +80,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     sources: list[tuple[str, Iterator[Seen]]] = []
     bodies: list[tuple[File, body.Body]] = []
     logs: list[tuple[File, Begin]] = []
-    for file, changed_ns in zip(files, changed, strict=True):
+    for file in files:
         if file in own:
             formats.append("record lines")
             sources.append((file.name, taps.read(file)))
@@ -95,7 +94,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
             raise refused
         elif lines.recognise(file, wires):
             formats.append("a log")
-            logs.append((file, lines.begin_of(file, wires, changed_ns, notes.progress)))
+            logs.append((file, lines.begin_of(file, wires, notes.progress)))
         else:
             raise _unknown(file)
     sources += _logs(logs, bodies, wires, notes)

@@ -13,7 +13,7 @@ from tui_host.capture.imports.seen import LATEST_NS, Moment
 TIME = re.compile(
     r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
     r"|(?<![\d.])(1[5-9]\d{8})(?:\.(\d{1,9})|(\d{3}))?(?![\d])"
-    r"|(?<![\d.:+-])(\d{1,2}:[0-5]\d:[0-5]\d)(?:[.,](\d{1,9}))?(?![\d:])"
+    r"|(?<![\d.:+-])(\d{1,2}:[0-5]\d:[0-5]\d)(?:[.,](\d{1,9}))?(?![\d:])(?:[ \u00a0\u202f]?([AaPp])\.?[Mm]\b\.?)?"
 )
 _FOREMOST = 40
 """Characters of a line in which a time without a date begins; later ones may be of anything."""
@@ -22,6 +22,8 @@ _BACK = timedelta(hours=1)
 _LATE = timedelta(hours=23)
 """What would be so long after a file was last changed is of the day before: midnight passed between a line and its end."""
 _DAY = timedelta(days=1)
+_AHEAD_NS = 2 * 86_400 * 10**9
+"""By more than that no clock is ahead of another, in whatever zone: what is so much later than a file's last change is no time of its lines."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,6 +37,7 @@ class Clock:
         is_of_a_day: A time without a date was told.
         first_ns: The time that was told first; 0 before one was.
         later: Called for each time that is too late to be one.
+        latest_ns: What is later is none of the log's, but of something that it speaks of.
     """
 
     now_ns: int
@@ -42,6 +45,7 @@ class Clock:
     is_of_a_day: bool = False
     first_ns: int = 0
     later: Callable[[], None] = lambda: None
+    latest_ns: int = LATEST_NS
     _is_told: bool = False
 
     def at(self, words: str) -> Moment:
@@ -65,6 +69,8 @@ class Clock:
         if told_ns > LATEST_NS:
             self.later()
             return
+        if told_ns <= 0 or told_ns > self.latest_ns:
+            return
         self.is_dated, self.is_of_a_day = self.is_dated or not of_a_day, self.is_of_a_day or of_a_day
         self.first_ns = self.first_ns or told_ns
         self.now_ns = max(self.now_ns, told_ns)
@@ -72,9 +78,10 @@ class Clock:
 
     def _of_the_day(self, found: re.Match[str]) -> int:
         now = _local(self.now_ns)
-        told = _on(now.date(), found[10])
+        clock = _of_24_hours(found[10], found[12])
+        told = _on(now.date(), clock)
         if told < now - _BACK:
-            told = _on(now.date() + _DAY, found[10])
+            told = _on(now.date() + _DAY, clock)
         return _ns(told, found[11])
 
 
@@ -105,6 +112,24 @@ def _local(at_ns: int) -> datetime:
 
 def _on(day: date, clock: str) -> datetime:
     return datetime.fromisoformat(f"{day}T{clock.zfill(8)}").astimezone()
+
+
+def _of_24_hours(clock: str, half: str | None) -> str:
+    """A time of the day that may be told in two halves of twelve hours."""
+    if half is None:
+        return clock
+    hours, rest = clock.split(":", 1)
+    return f"{int(hours) % 12 + 12 * (half in 'Pp'):02}:{rest}"
+
+
+def latest(first_ns: int, changed_ns: int) -> int:
+    """The last time that may be of a log; without bound where its file was changed before its first line, as far as that is known.
+
+    Args:
+        first_ns: Its first time.
+        changed_ns: When its file was last changed.
+    """
+    return changed_ns + _AHEAD_NS if first_ns <= changed_ns + _AHEAD_NS else LATEST_NS
 
 
 def by_the_last(first_ns: int, last_ns: int, changed_ns: int) -> int:

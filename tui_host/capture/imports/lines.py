@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tui_host.capture.imports.clock import Clock, by_the_last
+from tui_host.capture.imports.clock import Clock, by_the_last, latest
 from tui_host.capture.imports.labels import Habits
 from tui_host.capture.imports.linewise import Lines
 from tui_host.capture.imports.log import Log, Taught
@@ -48,7 +48,7 @@ def recognise(file: File, wires: Wires) -> bool:
     return any(seen.draft.wire != "stderr" for line in Lines(file.data) for seen in log.take(line))
 
 
-def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> Begin:
+def begin_of(file: File, wires: Wires, progress: Progress) -> Begin:
     """The first time that a log tells.
 
     One without dates is read to its end for it, and so there is no row before that: its last line is of the day on which the file was
@@ -57,7 +57,6 @@ def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> B
     Args:
         file: The log; its time is that of what tells none.
         wires: The dialects.
-        changed_ns: When it was last changed itself.
         progress: Told how far it is read, where that is to its end.
     """
     clock = Clock(_SOME_DAY_NS)
@@ -76,7 +75,7 @@ def begin_of(file: File, wires: Wires, changed_ns: int, progress: Progress) -> B
         return Begin(file.time_ns)
     if clock.is_dated:
         return Begin(clock.first_ns, is_dated=True)
-    return Begin(by_the_last(clock.first_ns, clock.now_ns, changed_ns), is_of_a_day=True)
+    return Begin(by_the_last(clock.first_ns, clock.now_ns, file.changed_ns), is_of_a_day=True)
 
 
 def read(
@@ -92,7 +91,7 @@ def read(
         begin_ns: The first time that it tells.
         way: The way that all its frames went, where that is known.
     """
-    clock = Clock(begin_ns, later=lambda: notes.leave_out(LATER))
+    clock = Clock(begin_ns, later=lambda: notes.leave_out(LATER), latest_ns=latest(begin_ns, file.changed_ns))
     taught = Taught(Ways(way), Habits()) if way else _learnt(file, wires)
     log = Log(file, wires, notes, peer, clock, taught._replace(looks_ahead=True))
     lines = Lines(file.data)

@@ -36,12 +36,14 @@ class File:
     Attributes:
         name: What a person calls it; shown, and never opened.
         data: Its bytes.
-        time_ns: When it was last changed: the time of what tells none.
+        time_ns: The time of what tells none.
+        changed_ns: When it was last changed itself; 0 where that is not known.
     """
 
     name: str
     data: Data
     time_ns: int = 0
+    changed_ns: int = 0
 
 
 class Moment(NamedTuple):
