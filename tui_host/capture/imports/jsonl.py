@@ -15,16 +15,17 @@ from datetime import UTC, datetime, timedelta
 from heapq import merge
 
 from tui_host.capture.exports.jsonl import FORMAT, parse
-from tui_host.capture.imports.elements import Data
+from tui_host.capture.imports.elements import BrokenError, Data, members
 from tui_host.capture.imports.seen import MOST, File, Moment, Notes, Progress, Seen, unreadable
 from tui_host.capture.record import Record
 from tui_host.capture.session import SessionInfo
 from tui_host.capture.wall import WallClock
-from tui_host.capture.words import mapping
+from tui_host.capture.words import clean, mapping, short
 from tui_host.errors import JSON, TuiHostError
 
 LINE_MOST = 256 << 20
 """Bytes of a line: a body of the largest size that is kept, as text and in base64."""
+_HEAD_MOST = 1 << 20
 _FIRST = b'{"tui_host"'
 _NEXT = b"\n" + _FIRST
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -37,9 +38,13 @@ _SOURCES = ("chat", "ask", "tap", "import")
 
 
 def recognise(file: File) -> bool:
-    """Whether its first line is a session's."""
-    end = file.data.find(b"\n", 0, 1 << 20)
-    return b'"tui_host"' in file.data[: max(end, 0) or 1 << 16] and file.data[:1] == b"{"
+    """Whether its first line is a session's: an object with that member, whatever else has it in its values."""
+    end = file.data.find(b"\n", 0, _HEAD_MOST)
+    line = file.data[: max(end, 0) or 1 << 16]
+    try:
+        return b'"tui_host"' in line and any(key == b"tui_host" for key, _ in members(line, 0))
+    except BrokenError:
+        return line.startswith(_FIRST)  # told where it is read
 
 
 def sessions_of(file: File) -> Sequence[SessionInfo]:
@@ -48,7 +53,10 @@ def sessions_of(file: File) -> Sequence[SessionInfo]:
     Raises:
         TuiHostError: One says it wrongly, or in a form that this version does not know.
     """
-    found = [_session_of(file, 1, next(_lines(file.data))[1])]
+    number, first = next(_lines(file.data), (0, b""))
+    if number != 1:
+        raise unreadable(file, "this session's line is broken off", "line 1")
+    found = [_session_of(file, 1, first)]
     if file.data.find(_NEXT) >= 0:
         found += [
             _session_of(file, number, line)
@@ -63,11 +71,11 @@ def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
         value: JSON = json.loads(line)
         head = mapping(value)
         if head.get("tui_host") != FORMAT:
-            what = f"this version reads form {FORMAT} of record lines, not {head.get('tui_host')!r}"
+            what = f"this version reads form {FORMAT} of record lines, not {short(head.get('tui_host'))}"
             raise unreadable(file, what, f"line {number}")
         return _session(mapping(head.get("session")))
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise unreadable(file, f"this is not a session's line: {error}", f"line {number}") from error
+        raise unreadable(file, f"this is not a session's line: {clean(f'{error}')}", f"line {number}") from error
 
 
 def is_cut(file: File) -> bool:

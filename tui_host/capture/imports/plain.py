@@ -23,7 +23,7 @@ def plain(file: File, notes: Notes) -> File:
     if file.data[:2] == _GZIP:
         file = _unpacked(file, notes)
     if file.data[:2] in _UTF_16:
-        return _as_utf_8(file)
+        return _as_utf_8(file, notes)
     return replace(file, data=file.data[3:]) if file.data[:3] == _BOM else file
 
 
@@ -37,7 +37,11 @@ def _unpacked(file: File, notes: Notes) -> File:
         except zlib.error as error:
             if not data:
                 raise unreadable(file, f"gzip cannot unpack it: {error}", "byte 0") from error
-            break  # what follows the last whole part
+            if rest.startswith(_GZIP):  # else it is no part, but what fills the file up
+                notes.told.append(
+                    f"{file.name} is broken within what gzip packed: it is read up to the last whole part."
+                )
+            break
         if not unpacking.eof:
             notes.told.append(f"{file.name} ends within what gzip packed: it is read up to there.")
             break
@@ -47,10 +51,14 @@ def _unpacked(file: File, notes: Notes) -> File:
     return replace(file, name=file.name.removesuffix(".gz"), data=data)
 
 
-def _as_utf_8(file: File) -> File:
+def _as_utf_8(file: File, notes: Notes) -> File:
     if len(file.data) > MOST:
         raise unreadable(file, f"this is UTF-16 of more than {MOST >> 20} MiB: save it as UTF-8", "byte 0")
     try:
+        whole = len(file.data) - len(file.data) % 2
+        if len(_UTF_16[0]) < whole < len(file.data):
+            notes.told.append(f"{file.name} ends within a character: it is read up to there.")
+            return replace(file, data=file.data[:whole].decode("utf-16").encode())
         return replace(file, data=file.data[:].decode("utf-16").encode())
     except UnicodeError as error:
         raise unreadable(file, f"this begins as UTF-16, and is none: {error}", "byte 0") from error
