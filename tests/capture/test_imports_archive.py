@@ -265,3 +265,10 @@ def test_a_body_is_read_whatever_number_stands_for_its_size(size: JSON) -> None:
     response = {**mapping(MODEL["response"]), "content": content}
     found = seen(archive({**MODEL, "response": response}))
     assert [each.draft.data for each in found if each.draft.kind == "chunk"] == ["\u4e2d".encode()]
+
+
+def test_a_server_that_takes_messages_where_a_model_does_is_none() -> None:
+    """The SDKs' own examples of servers with event streams have `/messages` for it, as Anthropic's API does."""
+    found = seen(archive(entry("http://localhost:8000/messages?session_id=1", ASK, "Accepted")))
+    assert {each.draft.wire for each in found} == {"mcp"}
+    assert [each.draft.kind for each in found][:2] == ["request", "frame"]

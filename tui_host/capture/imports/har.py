@@ -134,13 +134,15 @@ class _Peers:
         url, method = text_of(request.get("url")), text_of(request.get("method")).upper()
         sent, events = body_sent(request), events_came(entry)
         came = b"".join(each.data for each in events) or body_came(response, counts_text=self._counts_text)
-        if method == "POST" and self._wires.dialect_at(url):
-            draft = Draft(wire="llm", kind="request", peer=_peer(url))
-            frames = None
-        elif self._is_mcp(method, url, sent, came):
+        if self._is_mcp(
+            method, url, sent, came
+        ):  # first: servers also take messages where a model does, as `/messages`
             connection, correlator = self._connection(url, sent)
             draft = Draft(wire="mcp", kind="request", peer=_peer(url), connection=connection)
             frames = correlator
+        elif method == "POST" and self._wires.dialect_at(url):
+            draft = Draft(wire="llm", kind="request", peer=_peer(url))
+            frames = None
         else:
             self._notes.leave_out(OTHERS)
             return []
