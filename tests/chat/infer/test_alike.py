@@ -389,3 +389,36 @@ def test_a_call_that_was_given_up_takes_no_error_that_another_without_a_frame_wa
     scene.math.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}})
     scene.says(*told("Error: no such number", "Request timed out"), answer=Answer("Done."))
     assert ("sent", second, (scene.math.id, failed)) not in scene.found()
+
+
+def test_a_request_that_is_made_again_is_of_its_conversation_once_all_that_began_alike_went_on_with_words_of_their_own() -> (
+    None
+):
+    scene = Scene()
+    for _ in range(2):
+        scene.says(User("sum"))
+    for text in ("3", "4"):
+        scene.runs(text)
+    dropped = scene.says(*told("3"))
+    scene.says(*told("4"), answer=Answer("Done."))
+    again = scene.says(*told("3"))  # as a person asked for another answer
+    frame = scene.runs("5")
+    last = scene.says(*told("3", "5"), answer=Answer("Done."))
+    found = scene.found()
+    assert {("sent", again, frame), ("told", again, last)} <= found
+    assert dropped not in {call for _, call, _ in found}
+
+
+@pytest.mark.parametrize("name", ["cherry", "older cherry", "hermes", "json", "function", "react"])
+def test_an_answer_that_is_but_a_call_in_a_text_is_the_one_that_was_meant_where_its_results_are_told_again(
+    name: str,
+) -> None:
+    world, form = World(), FORMS[name]
+    model, entries = world.model(), [User("sum"), ASKS, Results([(ADD, "3")])]
+    for asked in (entries[:1], entries, entries):
+        world.now += 50 * MS
+        exchange = model.ask(form, asked)
+        world.now += 50 * MS
+        list(model.answer(form, exchange, ASKS))
+    first, *others = world.story().exchanges
+    assert [each.parent for each in others] == [first.asking.key] * 2

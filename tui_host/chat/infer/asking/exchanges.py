@@ -240,6 +240,8 @@ class Asking:
     def is_worded_as(self, message: Heard) -> bool:
         """Whether what a message says beside calls is what this answer does, or how it begins; a host may leave it out."""
         written, own = _bare(message.text), _bare(self.fold.text or self.fold.thinking)
+        for each in self.fold.calls if written else ():  # where they stand in the text
+            written = written.replace(_bare(each.call.written), "")
         return not written or (bool(own) and (own[:_ALIKE] in written or written[:_ALIKE] in own))
 
     def _time_of(self, place: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, KeysView, Sequence
+from collections.abc import Collection, Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -115,6 +115,7 @@ class Talks:
         self._again: dict[tuple[bytes, Key | None], _Again] = {}
         self._by_wire_id: dict[tuple[str, str], list[Key]] = {}
         self._tangled: dict[Key, set[Key]] = {}
+        self._told_apart: dict[int, bool] = {}  # by which of these sets, while nothing is new
         self._times: dict[str, tuple[int, int]] = {}
         self._results: dict[Key, Sequence[tuple[Asked, Told]]] = {}
         self._unheard = Unheard()
@@ -126,6 +127,7 @@ class Talks:
 
     def add(self, asking: Asking) -> Said:
         """The next exchange, as soon as its request is there; those before it in its conversation must have come."""
+        self._told_apart.clear()
         marks = [f"{asking.key}".encode()] if asking.is_unheard else _prefixes(asking.dialect, asking.messages)
         parent, after = self._parent(asking, marks)
         again = self._again.setdefault((marks[-1], parent), _Again())
@@ -157,6 +159,7 @@ class Talks:
         again.add(asking)
         if parent is not None:
             self.said[parent].children.append(asking.key)
+            self._told_apart.clear()
         return said
 
     def _begin(self, said: Said, *, is_repeated: bool) -> None:
@@ -212,6 +215,7 @@ class Talks:
 
     def learn(self, asking: Asking) -> None:
         """An answer has come to its end."""
+        self._told_apart.clear()
         said = self.said[asking.key]
         if asking.is_answered and not asking.fold.calls and not self.root(said).is_beside:
             self._ended = max(self._ended, (said.turn, asking.end_ns))
@@ -297,16 +301,24 @@ class Talks:
             groups = {id(group): group for key in waiting if (group := self._tangled.get(key))}
             whole = {*waiting}.union(*groups.values())
             self._tangled.update(dict.fromkeys(whole, whole))
+            self._told_apart.clear()
 
     def _is_dropped_for(self, key: Key, other: Key) -> bool:
         """Whether an answer was there when a host asked for another in its place, or had waited too long to be meant."""
         new = self.said[other]
-        return self._dropped_from(key, is_one_talk=self.said[key].parent == new.parent) <= new.asking.at_ns
+        is_one_talk = new.parent in self._together(self.said[key].parent)
+        return self._dropped_from(key, is_one_talk=is_one_talk) <= new.asking.at_ns
+
+    def _together(self, key: Key | None) -> Collection[Key | None]:
+        """The answers among which one was mixed up, once they are told apart; else it alone."""
+        if key is None or key not in self._tangled or not self._is_told_apart(key):
+            return (key,)
+        return self._tangled[key]
 
     def _dropped_from(self, key: Key, *, is_one_talk: bool) -> int:
         """When such another may be asked for."""
         own = self.said[key]
-        is_one_talk = is_one_talk and own.parent is not None and own.parent not in self._tangled
+        is_one_talk = is_one_talk and own.parent is not None and self._is_told_apart(own.parent)
         return own.asking.end_ns + (0 if is_one_talk or own.has_failed else _STALE_NS)
 
     def _went_on(self, key: Key, repeated: Sequence[Heard], mark: bytes) -> bool:
@@ -361,14 +373,27 @@ class Talks:
         if together is None:
             return self._went_on_at(key)
         children = [self.said[child] for each in together for child in self.said[each].children]
-        is_over = len(self._marks_from(together)) >= len(together)
-        return max(each.asking.at_ns for each in children) if is_over else None
+        return max(each.asking.at_ns for each in children) if self._is_told_apart(key) else None
+
+    def _is_told_apart(self, key: Key) -> bool:
+        """Whether from all answers among which one is mixed up a conversation has gone on, each with a request of its own."""
+        together = self._tangled.get(key)
+        if together is None:
+            return True
+        if id(together) not in self._told_apart:
+            self._told_apart[id(together)] = len(self._marks_from(together)) >= len(together)
+        return self._told_apart[id(together)]
 
     def _went_on_at(self, key: Key) -> int | None:
         said = self.said[key]
         if said.children or not said.asking.is_over:
             return min((self.said[child].asking.at_ns for child in said.children), default=None)
-        return self._again[said.mark, said.parent].after(said.asking, self._dropped_from(key, is_one_talk=True))
+        since = self._dropped_from(key, is_one_talk=True)
+        parents = self._together(said.parent)
+        if len(parents) > 1:
+            parents = {self.said[other].parent for other in self._by_messages[said.mark]}.intersection(parents)
+        found = (self._again[said.mark, parent].after(said.asking, since) for parent in parents)
+        return min((at_ns for at_ns in found if at_ns is not None), default=None)
 
     def told(self, key: Key) -> Iterator[tuple[Asked, Told]]:
         """Each call of an answer with the places where requests that go on from it tell its result."""
