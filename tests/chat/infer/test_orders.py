@@ -101,6 +101,23 @@ def test_what_one_host_has_shown_tells_nothing_of_another_whose_connection_is_it
     assert not scene.sent().keys() & {*twins}
 
 
+def test_what_was_shown_on_two_connections_is_of_one_host_where_a_conversation_has_calls_on_both() -> None:
+    scene = Scene()
+    math, jobs = scene.server("math", "add"), scene.server("jobs", "add")
+    steps(scene, "math", math, *IN_ORDER[:2])
+    steps(scene, "jobs", jobs, *IN_ORDER[:2])
+    entries: list[User | Answer | Results] = [User("with both")]
+    asked = list[Asked]()
+    for server, tap, count in (("math", math, 1), ("jobs", jobs, 2)):
+        calls = [Call(f"{server}.{number}", f"{server}__add", SUM) for number in range(count)]
+        asked = scene.again(entries, *calls)
+        for _ in calls:
+            scene.runs(tap, "add", "done")
+        entries += [Answer("", calls), Results([(each, "done") for each in calls])]
+    scene.again(entries)
+    assert [twin in scene.sent() for twin in asked] == [True] * 2
+
+
 @pytest.mark.parametrize("is_timed", [True, False])
 def test_alike_calls_of_one_answer_are_as_doubtful_where_no_time_is_told_as_where_it_is(*, is_timed: bool) -> None:
     scene = Scene()
@@ -159,6 +176,53 @@ def test_alike_calls_whose_results_have_no_ids_are_told_apart_where_no_order_but
     wanted: set[tuple[str, Asked, tuple[str, object]]] = {("told", call, (model.id, second)) for call in calls}
     wanted |= {("sent", call, frames[place]) for call, place in zip(calls, (1, 2, 0), strict=True)}
     assert found_in(world.story()) == (wanted if is_joined else set())
+
+
+@pytest.mark.parametrize(("twice", "is_joined"), [(False, True), (True, False)])
+def test_the_only_frame_that_brought_what_one_of_alike_calls_is_told_is_not_of_another_that_was_told_something_before(
+    *, twice: bool, is_joined: bool
+) -> None:
+    world, model, math, asks = asked_alike(3)
+    other = Answer("", asks.calls[:2])
+    second = model.ask(OLLAMA, [User("another sum")])
+    list(model.answer(OLLAMA, second, other))
+    texts = [f"the sum of them all is {number}" for number in (2, 0, 1, 3, 4)]
+    sent, seqs = zip(*(math.call("add", SUM) for _ in texts), strict=True)
+    for place in (0, 1, 3, 4):
+        world.now += 50 * MS
+        math.result(sent[place], texts[place])
+    world.now += 50 * MS
+    model.ask(OLLAMA, [User("another sum"), other, Results(list(zip(other.calls, texts[3:], strict=True)))])
+    world.now += 50 * MS
+    math.result(sent[2], texts[2])
+    if twice:
+        math.result(math.call("add", SUM)[0], texts[2])
+    world.now += 50 * MS
+    model.ask(OLLAMA, [User("sum"), asks, Results([(asks.calls[0], text) for text in sorted(texts[:3])])])
+    found = {frame for kind, call, frame in found_in(world.story()) if kind == "sent" and call[1] == "1"}
+    assert found == ({(math.id, seq) for seq in seqs[:3]} if is_joined else set())
+
+
+def test_what_was_sent_is_told_where_no_other_place_than_that_of_a_denial_is_left_though_that_is_told_so_each_time() -> (
+    None
+):
+    """Else it might be what its host knew before."""
+    world = World()
+    model, math = world.model(), world.server("math")
+    math.start(["add"])
+    calls = [Call("", "math__add", SUM), Call("", "math__add", {"a": 7})]
+    told = [(calls[0], "The user denied this operation."), (calls[1], "3 in all")]  # as they came to an end
+    entries: list[User | Answer | Results] = [User("sums")]
+    for _ in range(3):
+        list(model.answer(OLLAMA, model.ask(OLLAMA, entries), Answer("", calls)))
+        world.now += 50 * MS
+        math.result(math.call("add", SUM)[0], "3 in all")
+        entries += [Answer("", calls), Results(told)]
+        world.now += 50 * MS
+    asked = [(model.id, exchange, 0) for exchange in "12"]
+    words = {(call, model.id, where): "3 in all" for call, where in zip(asked, "23", strict=True)}
+    wanted = {("told", call, (capture, where)) for call, capture, where in words}
+    assert wanted <= found_in(world.story(), words)
 
 
 def test_of_alike_calls_without_ids_none_is_known_by_its_place_where_a_frame_may_be_anothers_second_try() -> None:

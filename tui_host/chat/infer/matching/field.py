@@ -143,8 +143,10 @@ class Field:
                 able.append((frame, [each for each, grade in own if grade != OTHER]))
                 self.refused[frame.key] = [each for each, grade in own if grade == OTHER]
             elsewhere = _elsewhere(able)
+            brought = Counter(_first_text(frame) for frame in frames)
             for frame, own in able:
-                found[frame.key] = _naming(_told(own, frame, elsewhere), frame)
+                is_only = brought[_first_text(frame)] == 1 and len(_first_text(frame)) >= SHORT
+                found[frame.key] = _naming(_told(own, frame, elsewhere, is_only=is_only), frame)
         return found
 
 
@@ -217,12 +219,13 @@ def _elsewhere(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[st
     }
 
 
-def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str]) -> list[Candidate]:
+def _told(calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool) -> list[Candidate]:
     """Without those that are told nothing, where others are told just what a frame brought: of these each had a frame that did.
 
-    That is where they were asked for by then without a doubt: else what they are told may be what their host knew before.
+    That is where they were asked for by then without a doubt: else what they are told may be what their host knew before. If it is
+    the only frame that brought that, those are told nothing either for which it came too late.
     """
-    told = [each for each in calls if each.told is not None]
+    told = [each for each in calls if each.told is not None and not (is_only and each.is_given_up(frame))]
     by_ns = frame.at_ns + (SURE_NS if frame.within_ns <= SURE_NS else -frame.within_ns)
     own = [each for each in told if each.asked.key not in elsewhere and each.asked.at_ns <= by_ns]
     if len(told) < len(calls) and any(each.tells_itself(frame) and each.is_sure_of(frame) for each in own):

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import factorial
+from math import factorial, prod
 
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.values import Carried, Line, Sent
@@ -83,7 +83,7 @@ class Orders:
         lines = {own, *(each.first_line for each in carried)}
         shown = [self._shown[host] for host in {self._hosts.get(line, line) for line in lines} if host in self._shown]
         is_any_beside = any(map(_is_beside, carried, carried[1:]))
-        chances = max((each.at_once if is_any_beside else each.chances for each in shown), default=1)
+        chances = prod(each.at_once if is_any_beside else each.chances for each in shown)  # all are of its host
         return chances >= SURE and not any(each.is_otherwise for each in shown) and follow_at_once(carried)
 
 

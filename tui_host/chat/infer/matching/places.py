@@ -82,9 +82,7 @@ class _Places:
 
     def _of(self, call: Candidate, frames: Sequence[Sent]) -> dict[str, int | None]:
         """The places that a call's result may have: those that tell best what came back."""
-        open_ones = [each for each in self._calls.values() if each.asked.name == call.asked.name or not _is_named(each)]
-        if _is_named(call):
-            open_ones = [each for each in open_ones if each.asked.name == call.asked.name]
+        open_ones = self._open_to(call)
         if not frames:
             return dict.fromkeys(each.asked.key for each in open_ones)
         grades = {each.asked.key: each.tells_itself(frames[-1]) for each in open_ones}
@@ -94,6 +92,15 @@ class _Places:
             for key, grade in grades.items()
             if grade == (best or None) or (best < SAME and grade is None and key == call.asked.key)
         }
+
+    def _open_to(self, call: Candidate) -> Sequence[Candidate]:
+        """The calls in whose places its result may stand, as far as names tell."""
+        is_named = _is_named(call)
+        return [
+            each
+            for each in self._calls.values()
+            if each.asked.name == call.asked.name or not (is_named or _is_named(each))
+        ]
 
     def settle(self, as_asked: Container[str]) -> None:
         """Take what leaves no other reading away, until nothing more does."""
@@ -134,7 +141,10 @@ class _Places:
     def _may_be_cached(self, key: str, place: str) -> bool:
         """Whether a host may have told what stands in a place by itself, as the same call is told so elsewhere: it was not sent, nor denied."""
         other = self._calls[place]
-        return key != place and place not in self._sent and not other.was_denied and self._said[_said(other)] > 1
+        if key == place or place in self._sent or other.was_denied or self._said[_said(other)] < 2:
+            return False
+        beside = (each for each in self._open_to(self._calls[key]) if each is not other)
+        return not all(each.was_denied for each in beside)  # what was sent is not told that it was denied
 
     def _text(self, place: str) -> str:
         told = self._calls[place].told
