@@ -10,8 +10,9 @@ tell which frame is whose if
   tools that the host gives the same name, and the model is told the same words of both: whichever it was, all would look the same; or
 - both were sent so, the same came to both, and of one of them the model is told in the host's own words that nothing is new; or
 - they are of one answer, results have no ids, the model is told different words of them, and no order tells: not that of the frames,
-  since their host does not show its order or one of them was not sent at all; nor that of the results, since all that are alike are
-  told in the order in which they came, or were sent, as some hosts do whatever the order of the calls.
+  since their host does not show its order, or one of them was not sent at all, or was given up before another was sent, which may be
+  its second try; nor that of the results, since all that are alike are told in the order in which they came, or were sent, as some
+  hosts do whatever the order of the calls.
 
 Nobody can tell either
 
@@ -39,15 +40,16 @@ NO_CHANCE = 1000
 def undecidable(world: World) -> set[Pair]:
     """The links of the truth that nobody can prove."""
     tangled = {*_tangled(world)}
+    tried = {call for call in world.made if _may_be_anothers(world, call)}
     showing = {host for host in {made.host for made in world.made.values()} if _shows_its_order(world, host, tangled)}
     open_ones = {
         (kind, call)
         for one, other in combinations(world.made, 2)
-        for kind in _kinds(world, one, other, showing)
+        for kind in _kinds(world, one, other, showing, tried)
         for call in (one, other)
     }
     open_ones |= {(kind, call) for call in tangled for kind in ("sent", "told")}
-    given_up = {*_given_up(world)}
+    given_up = {*_given_up(world), *((call, world.made[call].frames[-1]) for call in tried)}
     return {pair for pair in world.truth if (pair[0], pair[1]) in open_ones or pair[1:] in given_up}
 
 
@@ -57,8 +59,13 @@ def _given_up(world: World) -> Iterator[tuple[Asked, tuple[str, object]]]:
         are_all_open = made.is_twice or made.is_told_nothing or made.given_up_ns
         open_ones = made.frames if are_all_open else made.frames[:-1]
         yield from ((call, frame) for frame in open_ones if made.tries or made.is_told_nothing)
-        if made.given_up_ns and made.frames and any(_may_have_tried(other, made) for other in world.made.values()):
-            yield call, made.frames[-1]
+
+
+def _may_be_anothers(world: World, call: Asked) -> bool:
+    """Whether a call's last frame was given up, and may be an earlier one of another call."""
+    made = world.made[call]
+    is_given_up = bool(made.given_up_ns and made.frames)
+    return is_given_up and any(_may_have_tried(other, made) for other in world.made.values())
 
 
 def _may_have_tried(other: Made, made: Made) -> bool:
@@ -86,7 +93,7 @@ def _shows_its_order(world: World, host: str, tangled: Container[Asked]) -> bool
     return are_in_order and prod(map(factorial, sent.values())) >= NO_CHANCE
 
 
-def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterator[str]:
+def _kinds(world: World, one: Asked, other: Asked, showing: set[str], tried: set[Asked]) -> Iterator[str]:
     a, b = world.made[one], world.made[other]
     is_one_answer, are_sent = one[:2] == other[:2], bool(a.frames and b.frames)
     if a.host != b.host or a.said[0] != b.said[0]:
@@ -104,7 +111,9 @@ def _kinds(world: World, one: Asked, other: Asked, showing: set[str]) -> Iterato
         yield "sent"
     if not is_one_answer or a.by_id or a.is_told_as(b):
         return
-    is_retried = any(each.tries or each.is_told_nothing for each in (a, b))
+    is_retried = any(each.tries or each.is_told_nothing for each in (a, b)) or any(
+        call[:2] == one[:2] and world.made[call].said == a.said for call in tried
+    )
     is_open = bool(a.frames) != bool(b.frames) or (
         are_sent and (is_retried or (not is_shown and _in_no_order(world, one)))
     )
