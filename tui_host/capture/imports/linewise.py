@@ -187,6 +187,8 @@ class Lines:
         if looks_pythonic(line):  # which no JSON does
             value = read_pythonic(line)
             return (line, value) if value is not None else self._pythonic(begin, end, line)
+        if found := begins_with(line):
+            return found
         with suppress(BrokenError):  # what begins in this line does not end in it
             value = line[: value_end(line, 0)]
             return value, read_value(value, is_shallow=True)
