@@ -13,7 +13,7 @@ from tui_host.capture.ending import read_ending
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.elements import BrokenError, elements, members, value_end
 from tui_host.capture.imports.exchanges import NO_BYTES, NOT_KNOWN
-from tui_host.capture.imports.har_messages import body_came
+from tui_host.capture.imports.har.messages import body_came
 from tui_host.capture.record import MISSING
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON

@@ -9,8 +9,8 @@ import pytest
 
 from tests.capture.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, WIRES, seen
 from tui_host.capture.imports import File, read, wrapped
+from tui_host.capture.imports.logs.ways import words_before
 from tui_host.capture.imports.seen import Seen
-from tui_host.capture.imports.ways import words_before
 from tui_host.capture.words import mapping
 
 PING = {**ASK, "method": "ping"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.capture.captured import ASK, CHAT, PIECE, TELL, WIRES, seen, told
 from tui_host.capture.imports import File, read
-from tui_host.capture.imports.printed import printed
+from tui_host.capture.imports.logs.printed import printed
 from tui_host.capture.imports.stream import Stream
 from tui_host.errors import JSON
 

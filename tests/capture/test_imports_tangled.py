@@ -11,10 +11,10 @@ import pytest
 from tests.capture.captured import NOW_NS, WIRES
 from tests.steps import steps
 from tui_host.capture.imports import File, read
-from tui_host.capture.imports.lines import Begin
-from tui_host.capture.imports.lines import read as read_log
+from tui_host.capture.imports.logs.lines import Begin
+from tui_host.capture.imports.logs.lines import read as read_log
+from tui_host.capture.imports.logs.tangle import WORDS
 from tui_host.capture.imports.seen import Notes
-from tui_host.capture.imports.tangle import WORDS
 from tui_host.capture.record import MISSING
 from tui_host.capture.sse import SseDecoder
 from tui_host.capture.words import mapping

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain
 
-from tui_host.capture.imports import body, har, jsonl, lines
+from tui_host.capture.imports import body, jsonl
 from tui_host.capture.imports.clock import nearest
-from tui_host.capture.imports.halves import halves_of, joined
-from tui_host.capture.imports.lines import Begin
-from tui_host.capture.imports.pairs import pairs_in, read_pair
+from tui_host.capture.imports.har import archive
+from tui_host.capture.imports.logs import lines
+from tui_host.capture.imports.logs.halves import halves_of, joined
+from tui_host.capture.imports.logs.lines import Begin
+from tui_host.capture.imports.logs.pairs import pairs_in, read_pair
 from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
 from tui_host.capture.imports.unread import unread
@@ -84,9 +86,9 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
         if file in own:
             formats.append("record lines")
             sources.append((file.name, taps.read(file)))
-        elif har.recognise(file):
+        elif archive.recognise(file):
             formats.append("an HTTP archive")
-            sources.append((file.name, har.read(file, wires, notes)))
+            sources.append((file.name, archive.read(file, wires, notes)))
         elif found := body.recognise(file):
             formats.append("a request" if found.is_request else "an answer")
             bodies.append((file, found))

@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock
 from tui_host.capture.imports.course import is_of_a_course
-from tui_host.capture.imports.labels import Habits
-from tui_host.capture.imports.lanes import Lanes
-from tui_host.capture.imports.linewise import FIELD, PREFIX_MOST, Line, Lines
-from tui_host.capture.imports.passed import Passed
+from tui_host.capture.imports.logs.labels import Habits
+from tui_host.capture.imports.logs.lanes import Lanes
+from tui_host.capture.imports.logs.linewise import FIELD, PREFIX_MOST, Line, Lines
+from tui_host.capture.imports.logs.passed import Passed
+from tui_host.capture.imports.logs.servers import Servers
+from tui_host.capture.imports.logs.tangle import Tangles
+from tui_host.capture.imports.logs.ways import Ways, words_before
 from tui_host.capture.imports.quoted import (
     Around,
     holds_both,
@@ -22,9 +25,6 @@ from tui_host.capture.imports.quoted import (
     with_empty_lines,
 )
 from tui_host.capture.imports.seen import File, Notes, Seen, line_of, read_value
-from tui_host.capture.imports.servers import Servers
-from tui_host.capture.imports.tangle import Tangles
-from tui_host.capture.imports.ways import Ways, words_before
 from tui_host.capture.imports.wires import Wires, is_bare_error, known
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from tui_host.capture.imports.course import FIRST, is_of_a_course, kind_of
 from tui_host.capture.imports.exchanges import Exchanges
-from tui_host.capture.imports.labels import IDS_MOST, Habits, remember
+from tui_host.capture.imports.logs.labels import IDS_MOST, Habits, remember
+from tui_host.capture.imports.logs.tangle import WORDS
 from tui_host.capture.imports.seen import Notes, Seen
 from tui_host.capture.imports.stream import id_of
-from tui_host.capture.imports.tangle import WORDS
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tui_host.capture.imports.body import Body
-from tui_host.capture.imports.doubts import Answer, may_be_otherwise
 from tui_host.capture.imports.exchanges import TYPES, address_of
-from tui_host.capture.imports.lines import read as read_log
+from tui_host.capture.imports.logs.doubts import Answer, may_be_otherwise
+from tui_host.capture.imports.logs.lines import read as read_log
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen, read_value
 from tui_host.capture.imports.wires import Wires, dialect_of_request, dialects_of_request
 from tui_host.capture.record import MISSING, Draft

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tui_host.capture.frames import made_frame
-from tui_host.capture.imports.lines import Begin, read
+from tui_host.capture.imports.logs.lines import Begin, read
+from tui_host.capture.imports.logs.ways import asked_by, certain_way
 from tui_host.capture.imports.seen import MOST, File, Notes, Progress, read_value
-from tui_host.capture.imports.ways import asked_by, certain_way
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Direction, Draft
 from tui_host.capture.words import items, mapping, said

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.frames import FrameHead, read_frame
-from tui_host.capture.imports.lines import Begin, read
+from tui_host.capture.imports.logs.lines import Begin, read
+from tui_host.capture.imports.logs.sides import Side, Weight, do_fit, name_of, proof_of, sides_of
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen
-from tui_host.capture.imports.sides import Side, Weight, do_fit, name_of, proof_of, sides_of
 from tui_host.capture.imports.wires import Wires
 
 _DOUBTFUL = "{} may hold what answers {}: nothing says for sure which two files are of one connection, and so each is shown alone."

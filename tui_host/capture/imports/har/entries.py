@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from tui_host.capture.imports.elements import BrokenError, Data, after_space, elements, members, value_end
-from tui_host.capture.imports.har_messages import text_of
+from tui_host.capture.imports.har.messages import text_of
 from tui_host.capture.imports.seen import LATER, LATEST_NS, File, Moment, Notes, line_of, read_value, unreadable
 from tui_host.capture.words import mapping
 

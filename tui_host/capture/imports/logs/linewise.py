@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tui_host.capture.imports.elements import BrokenError, Data, value_end
-from tui_host.capture.imports.printed import BEGIN, Printed, printed
+from tui_host.capture.imports.logs.printed import BEGIN, Printed, printed
 from tui_host.capture.imports.pythonic import MOST as PYTHONIC_MOST
 from tui_host.capture.imports.pythonic import (
     looks_pythonic,

@@ -7,14 +7,14 @@ from collections.abc import Generator, Iterator, Sequence
 
 from tui_host.capture.imports.clock import Clock
 from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, NO_STATUS, Exchanges
-from tui_host.capture.imports.labels import Labels, key_in, label_in
-from tui_host.capture.imports.lanes import Lanes
+from tui_host.capture.imports.logs.labels import Labels, key_in, label_in
+from tui_host.capture.imports.logs.lanes import Lanes
+from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.quoted import (
     Around,
     Quoted,
 )
 from tui_host.capture.imports.seen import Moment, Seen
-from tui_host.capture.imports.servers import Servers
 from tui_host.capture.imports.wires import Known, Wires, is_piece
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON

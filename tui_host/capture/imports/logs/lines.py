@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock, by_the_last, latest
-from tui_host.capture.imports.labels import Habits
-from tui_host.capture.imports.linewise import Lines
-from tui_host.capture.imports.log import Log, Taught
+from tui_host.capture.imports.logs.labels import Habits
+from tui_host.capture.imports.logs.linewise import Lines
+from tui_host.capture.imports.logs.log import Log, Taught
+from tui_host.capture.imports.logs.ways import Ways
 from tui_host.capture.imports.seen import LATER, File, Notes, Progress, Seen
-from tui_host.capture.imports.ways import Ways
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.record import Direction
 

@@ -16,8 +16,8 @@ from tui_host.capture.http import BODY_LIMIT
 from tui_host.capture.http_frames import HttpFrames, is_rpc
 from tui_host.capture.imports.elements import BrokenError, after_space, members
 from tui_host.capture.imports.exchanges import NO_BYTES, NO_STREAM, NOT_KNOWN
-from tui_host.capture.imports.har_entries import creator, in_order
-from tui_host.capture.imports.har_messages import (
+from tui_host.capture.imports.har.entries import creator, in_order
+from tui_host.capture.imports.har.messages import (
     Event,
     body_came,
     body_sent,

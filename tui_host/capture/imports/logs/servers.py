@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from tui_host.capture.correlator import REMEMBERED, Correlator
 from tui_host.capture.frames import made_frame, read_frame
+from tui_host.capture.imports.logs.ways import CLIENT, NAMED, SERVER, Ways, other
 from tui_host.capture.imports.seen import Notes
-from tui_host.capture.imports.ways import CLIENT, NAMED, SERVER, Ways, other
 from tui_host.capture.record import Direction, Draft
 from tui_host.errors import JSON
 
