@@ -1,4 +1,4 @@
-"""What others captured, recognised by its content and read: one module for each format. Pure: bytes in, drafts with times out.
+"""What others captured, recognised by its content and read: one module or folder for each format (`body`, `har`, `jsonl`, `logs`). Pure: bytes in, drafts with times out.
 
 `read` gives a `Reading`. All in it is foreign: nothing in a file is a path, a command or trusted to have an end, and secrets are taken
 out where it is kept, as everywhere.

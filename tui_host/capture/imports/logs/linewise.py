@@ -112,6 +112,8 @@ class Lines:
     def _next(self, at: int, end: int) -> tuple[Line, int] | None:
         """The value behind another in its line, and where it ends, without a look at all of the line; None where it does not show so."""
         begin, look = self._data.find(b"{", at, min(end, at + PREFIX_MOST)), _LOOK
+        if BEGIN.search(self._data, at, begin):
+            return None  # it may stand within a text
         begin -= begin > at and self._data[begin - 1 : begin] == b"["
         while begin >= 0 and look <= MOST:
             piece = self._data[begin : min(end, begin + look)]
@@ -131,7 +133,7 @@ class Lines:
         """What a line begins with, and where that ends."""
         said = self._printed(at, end)
         if said is not None and said.is_of_a_wire:  # no JSON begins before its own
-            found, after = self._words(at, end), end
+            found, after = self._words(at, min(end, at + said.end + PREFIX_MOST)), at + said.end
         else:
             found, after = self._line(at, end)
         if said is not None:
@@ -147,8 +149,15 @@ class Lines:
         most = min(end, at + PREFIX_MOST)
         brace = self._data.find(b"{", at, most)
         most = most if brace < 0 else brace
-        if BEGIN.search(self._data, at, most) is None:
+        first = BEGIN.search(self._data, at, most)
+        if first is None:
             return None
+        look = _LOOK
+        while look < min(end - at, MOST):  # as with a value: there may be thousands
+            said = printed(self._data[at : at + look], min(most - at, look))
+            if said is not None and said.is_of_a_wire and said.at == first.start() - at:
+                return said
+            look *= _MORE
         return printed(self._data[at : min(end, at + MOST)], most - at)
 
     def _line(self, at: int, end: int) -> tuple[Line, int]:

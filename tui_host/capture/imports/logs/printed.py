@@ -29,11 +29,13 @@ class Printed(NamedTuple):
 
     Attributes:
         at: Where it begins in its line.
+        end: Where it ends there.
         data: What it says.
         is_of_a_wire: It begins as what is on a wire.
     """
 
     at: int
+    end: int
     data: bytes
     is_of_a_wire: bool
 
@@ -62,7 +64,7 @@ def printed(line: bytes, most: int) -> Printed | None:
         said = _read(line[found.start() : at])
         if said is not None:
             data = said if isinstance(said, bytes) else said.encode("utf-8", "surrogatepass")
-            return Printed(found.start(), data, is_of_a_wire)
+            return Printed(found.start(), at, data, is_of_a_wire)
     return None
 
 
