@@ -67,3 +67,9 @@ def read_ending(data: bytes) -> Ending:
         size=size if isinstance(size, int) else 0,
         kept=kept if isinstance(kept, int) else 0,
     )
+
+
+def kept_in_words(ending: Ending) -> str:
+    """How much was recorded of what came; empty where that is all."""
+    is_less = ending.kept < ending.size and ending.reason != MISSING
+    return f"{ending.kept} of {ending.size} bytes are kept" if is_less else ""

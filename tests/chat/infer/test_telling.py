@@ -34,6 +34,14 @@ def cut(model: ModelTap, exchange: str) -> None:
     list(model.answer(OPENAI, exchange, Answer("It is"), cut=True))
 
 
+def keep_a_part(model: ModelTap, exchange: str) -> None:
+    """All of it came, and more than is kept."""
+    model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
+    model.keep(Draft(wire="llm", kind="chunk", peer="example", exchange=exchange, data=b'{"choices": [{"me'))
+    ending = Ending(size=30, kept=17).to_bytes()
+    model.keep(Draft(wire="llm", kind="end", peer="example", exchange=exchange, data=ending))
+
+
 def hang(model: ModelTap, exchange: str) -> None:
     """The host waits no longer."""
     model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
@@ -56,6 +64,7 @@ def end_with(reason: str, text: str, model: ModelTap, exchange: str) -> None:
         (ModelTap.fail, "no answer came: cut by peer"),
         (cut, "the answer broke off: cut by peer"),
         (hang, "the answer broke off: closed by host"),
+        (keep_a_part, "of the answer 17 of 30 bytes are kept"),
         (partial(end_with, "length", "It is"), "cut at the token limit"),
         (partial(end_with, "stop", ""), "an empty answer"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tui_host.capture.ending import Ending, read_ending
+from tui_host.capture.ending import Ending, kept_in_words, read_ending
 from tui_host.capture.http_frames import is_rpc
 from tui_host.capture.ladder.counting import EventCount
 from tui_host.capture.ladder.row import Row, RowState
@@ -137,7 +137,7 @@ class LadderHttp:
                     state=state,
                     error=refused or state == "failed",
                     words=words or row.words or ("" if state != "cut" else ending.reason),
-                    malformed=row.malformed or _missing(ending),
+                    malformed=row.malformed or kept_in_words(ending),
                     missing=is_missing,
                 )
             )
@@ -167,11 +167,6 @@ def _state(ending: Ending) -> RowState:
     if ending.reason in {"complete", MISSING}:
         return "done"
     return "failed" if ending.reason in {"not connected", "failed"} else "cut"
-
-
-def _missing(ending: Ending) -> str:
-    is_less = ending.kept < ending.size and ending.reason != MISSING
-    return f"{ending.kept} of {ending.size} bytes are kept" if is_less else ""
 
 
 def _first_words(said: bytes) -> str:

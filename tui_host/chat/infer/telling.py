@@ -182,6 +182,8 @@ def _items(said: Said, calls: list[Joined], unplaced: Sequence[Piece]) -> Iterat
 def _trouble(asking: Asking) -> str:
     if asking.is_missing:
         return f"the answer is {MISSING}"
+    if asking.lacks and asking.status < 300:
+        return f"of the answer {asking.lacks}"
     is_error = bool(asking.fold.failure) and not (asking.fold.text or asking.fold.thinking or asking.fold.calls)
     what = "the answer is an error" if is_error else "the answer broke off" if asking.has_answer else "no answer came"
     what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what

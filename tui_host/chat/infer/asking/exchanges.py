@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from tui_host.capture.codings import CodingError, decoder
-from tui_host.capture.ending import read_ending
+from tui_host.capture.ending import kept_in_words, read_ending
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.history import Heard
@@ -51,6 +51,7 @@ class Asking:
         status: The response's, 0 before it came, and where it is not known.
         has_answer: Its head came.
         is_missing: What was captured does not have the answer.
+        lacks: How much of the answer that came was kept, in words; empty for all.
         fold: The answer so far.
         end_ns: When the last of it came.
         is_over: No more comes.
@@ -66,6 +67,7 @@ class Asking:
         self.status = 0
         self.has_answer = False
         self.is_missing = False
+        self.lacks = ""
         self.is_over = False
         request = hearing.read(dialect, body)
         self.offered, self.system_pieces, self.messages = request.offered, request.system, request.messages
@@ -109,7 +111,7 @@ class Asking:
             case "end" | "error":
                 self.is_over = True
                 ending = read_ending(draft.data)
-                self.is_missing = ending.reason == MISSING
+                self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
                 self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
                 self._take(self._decoder.finish())
                 for event in self._reader.finish():
