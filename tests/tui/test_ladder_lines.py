@@ -252,6 +252,15 @@ def test_what_comes_late_to_a_step_stands_in_it() -> None:
     assert [index.line_of(number) for number in range(4)] == [1, 4, 2, 5]
 
 
+def test_a_turn_is_over_with_its_answer_though_what_a_server_said_before_is_heard_of_late() -> None:
+    rows = rows_of((1, 1), (1, 1), (1, 1), (0, 0))
+    rows[0] = replace(REQUEST, number=0)
+    rows[1] = replace(RESPONSE, number=1, mono_ns=2_000_000_000, end_mono_ns=3_000_000_000)
+    rows[2] = replace(rows[2], lane="mcp", kind="frame", mono_ns=1_500_000_000)
+    rows[3] = replace(rows[3], mono_ns=70_000_000_000)
+    assert lines_of(index_of(rows)) == ["#0", "0", "2", "1", "#3", "3"]
+
+
 @pytest.mark.parametrize("at_ns", [0, 3_000_000_000, 9_000_000_000], ids=["before all", "of late", "now"])
 def test_a_call_that_no_turn_asked_for_stands_in_none_of_them_whenever_it_came(at_ns: int) -> None:
     rows = rows_of((1, 1), (2, 1), (0, 0), (0, 0), (0, 0), (2, 1))

@@ -232,7 +232,7 @@ def read_request(block: bytes) -> RequestHead:
         raise HeadError(400, "not a request of HTTP/1.1")
     fields, end = _fields(block, line.end(), _FIELD)
     if end not in _ENDS:
-        raise HeadError(400, "a header that is none")
+        raise HeadError(400, "a line among the headers that is none")
     for name, _, lines in fields:
         if lines.count(b"\n") > 1 and (_FRAMING.fullmatch(name) or _FOLD_THAT_FRAMES.search(lines[:-1])):
             raise HeadError(400, "a folded header that tells how a message is framed")
@@ -274,7 +274,7 @@ def read_response(block: bytes) -> ResponseHead:
         raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
     fields, end = _fields(block, line.end(), _LENIENT_FIELD)
     if end not in _ENDS:
-        raise HeadError(502, "the upstream's answer has a header that is none")
+        raise HeadError(502, "the upstream's answer has a line among its headers that is none")
     return ResponseHead(minor=int(line[1]), status=int(line[2]), line=line[0], fields=fields, end=end)
 
 

@@ -21,7 +21,7 @@ class Sections:
     def __init__(self) -> None:
         self._begun = array("q")  # the rows that sections begin with
         self._steps: dict[tuple[str, int, int], int] = {}
-        self._of_turn: int | None = None  # the last row of a turn
+        self._of_turn: int | None = None  # the last row of a turn, as times go
 
     def home(self, row: Row, rows: Sequence[Row], homes: array[int], partner: int | None) -> int:
         """The number of the row that the row's section begins with, its own for a new section.
@@ -34,7 +34,8 @@ class Sections:
         """
         if row.turn:
             home = self._steps.setdefault((row.clock, row.turn, row.step), row.number)
-            self._of_turn = row.number
+            if self._of_turn is None or not _is_before(row, rows[self._of_turn]):
+                self._of_turn = row.number
         elif partner is not None and partner < row.number:
             return homes[partner]  # an answer stands with what it answers
         else:
