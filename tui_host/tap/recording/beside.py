@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LAST_WORDS = 5.0
 """Seconds that the end may wait for what is wrong with recording, where something seems to be."""
-HEARING = 1.0
+HEARING = 0.25
 """Seconds that the end may wait to be heard of: who was killed just before it, of which the relay may not know yet, does not."""
 DEATHS = 4
 """So often a process may die before it has got on; what it had taken is then left out: it may be that which it dies of."""
