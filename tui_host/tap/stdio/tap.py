@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0
 """Seconds for each step of a server's end once its host has gone, as in our own connections."""
+LOOK_SECONDS = 0.25
+"""How often it is looked whether the host has gone that has nothing more to say."""
 START_SECONDS = 1.0
 """So long the process that records leaves the processor to a server that says nothing yet."""
 PIPE_LIMIT = 1 << 20
@@ -296,21 +298,22 @@ class _Relay:
 
     def _end_without_host(self) -> None:
         """Once the host has gone, end the server with all that it started."""
-        while not self._is_gone(1000):
-            pass
+        while not self._is_gone():
+            if self._is_over.wait(LOOK_SECONDS):  # to wait at the output itself would hold it open
+                return
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._is_over.wait(PATIENCE):
                 return
             self._signal_group(number)
         self._finish()  # whoever is left has left the group as well
 
-    def _is_gone(self, milliseconds: int = 0) -> bool:
-        """Whether the host takes nothing any more; that may come within the time."""
+    def _is_gone(self) -> bool:
+        """Whether the host takes nothing any more."""
         hosts_end = select.poll()
         hosts_end.register(1, 0)
         gone = select.POLLERR | select.POLLHUP
         if not self._is_abandoned:
-            is_gone = self._out.is_broken or any(event & gone for _, event in hosts_end.poll(milliseconds))
+            is_gone = self._out.is_broken or any(event & gone for _, event in hosts_end.poll(0))
             self._is_abandoned = self._is_abandoned or is_gone
         return self._is_abandoned
 
