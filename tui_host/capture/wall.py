@@ -24,6 +24,10 @@ class WallClock:
             self._began[record.capture] = record.time_ns // 1000 * 1000 - record.mono_ns
         return record.mono_ns + self._began[record.capture]
 
+    def boot_ns(self, capture: str) -> int | None:
+        """When a capture's own clock stood at nothing; None where it tells no times. Those of one machine's since it began have the same."""
+        return self._began.get(capture)
+
     def on_it(self, record: Record) -> Record:
         """A record with its time on this clock; one that tells none stays so."""
         return record if record.mono_ns is None else replace(record, mono_ns=self.at_ns(record))

@@ -366,7 +366,7 @@ def test_a_call_takes_no_frame_that_brought_what_another_without_one_was_told_of
     text: str, *, is_joined: bool
 ) -> None:
     scene = Scene()
-    scene.math = scene.world.server("math", off=400 * MS)  # nothing tells that its clock is
+    scene.math = scene.world.server("math", boot=1 << 40, off=400 * MS)  # nothing tells that its clock is
     scene.math.start(["add"])
     scene.says(User("sum"))
     frame = scene.runs("3")
@@ -376,7 +376,7 @@ def test_a_call_takes_no_frame_that_brought_what_another_without_one_was_told_of
 
 def test_a_call_that_was_given_up_takes_no_error_that_another_without_a_frame_was_told() -> None:
     scene = Scene()
-    scene.math = scene.world.server("math", off=400 * MS)  # nothing tells that its clock is
+    scene.math = scene.world.server("math", boot=1 << 40, off=400 * MS)  # nothing tells that its clock is
     scene.math.start(["add"])
     scene.says(User("sum"))
     scene.world.now += 50 * MS

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.chat.infer.scene import Scene, call
 from tests.chat.infer.world import MS
 from tui_host.chat.infer.clocks import SURE_NS, Fit, Shift, doubted, shift_of
 
@@ -50,3 +51,14 @@ def test_a_clock_is_doubtful_where_more_would_fit_if_it_were_off(
 ) -> None:
     shift = doubted(Shift(), [Fit(frame, call, one * MS, other * MS) for frame, call, one, other in fits])
     assert (shift.low_ns, shift.high_ns) == (low * MS, high * MS)
+
+
+@pytest.mark.parametrize("later", [12 * MS, 40_000 * MS])
+def test_taps_of_one_machine_have_one_clock_whatever_would_fit(later: int) -> None:
+    scene = Scene()
+    tap = scene.server("srv", "tick")
+    scene.runs(tap, "tick", "tick 1")
+    scene.world.now += later
+    scene.asks("what does it say?", call("tick"))
+    scene.goes_on("what does it say?", [call("tick")], [(call("tick"), "tick 1")])  # the host has kept that
+    assert not scene.sent()

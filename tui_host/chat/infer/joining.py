@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tui_host.capture.wall import WallClock
 from tui_host.chat.infer.asking.before import calls_before
 from tui_host.chat.infer.asking.recognise import asks_no_model, host_named, is_host
 from tui_host.chat.infer.asking.talks import Key, Talks
@@ -62,11 +63,12 @@ class Joining:
         cuts: How exact the times are.
     """
 
-    def __init__(self, talks: Talks, frames: Frames, naming: Naming, cuts: Cuts) -> None:
+    def __init__(self, talks: Talks, frames: Frames, naming: Naming, cuts: Cuts, clock: WallClock) -> None:
         self._talks = talks
         self._frames = frames
         self._naming = naming
         self._cuts = cuts
+        self._clock = clock
         self._before: dict[Key, Sequence[tuple[Asked, Told | None]]] = {}
 
     def joined(self) -> Iterator[Joined]:
@@ -149,6 +151,7 @@ class Joining:
             is_timed=asking.is_timed,
             clock=(key[0], asking.peer),
             cut_ns=self._cuts.of((key[0], asking.peer)),
+            boot_ns=self._clock.boot_ns(key[0]) if asking.is_timed else None,
         )
 
     def _candidates_before(self, key: Key, connections: frozenset[Line], unheeded: _Unheeded) -> Iterator[Candidate]:

@@ -57,7 +57,7 @@ class Story:
         naming = Naming(self.talks, self.frames)
         self._steps = Steps(self.talks, self.frames, naming)
         self._cuts = Cuts()
-        self._joining = Joining(self.talks, self.frames, naming, self._cuts)
+        self._joining = Joining(self.talks, self.frames, naming, self._cuts, self.clock)
         self._injections = Injections()
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())

@@ -133,6 +133,11 @@ class Sent:
     cut_ns: int = 0
 
     @property
+    def boot_ns(self) -> int | None:
+        """When its own clock stood at nothing; None where that is not known."""
+        return None if self.mono_ns is None else self.at_ns - self.mono_ns
+
+    @property
     def line(self) -> Line:
         """The connection that it was sent on."""
         return self.capture, self.connection

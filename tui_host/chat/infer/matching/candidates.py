@@ -80,6 +80,7 @@ class Candidate:
         is_of_before: It was asked for before anything was recorded; what it was is known from what a request repeats.
         clock: Capture and peer, whose one log tells its times: an import has several in one capture.
         cut_ns: How much later at most things happened to it than is told, as the model's clock leaves out what is smaller.
+        boot_ns: When the clock of its tap stood at nothing, None where that is not known.
     """
 
     asked: Asked
@@ -96,6 +97,7 @@ class Candidate:
     is_timed: bool = True
     clock: tuple[str, str] = ("", "")
     cut_ns: int = 0
+    boot_ns: int | None = None
 
     @property
     def answer(self) -> tuple[str, str]:

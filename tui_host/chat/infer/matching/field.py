@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.clocks import SURE_NS, Fit, Shift, agreeing, covering, doubted, shift_of
+from tui_host.chat.infer.clocks import SECOND_NS, SURE_NS, Fit, Shift, agreeing, covering, doubted, shift_of
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.names import names_server
@@ -59,9 +59,11 @@ class Field:
         """The same with the times of all frames on the model's clock."""
         field = cls(candidates, frames)
         shifts, is_any_told = field.shifts()
+        sure = field._of_one_machine()
+        shifts |= sure
         fits: dict[Line, list[Fit]] = defaultdict(list)
         for frame, call in field.fitting(shifts):
-            if is_any_told and frame.capture != call.asked.capture:
+            if frame.capture in sure or (is_any_told and frame.capture != call.asked.capture):
                 continue  # taps run beside each other: those of which nothing is told have the clock of the others
             fits[frame.line].append(_fit(frame, call))
         of_line = {frame.line: shifts[frame.capture] for frame in frames}
@@ -104,6 +106,22 @@ class Field:
         usual = covering([usual, *(shift_of(own, usual) for own in bounds.values())])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
         return {capture: shift_of(bounds[capture], usual) for capture in captures}, any(bounds.values())
+
+    def _of_one_machine(self) -> Mapping[str, Shift]:
+        """The shifts of the taps that ran on one machine with those before all models that may have asked for their calls: there is but one clock."""
+        apart: dict[str, set[int | None]] = defaultdict(set)
+        for kind, frames in self._frames.items():
+            for capture, boot_ns in {(frame.capture, frame.boot_ns) for frame in frames}:
+                calls = {(call.asked.capture, call.boot_ns) for call in self._calls.get(kind, ())}
+                apart[capture] |= {ns - boot_ns if boot_ns and ns and of != capture else None for of, ns in calls}
+        known = {
+            capture: [ns for ns in found if ns is not None] for capture, found in apart.items() if None not in found
+        }
+        return {
+            capture: covering([Shift(ns) for ns in found])
+            for capture, found in known.items()
+            if found and max(map(abs, found)) < SECOND_NS
+        }
 
     def fitting(self, shifts: Mapping[str, Shift]) -> Iterator[tuple[Sent, Candidate]]:
         """The frames with the calls that are told what they brought, of many those that were asked for next to when they were sent."""
