@@ -89,6 +89,24 @@ def test_no_call_of_a_log_is_given_a_frame_that_fits_a_clock_which_is_off(
         assert off or len(found) == 2 * CALLS
 
 
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [
+        (0.0, []),
+        (3600.0, ["The servers' times are taken to be 3,600 s later than the model's: so their calls fit, if it was one run."]),
+        (-3625.0, ["The servers' times are taken to be 3,625 s earlier than the model's: so their calls fit, if it was one run."]),
+        (864_000.0, []),
+    ],
+)  # fmt: skip
+def test_that_clocks_were_taken_to_differ_is_told_and_what_another_day_brought_is_not_joined(
+    store: Store, tmp_path: Path, off: float, words: list[str]
+) -> None:
+    texts = logs(off, random.Random(1), 2.0)  # noqa: S311
+    paths = [written(tmp_path, name, text) for name, text in zip(("model.log", "mcp.log"), texts, strict=True)]
+    assert list(import_files(store, paths, Redactor()).notices) == words
+    assert (len(joined(store, tmp_path, texts)) > 0) == (off < 864_000)
+
+
 @pytest.mark.parametrize("sides", ["model", "server", "model and server"])
 @pytest.mark.parametrize(("pause", "least"), [(0.0, 0), (1.5, 2 * CALLS)])
 def test_each_call_of_a_log_that_tells_whole_seconds_has_its_own_frame_or_none(

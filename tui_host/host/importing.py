@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 from tui_host.capture.imports import File, Progress, Reading, jsonl, read
@@ -21,6 +22,7 @@ from tui_host.capture.session import foreign_session, session_id
 from tui_host.capture.store.intake import free_suffix
 from tui_host.chat.conversation import Conversation
 from tui_host.chat.infer.asking.speaking import in_words, models_in_words, models_of, protocols_of
+from tui_host.chat.infer.clocks import DOUBTFUL_NS
 from tui_host.chat.infer.story import Story
 from tui_host.chat.infer.telling import Telling
 from tui_host.errors import SettingsError, TuiHostError
@@ -42,6 +44,9 @@ JOINED_MOST = 256 << 20
 ORDERED_MOST = 64 << 20
 """Bytes of records of several files that are put in order by what belongs together; they are held several times for it."""
 TOLD_IN_PART = f"The chat tells the first {JOINED_MOST >> 20} MiB, and joins calls there: what came later stands in the inspector alone."
+
+WAITED_NS = 900_000_000_000
+"""So long may a call wait for a person; where most seem to, the clocks differ."""
 
 _APART = "{} without times: {}, and so it stands behind the others."
 _NOTHING_TELLS = "nothing in it belongs to what they have"
@@ -170,6 +175,7 @@ def _import_foreign(desk: Desk, files: Sequence[File]) -> Imported:
                 "capture what a host says to its model, or to a server",
             )
         _join(keeping, story, is_whole=size <= JOINED_MOST)
+        keeping.notices += _off_in_words(story)
     if reading.notes.left_out:
         keeping.notices.append(f"Left out: {_left_out(reading)}.")
     return Imported(id=identity, notices=tuple(keeping.notices))
@@ -226,6 +232,15 @@ def _join(keeping: Arriving, story: Story, *, is_whole: bool) -> None:
         model=models_in_words([each for each in models_of(story.spoken) if each[1]]),
         protocol=in_words(protocols_of(story.spoken)),
     )
+
+
+def _off_in_words(story: Story) -> Iterator[str]:
+    """That the servers' clock was taken for another than the model's, where most calls would else have been sent before they were asked for."""
+    timed = [each for each in story.joined() if each.sent and each.sent[0].mono_ns is not None]
+    off_ns = median_low([each.sent[0].at_ns - each.asked.at_ns for each in timed]) if timed else 0
+    if not -DOUBTFUL_NS <= off_ns <= WAITED_NS:
+        seconds, how = f"{abs(off_ns) / 1e9:,.0f} s", "earlier" if off_ns < 0 else "later"
+        yield f"The servers' times are taken to be {seconds} {how} than the model's: so their calls fit, if it was one run."
 
 
 def _left_out(reading: Reading) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.chat.infer.scene import Scene, call
 from tests.chat.infer.world import MS
-from tui_host.chat.infer.clocks import SURE_NS, Fit, Shift, doubted, shift_of
+from tui_host.chat.infer.clocks import SURE_NS, Fit, Shift, doubted, is_likely, shift_of
 
 LOOSE = (-3000, 5000)
 OFF = Shift(700 * MS, SURE_NS)
@@ -62,3 +62,37 @@ def test_taps_of_one_machine_have_one_clock_whatever_would_fit(later: int) -> No
     scene.asks("what does it say?", call("tick"))
     scene.goes_on("what does it say?", [call("tick")], [(call("tick"), "tick 1")])  # the host has kept that
     assert not scene.sent()
+
+
+HOUR = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_so"),
+    [
+        (-20, 20, True),
+        (25_000, 26_000, True),
+        (HOUR - 59_000, HOUR - 58_000, True),
+        (-11 * HOUR // 2, -11 * HOUR // 2 + 40, True),  # as in Kolkata
+        (180_000, 181_000, False),
+        (61_000, 800_000, False),
+        (-900_000 * 57 - 1, -900_000 * 57, False),
+        (240 * HOUR, 240 * HOUR + 40, False),
+        (-240 * HOUR, 240 * HOUR, True),
+    ],
+)
+def test_a_clock_is_wrong_by_little_or_of_another_zone(low: int, high: int, *, is_so: bool) -> None:
+    assert is_likely(Shift((low + high) * MS // 2, (high - low) * MS // 2)) == is_so
+
+
+@pytest.mark.parametrize(("off", "is_joined"), [(0, True), (HOUR, True), (180_000, False), (240 * HOUR, False)])
+def test_what_another_run_of_the_same_brought_is_not_joined(off: int, *, is_joined: bool) -> None:
+    scene = Scene()
+    tap = scene.world.server("srv", boot=1 << 40, off=off * MS)
+    tap.start(["tick"])
+    for number in range(4):
+        scene.asks(f"what is {number}?", call("tick"))
+        scene.runs(tap, "tick", f"tick {number}")
+        scene.goes_on(f"what is {number}?", [call("tick")], [(call("tick"), f"tick {number}")])
+        scene.world.now += 5000 * MS
+    assert len(scene.sent()) == (4 if is_joined else 0)

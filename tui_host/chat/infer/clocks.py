@@ -13,6 +13,10 @@ SURE_NS = 20_000_000
 DOUBTFUL_NS = 2_000_000_000
 """So far apart they may be where what happened tells nothing that agrees."""
 SECOND_NS = 1_000_000_000
+_WRONG_NS = 60 * SECOND_NS
+_ZONE_NS = 900 * SECOND_NS
+_FARTHEST_NS = 14 * 3600 * SECOND_NS
+"""So far off are clocks that nobody looks after, and so far apart the times of zones, which are whole quarters of an hour."""
 _MOST_AGREE = 0.9
 LEAST = 3
 """So many calls must say that a clock is off: each may be mistaken. Of fewer it may be so, or not."""
@@ -87,6 +91,13 @@ def shift_of(bounds: Sequence[tuple[int, int | None]], usual: Shift = _NONE) -> 
     return _between(low, high)
 
 
+def is_likely(shift: Shift) -> bool:
+    """Whether a clock may be so far off, as it is wrong or of another zone: else what seems to fit is of another day, or another run."""
+    least = max(shift.low_ns - _WRONG_NS, -_FARTHEST_NS)
+    zone = -(-least // _ZONE_NS) * _ZONE_NS  # the first that is no less
+    return zone <= min(shift.high_ns + _WRONG_NS, _FARTHEST_NS)
+
+
 def covering(shifts: Sequence[Shift]) -> Shift:
     """What any of them may be: a clock of which too little is told may be like any of the others."""
     return _between(min(each.low_ns for each in shifts), max(each.high_ns for each in shifts))
@@ -107,6 +118,11 @@ class Fit:
     call: Hashable
     low_ns: int
     high_ns: int
+
+    @property
+    def shift(self) -> Shift:
+        """By how much that is."""
+        return _between(self.low_ns, self.high_ns)
 
 
 def agreeing(shift: Shift, fits: Sequence[Fit]) -> Sequence[Fit]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.chat.infer.clocks import SECOND_NS, SURE_NS, Fit, Shift, agreeing, covering, doubted, shift_of
+from tui_host.chat.infer.clocks import SECOND_NS, SURE_NS, Fit, Shift, agreeing, covering, doubted, is_likely, shift_of
 from tui_host.chat.infer.matching.candidates import Candidate
 from tui_host.chat.infer.matching.rivals import Possible
 from tui_host.chat.infer.names import names_server
@@ -59,13 +59,15 @@ class Field:
         """The same with the times of all frames on the model's clock."""
         field = cls(candidates, frames)
         shifts, is_any_told = field.shifts()
-        sure = field._of_one_machine()
+        unlikely = {capture: Shift() for capture, shift in shifts.items() if not is_likely(shift)}
+        sure = unlikely | field._of_one_machine()
         shifts |= sure
         fits: dict[Line, list[Fit]] = defaultdict(list)
         for frame, call in field.fitting(shifts):
             if frame.capture in sure or (is_any_told and frame.capture != call.asked.capture):
                 continue  # taps run beside each other: those of which nothing is told have the clock of the others
-            fits[frame.line].append(_fit(frame, call))
+            if is_likely((fit := _fit(frame, call)).shift):
+                fits[frame.line].append(fit)
         of_line = {frame.line: shifts[frame.capture] for frame in frames}
         found_on: dict[Hashable, set[Line]] = defaultdict(set)
         for line, found in fits.items():
@@ -107,7 +109,7 @@ class Field:
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
         return {capture: shift_of(bounds[capture], usual) for capture in captures}, any(bounds.values())
 
-    def _of_one_machine(self) -> Mapping[str, Shift]:
+    def _of_one_machine(self) -> dict[str, Shift]:
         """The shifts of the taps that ran on one machine with those before all models that may have asked for their calls: there is but one clock."""
         apart: dict[str, set[int | None]] = defaultdict(set)
         for kind, frames in self._frames.items():
