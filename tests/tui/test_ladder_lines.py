@@ -275,6 +275,27 @@ def test_a_call_that_no_turn_asked_for_stands_in_none_of_them_whenever_it_came(a
     assert [each for each in lines_of(index) if each not in {"#0", "0"}] == ["#1", "1", "5", "#2", "2", "3", "4"]
 
 
+def test_what_turns_out_to_be_of_a_turn_goes_there_and_its_heading_stays_for_what_is_left() -> None:
+    rows = rows_of((1, 1), (0, 0), (0, 0), (0, 0), (2, 1))
+    rows = [replace(row, mono_ns=1_000 * row.number, method="tools/call") for row in rows]
+    rows[3] = replace(rows[3], answer=True)  # of row 1
+    index = LadderIndex()
+    index.count(rows, partner={3: 1, 1: 3}.get)
+    index.extend(range(5))
+    assert lines_of(index) == ["#0", "0", "#1", "1", "2", "3", "#4", "4"]
+    found = [replace(rows[1], turn=1, step=1), replace(rows[3], turn=1, step=1)]
+    assert [index.move(row) for row in found] == [True, True]
+    assert lines_of(index) == ["#0", "0", "1", "3", "#2", "2", "#4", "4"]
+    assert [index.turn_of(number) for number in range(5)] == [1, 1, 0, 1, 2]
+    assert (index.counts(rows[0]), index.counts(rows[2])) == ((0, 3), (0, 1))
+    assert not any(index.move(row) for row in (*found, rows[2]))
+    assert index.move(replace(rows[2], turn=2, step=1))
+    assert lines_of(index) == ["#0", "0", "1", "3", "#4", "2", "4"]
+    assert index.move(replace(rows[1], turn=2, step=1))
+    assert lines_of(index) == ["#0", "0", "3", "#4", "1", "2", "4"]
+    assert index.counts(rows[4]) == (0, 3)
+
+
 @pytest.mark.parametrize("says", ["a listing", "standard error"])
 def test_what_goes_on_on_connections_after_a_turn_stands_below_it(says: str) -> None:
     rows = rows_of((1, 1), (1, 1), (0, 0), (0, 0), (2, 1))

@@ -37,6 +37,7 @@ MOST_AROUND = 1000
 """Characters of a member that can tell a time or a direction, how many such members are heard, and characters of all of them."""
 _EVENT = re.compile(r"(?:\s++|:[^\n]*+\n|(?:event|id|retry):[^\n]*+\n)*data:[ \t]?(?=\{)")
 """An event with an object. Its group is not possessive: Python before 3.11.5 goes wrong with those."""
+_DATA = re.compile(rb"(?m)^data:[ \t]?(\{.*\})[ \t\r]*$")
 _PART = re.compile(
     r"\s*(?:data:[ \t]*(?:\[DONE\]|$)|\[DONE\]\s*$|: [^\n]{0,200}\n\s*$"
     r"|event:[ \t]?(?:message|content_block|response|ping|error)[\w.]{0,80}\s*(?:$|\nd?a?t?a?$|\ndata:))"
@@ -259,6 +260,13 @@ def _text_of(item: JSON) -> str:
     )
 
 
+def _frames(stream: bytes, around: Around) -> Iterator[Quoted]:
+    """The messages of a server in its event stream."""
+    for found in _DATA.finditer(stream):
+        if is_frame(value := read_value(found[1])):
+            yield Quoted(around, found[1], value, Known("frame"))
+
+
 def _in_text(text: str, around: Around, depth: int) -> Iterator[Quoted]:
     found = _EVENT.match(text)
     if found is not None or _PART.match(text):
@@ -266,6 +274,7 @@ def _in_text(text: str, around: Around, depth: int) -> Iterator[Quoted]:
         first = text[found.end() :].partition("\n")[0] if found is not None else ""
         event = read_value(first.strip().encode("utf-8", "surrogatepass"))
         if is_frame(event):
+            yield from _frames(data, around)
             return
         yield Quoted(around, with_empty_lines(data), None, Known("answer", dialect_of_answer(event)), event)
         return

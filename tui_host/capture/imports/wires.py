@@ -14,6 +14,18 @@ from tui_host.errors import JSON
 from tui_host.settings.urls import parts_of
 
 _OF_ANTHROPIC = frozenset({"system", "anthropic_version", "stop_sequences", "thinking", "top_k"})
+_BESIDE_MESSAGES = frozenset(
+    {
+        "stream",
+        "temperature",
+        "max_tokens",
+        "max_completion_tokens",
+        "top_p",
+        "tools",
+        "tool_choice",
+        "anthropic_version",
+    }
+)
 _OF_OLLAMA = frozenset({"options", "keep_alive", "think", "format", "raw"})
 
 
@@ -77,8 +89,8 @@ def dialect_of_request(value: JSON) -> str:
         return ""
     if _are_objects(body.get("contents")):
         return "gemini"
-    if "model" not in body:
-        return ""
+    if "model" not in body and not (body.keys() & _BESIDE_MESSAGES and dialect_of_history(body.get("messages"))):
+        return ""  # some APIs have the model in the address: Azure, Bedrock
     if _are_objects(body.get("messages")):
         return _dialect_of_messages(body)
     return "openai-responses" if isinstance(body.get("input"), str) or _are_objects(body.get("input")) else ""

@@ -13,7 +13,7 @@ from tui_host.capture.ladder.http import LadderHttp
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.rows import LadderRows
 from tui_host.capture.link import Link
-from tui_host.capture.record import Record
+from tui_host.capture.record import Place, Record
 from tui_host.capture.words import WORDS
 from tui_host.errors import JSON
 
@@ -30,7 +30,7 @@ class Ladder:
         self._http = LadderHttp(self._rows)
         self._frames = LadderFrames(self._rows)
         self._filter = RowFilter(self._rows)
-        self._waiting: dict[tuple[str, str], list[Link]] = {}
+        self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
         self._doubtful: Mapping[tuple[str, int], str] = {}
         self._lines = -1  # the row of the last lines of standard error
@@ -153,17 +153,17 @@ class Ladder:
             self._rows.tools[link.call] = f"{link.server}.{link.tool}" if link.server else link.tool
         number = self._row_of_span(record.capture, link)
         if number is not None:
-            self._join(number, link)
+            self._join(number, link, record.draft.place)
         elif link.span.exchange is not None:
-            self._waiting.setdefault((record.capture, link.span.exchange), []).append(link)
+            self._waiting.setdefault((record.capture, link.span.exchange), []).append((link, record.draft.place))
 
     def _row_of_span(self, capture: str, link: Link) -> int | None:
         if link.span.exchange is not None:
             return self._http.half(capture, link.span.exchange, is_request=link.span.side == "request")
         return self._rows.row_of(capture, link.span.seq) if link.span.seq is not None else None
 
-    def _join(self, number: int, link: Link) -> None:
-        """Give a row the call that a link joins it to; of a response say what it asks."""
+    def _join(self, number: int, link: Link, place: Place) -> None:
+        """Give a row the call that a link joins it to, and of a message to a server the turn; of a response say what it asks."""
         row = self._rows.table[number]
         if link.call in row.calls:
             return
@@ -172,20 +172,23 @@ class Ladder:
             asked = f"{self._rows.tools.get(link.call, link.tool)} {link.words}".strip()
             words = (f"{words}, {asked}" if words.startswith("asks ") else f"asks {asked}")[:WORDS]
         inferred = row.inferred or link.known != "id"
-        self._rows.change(replace(row, calls=row.calls | {link.call}, words=words, inferred=inferred))
+        is_told = row.lane == "mcp" and place.turn is not None  # until then it only seemed to be of one, or of none
+        turn, step = (place.turn or 0, place.step or 0) if is_told else (row.turn, row.step)
+        calls = row.calls | {link.call}
+        self._rows.change(replace(row, turn=turn, step=step, calls=calls, words=words, inferred=inferred))
 
     def _give_waiting(self, record: Record) -> None:
         """Links that came before the row that they are about."""
         if not self._waiting:
             return
         key = (record.capture, record.draft.exchange or "")
-        left: list[Link] = []
-        for link in self._waiting.pop(key, ()):
+        left: list[tuple[Link, Place]] = []
+        for link, place in self._waiting.pop(key, ()):
             number = self._row_of_span(record.capture, link)
             if number is None:
-                left.append(link)
+                left.append((link, place))
             else:
-                self._join(number, link)
+                self._join(number, link, place)
         if left and record.draft.kind not in {"end", "error"}:
             self._waiting[key] = left
 

@@ -59,6 +59,9 @@ class Whole:
         self._clock = WallClock()
         self._captures = [_Capture(name) for name in sorted(names, key=own_name)]
         self._places = array("Q")
+        self._joined: dict[
+            tuple[str, int], tuple[int, int]
+        ] = {}  # turns and steps of what was found to belong to calls
         self._links: list[Record] = []
         self._read(told)
 
@@ -70,7 +73,7 @@ class Whole:
         """The records in the order of time, then the links; none is a preamble."""
         for number, record in enumerate(self._merged()):
             if not self._is_imported:
-                turn, step = divmod(self._places[number], 1 << _STEPS)
+                turn, step = self._joined.get(record.key) or divmod(self._places[number], 1 << _STEPS)
                 place = replace(record.draft.place, turn=turn or None, step=step or None)
                 record = replace(record, draft=replace(record.draft, place=place))  # noqa: PLW2901 - the same in its place
             yield record, False
@@ -116,6 +119,9 @@ class Whole:
     def _found_links(self, story: Story) -> Iterator[Record]:
         """What was found to belong together, as records behind those of their captures."""
         found = list(story.links())
+        for each in found:
+            if each.link.span.seq is not None and each.place.turn and each.place.step:
+                self._joined[each.capture, each.link.span.seq] = each.place.turn, each.place.step
         for capture in self._captures:
             last = capture.last
             of_capture = (each for each in found if each.capture == capture.id)

@@ -94,9 +94,9 @@ class LadderIndex:
         """The row that a row's section begins with."""
         return self._homes[number]
 
-    def counts(self, home: Row) -> tuple[int, int]:
-        """Rows in the LLM lane and in the MCP lane of the turn that a section belongs to, filtered or not."""
-        llm, mcp = self._counts.get((home.clock, home.turn), (0, 0))
+    def counts(self, row: Row) -> tuple[int, int]:
+        """Rows in the LLM lane and in the MCP lane of the turn in which a row stands, filtered or not."""
+        llm, mcp = self._counts.get((row.clock, self.turn_of(row.number)), (0, 0))
         return llm, mcp
 
     def count(
@@ -119,15 +119,49 @@ class LadderIndex:
             self._homes.append(home)
             self._times.append(self._time(row, home))
             self._of_turn.append(row.turn > 0 and not row.is_absent)
-            turn = row.turn or (rows[home].turn if home != number else 0)
-            counts = self._counts.setdefault((row.clock, turn), [0, 0])
-            if row.lane != "host" and not row.is_absent:
-                counts[row.lane == "mcp"] += 1
+            self._add_to_counts(row, self._sections.turns[home], 1)
             if row.lane == "mcp":
                 self.widest_peer = max(self.widest_peer, len(row.peer))
             if number % 64 == 63 and time.perf_counter() >= until:
                 break
         return len(self._homes)
+
+    def _add_to_counts(self, row: Row, turn: int, number: int) -> None:
+        counts = self._counts.setdefault((row.clock, turn), [0, 0])
+        if row.lane != "host" and not row.is_absent:
+            counts[row.lane == "mcp"] += number
+
+    def turn_of(self, number: int) -> int:
+        """The turn in which a row stands; 0 for the connections."""
+        return self._sections.turns[self._homes[number]]
+
+    def move(self, row: Row) -> bool:
+        """Put a row that turned out to be of a turn into its section; whether it stood elsewhere."""
+        number = row.number
+        home = self._sections.home_in_turn(row) if row.turn else None
+        if home is None or home == self._homes[number]:
+            return False
+        line = self.line_of(number)
+        if line is not None:
+            self._take_out(line)
+        self._add_to_counts(row, self.turn_of(number), -1)
+        self._add_to_counts(row, row.turn, 1)
+        self._homes[number] = home
+        self._of_turn[number] = not row.is_absent
+        if line is not None:
+            self.kept -= 1
+            self.extend([number])
+        return True
+
+    def _take_out(self, line: int) -> None:
+        """Take a row's line out, and the heading above it if it had that for itself."""
+        lines = self._lines
+        number = lines.pop(line)
+        if line and lines[line - 1] == -number - 1:  # it was the first below its heading
+            if line < len(lines) and lines[line] >= 0:
+                lines[line - 1] = -lines[line] - 1
+            else:
+                lines.pop(line - 1)
 
     def clear(self) -> None:
         """Have no lines; what was counted stays."""

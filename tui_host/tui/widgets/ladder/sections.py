@@ -16,10 +16,15 @@ from tui_host.capture.record import lasted
 
 
 class Sections:
-    """Gives each row, in the order in which they came, the row that its section begins with."""
+    """Gives each row, in the order in which they came, the row that its section begins with.
+
+    Attributes:
+        turns: The turn of each section, by the row that it begins with; 0 for the connections.
+    """
 
     def __init__(self) -> None:
         self._begun = array("q")  # the rows that sections begin with
+        self.turns: dict[int, int] = {}
         self._steps: dict[tuple[str, int, int], int] = {}
         self._of_turn: int | None = None  # the last row of a turn, as times go
 
@@ -42,17 +47,23 @@ class Sections:
             home = self._of_connection(row, rows)
         if home == row.number:
             self._begun.append(home)
+            self.turns[home] = row.turn
         return home
+
+    def home_in_turn(self, row: Row) -> int | None:
+        """The section of a row's turn and step, which it was not known to be of when it came; None if there is none."""
+        return self._steps.get((row.clock, row.turn, row.step))
 
     def _of_connection(self, row: Row, rows: Sequence[Row]) -> int:
         last = rows[self._begun[-1]] if self._begun else None
-        if last is None or last.clock != row.clock or (last.turn and _is_asked_for(row)):
+        if last is None or last.clock != row.clock or (self.turns[last.number] and _is_asked_for(row)):
             return row.number
         if _is_before(row, last):
             earlier = (rows[number] for number in reversed(self._begun))
-            same = [each for each in earlier if each.clock == row.clock and not (each.turn and _is_asked_for(row))]
+            may_be = (each for each in earlier if not (self.turns[each.number] and _is_asked_for(row)))
+            same = [each for each in may_be if each.clock == row.clock]
             return next((each for each in same if not _is_before(row, each)), same[-1]).number
-        return last.number if last.turn == 0 or self._is_at_work(row, rows) else row.number
+        return last.number if self.turns[last.number] == 0 or self._is_at_work(row, rows) else row.number
 
     def _is_at_work(self, row: Row, rows: Sequence[Row]) -> bool:
         """Whether a turn runs when a row comes: the model has not answered yet, or has asked for calls."""

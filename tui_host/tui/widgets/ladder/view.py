@@ -103,13 +103,12 @@ class LadderView(LadderKeys):
     def heading(self, *, live: bool) -> Heading:
         """What the line above tells of it; `live` if more may come."""
         row = self.selected
-        home = None if row is None else self._rows[self._index.home_of(row.number)]
-        llm, mcp = (0, 0) if home is None else self._index.counts(home)
+        llm, mcp = (0, 0) if row is None else self._index.counts(row)
         below = max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
         return Heading(
             llm=llm,
             mcp=mcp,
-            turn=None if home is None else home.turn,
+            turn=None if row is None else self._index.turn_of(row.number),
             following=self.following,
             new_below=below if self.following else self._new,
             live=live,
@@ -181,6 +180,8 @@ class LadderView(LadderKeys):
         new = range(before, self._taken)
         self._rows_changed(changed)
         self._filtering.came(changed, new)
+        if sum(self._index.move(rows[number]) for number in changed):  # each of them
+            self._grown(0, first=0)
         if not new:
             self._relate()
             return
