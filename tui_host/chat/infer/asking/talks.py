@@ -237,7 +237,7 @@ class Talks:
         for place in reversed(range(1, len(messages))):
             if messages[place].role == "model":
                 told = self._told_in(marks[place], asking, messages[place])
-                waiting = list(self._waiting(told, marks[-1]))
+                waiting = list(self._waiting(told, marks[-1])) or self._not_dropped(told, marks[-1])
                 if told and not waiting and self._went_on(told[0], messages[place : place + 2], marks[-1]):
                     return self._forgetting(asking, marks[-1])
                 self._tangle([*waiting, *self._repeating(told, waiting, marks[-1]), *self._spare(told, waiting)])
@@ -263,13 +263,28 @@ class Talks:
         return own if told and told[0][0] == capture else told
 
     def _waiting(self, told: Sequence[Key], mark: bytes) -> Iterator[Key]:
-        """The answers from which no conversation has gone on, or failed to by a request like one that comes now; the last first."""
+        """The answers from which one may go on now, as none has yet, nor were they dropped; the last first."""
         for place, key in enumerate(told):
-            children = [self.said[child] for child in self.said[key].children]
-            if all(each.mark == mark and each.has_failed for each in children) and not any(
-                self._is_dropped_for(key, later) for later in told[:place]
-            ):
+            if self._is_free(key, mark) and not any(self._is_dropped_for(key, later) for later in told[:place]):
                 yield key
+
+    def _is_free(self, key: Key, mark: bytes) -> bool:
+        """Whether no conversation has gone on from an answer, or failed to by a request like one that comes now."""
+        children = (self.said[child] for child in self.said[key].children)
+        return all(each.mark == mark and each.has_failed for each in children)
+
+    def _not_dropped(self, told: Sequence[Key], mark: bytes) -> Sequence[Key]:
+        """The answers that were taken for dropped, where those in their place have gone on and yet another request does from one of all.
+
+        Two windows of one history may have asked the same. Then what went on before may have done so from any of these as well: it is
+        noted that nothing tells any more which goes on from which.
+        """
+        free = [key for key in told if self._is_free(key, mark) and not self.said[key].has_failed]
+        if free:
+            until_ns = max(self.said[key].asking.end_ns for key in free) + _STALE_NS
+            gone = [key for key in told if self.said[key].children and key not in free]
+            self._tangle([*free, *gone[:1], *(key for key in gone[1:] if self.said[key].asking.at_ns <= until_ns)])
+        return free
 
     def _repeating(self, told: Sequence[Key], waiting: Sequence[Key], mark: bytes) -> Iterator[Key]:
         """The answers from which a request like one that comes now was made, which may be made again.
