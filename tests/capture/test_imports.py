@@ -480,3 +480,16 @@ def test_a_text_is_no_event_whose_first_line_is_no_line_of_one(before: str) -> N
     said = f"data: {json.dumps(PIECE)}"
     assert quoted({"said": said}, "")
     assert not quoted({"said": before + said}, "")
+
+
+@pytest.mark.parametrize(
+    ("beside", "dialect"),
+    [
+        ({"stream": True}, "openai"),
+        ({"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9}, "anthropic"),
+        ({}, ""),
+        ({"saved": True}, ""),
+    ],
+)
+def test_a_request_whose_address_names_the_model_is_one(beside: dict[str, JSON], dialect: str) -> None:
+    assert dialect_of_request({"messages": [{"role": "user", "content": "hi"}], **beside}) == dialect

@@ -66,6 +66,13 @@ def test_both_may_stand_there_as_texts_or_bytes_that_python_prints(form: str, en
     ]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("lead", ["", "event: message{}", ": ping{0}{0}event: message{0}id: 3{0}"])
+def test_a_servers_event_stream_may_be_printed_by_python(lead: str, end: str) -> None:
+    stream = f"{lead.format(end)}data: {json.dumps(TELL)}{end}{end}".encode()
+    assert told(seen(f">>> {json.dumps(ASK).encode()!r}\n<<< {stream!r}\n")) == BOTH
+
+
 def test_a_stream_may_stand_right_behind_the_request() -> None:
     stream = f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(PIECE)}\n\ndata: [DONE]\n\n"
     named = 'event: message_start\ndata: {"type": "message_start", "message": {}}\n\n'

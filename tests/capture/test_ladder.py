@@ -11,7 +11,7 @@ from tests.capture.ladder_wires import EVENT_STREAM, JSON_TYPE, Wires, at, call_
 from tests.capture.wires import rpc
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import NOWHERE, Draft
+from tui_host.capture.record import NOWHERE, Draft, Place
 
 
 def test_a_turn_reads_from_top_to_bottom() -> None:
@@ -276,6 +276,16 @@ def test_a_link_to_an_exchange_that_is_yet_to_come_is_kept_for_it() -> None:
     wires.append(Draft(wire="host", kind="link", data=link.to_bytes()))
     wires.ask()
     assert wires.rows()[0].calls == {"c9"}
+
+
+def test_a_link_to_a_frame_gives_its_row_the_turn_of_the_call_wherever_it_seemed_to_be() -> None:
+    wires = Wires()
+    wires.frame("out", call_of(1))
+    wires.rows()
+    link = Link(relation="sent", call="c9", span=Span(seq=1), known="value")
+    wires.append(Draft(wire="host", kind="link", place=Place(turn=2, step=3, call="c9"), data=link.to_bytes()))
+    row = wires.rows()[0]
+    assert (row.turn, row.step, row.inferred) == (2, 3, True)
 
 
 def test_a_link_to_a_frame_gives_its_row_the_call() -> None:
