@@ -70,7 +70,7 @@ def test_what_one_of_many_hosts_is_told_of_its_key_is_in_no_file_of_the_data_fol
     for key in KEYS:
         for draft in (asking(key), *answers(key)):
             recorder.append(draft)
-    assert recorder.close()
+    assert recorder.close(50)
     store.close()
     kept = everything_in(tmp_path)
     assert b"sk-of-somebody" not in kept
