@@ -73,7 +73,8 @@ class Gaps:
     def end(self) -> None:
         """Nothing more can be kept: tell what is lost."""
         lost = self._recorder.left
-        if lost and (self._is_waiting_told or not self._faults):
+        is_part = self._recorder.reached > lost  # of nothing at all it was told before
+        if lost and (self._is_waiting_told or is_part or not self._faults):
             self._tell(f"what waited in memory is lost, records: {lost:,}")
 
     def _missing(self) -> str:

@@ -114,12 +114,10 @@ def _record(
     place = None if asked.data_dir is None else Path(asked.data_dir)
 
     def hope() -> None:
-        if asked.log is None:  # who wants a log has it whole when the tap ends
+        if asked.log is None and are_good(place, os.environ):  # who wants a log has it whole when the tap ends
             told.notice(HOPEFUL)
 
-    if not ends.is_another and are_good(
-        place, os.environ
-    ):  # who was told that recording has broken off is told that it goes on
+    if not ends.is_another:  # who was told that recording has broken off is told that it goes on
         hope()
     from tui_host.capture.no_core import leave_no_core
     from tui_host.settings.credentials_places import in_variables, in_words
