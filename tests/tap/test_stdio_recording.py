@@ -135,29 +135,6 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begun(tmp_path: Path) -> 
     assert data(recorded(tmp_path), "in") == PING % 1
 
 
-def test_what_waits_behind_another_programs_database_when_the_tap_ends_is_told_to_be_lost_before_it_does(
-    tmp_path: Path,
-) -> None:
-    data_dir = tmp_path / "data"
-    process = start(tap(data_dir, *ECHO))
-    push(process, PING % 1)
-    assert pull(process, len(PING % 1)) == PING % 1
-    until(lambda: bool(sessions(data_dir)) and len(records(data_dir)) == 2)
-    foreign = sqlite3.connect(tmp_path / "other.db")
-    foreign.execute("CREATE TABLE precious (thing)")
-    foreign.commit()
-    foreign.close()
-    for left in ("tui-host.db-wal", "tui-host.db-shm"):
-        (data_dir / left).unlink(missing_ok=True)
-    (tmp_path / "other.db").replace(data_dir / "tui-host.db")
-    push(process, PING % 2)
-    assert pull(process, len(PING % 2)) == PING % 2
-    assert process.stderr is not None
-    until(lambda: b"another program" in process.stderr.readline())  # pyright: ignore[reportOptionalMemberAccess] - it is a pipe
-    write(process, []).join()
-    assert told(process) == "tui-host tap math: what waited in memory is lost, records: 2\n"
-
-
 def test_a_database_that_another_process_holds_keeps_no_byte_waiting(tmp_path: Path) -> None:
     process = start(tap(tmp_path, *ECHO))
     assert process.stdin is not None

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_host.tap.recording.passing import BYE, DOUBTFUL, HEARD, HOPEFUL
+from tui_host.tap.recording.passing import BYE, HEARD, HOPEFUL
 from tui_host.tap.recording.told import Told, notice
 from tui_host.tap.threads import Thread
 
@@ -112,13 +112,9 @@ def _record(
     from tui_host.tap.recording.prospects import are_good
 
     place = None if asked.data_dir is None else Path(asked.data_dir)
-
-    def hope() -> None:
-        if asked.log is None and are_good(place, os.environ):  # who wants a log has it whole when the tap ends
-            told.notice(HOPEFUL)
-
-    if not ends.is_another:  # who was told that recording has broken off is told that it goes on
-        hope()
+    # Who wants a log has it whole when the tap ends; and who was told that recording has broken off, that it goes on.
+    if asked.log is None and not ends.is_another and are_good(place, os.environ):
+        told.notice(HOPEFUL)
     from tui_host.capture.no_core import leave_no_core
     from tui_host.settings.credentials_places import in_variables, in_words
     from tui_host.tap.recording.resuming import beginning, fold, restore
@@ -130,7 +126,7 @@ def _record(
         tell=tell,
         secrets=(*in_variables(os.environ), *in_words(asked.command)),
         log=_log(asked, partial(_say, asked, ends.notices)),
-        begins=beginning(ends, asked, place, is_well=hope, is_ill=partial(told.notice, DOUBTFUL)),
+        begins=beginning(ends, asked, place, partial(told.notice, HOPEFUL)),
     )
     folder = folding(recording)
     restore(ends.journal, folder)
