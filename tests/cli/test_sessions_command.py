@@ -191,6 +191,11 @@ def test_an_export_goes_to_a_file_as_it_goes_to_standard_output(kept: Kept) -> N
     failed = kept.place.run("sessions", "export", kept.called, "-o", kept.place.folder / "none" / "x")
     assert (failed.code, failed.out) == (1, b"")
     assert "No such file or directory" in failed.err
+    database = kept.place.folder / "data" / "tui-host.db"
+    before = database.read_bytes()
+    refused = kept.place.run("sessions", "export", kept.called, "-o", database)
+    assert (refused.code, refused.out, database.read_bytes()) == (1, b"", before)
+    assert "this is the database itself" in refused.err
 
 
 def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:

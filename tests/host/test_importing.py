@@ -11,6 +11,7 @@ import pytest
 
 from tests.capture.captured import ASK, CHAT, PIECE, archive, entry
 from tests.capture.drafts import everything_in
+from tests.capture.held import is_held
 from tests.host.imports import GOLDEN, SESSION, exported, written
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.ladder.ladder import Ladder
@@ -300,3 +301,14 @@ def test_a_call_is_joined_with_the_model_that_asked_for_it_where_each_direction_
         ("sums#1", "in", None),
     ]
     assert not imported.notices
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+def test_the_database_itself_is_refused_before_it_is_opened(store: Store, tmp_path: Path, ending: str) -> None:
+    """To close it would give up the locks by which SQLite holds it."""
+    own = store.path.with_name(store.path.name + ending)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(own)
+    with pytest.raises(TuiHostError, match="the database itself"):
+        import_files(store, [link], Redactor())
+    assert is_held(store.path)

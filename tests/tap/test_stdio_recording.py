@@ -10,10 +10,12 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.capture.held import is_held
 from tests.tap.stdio_taps import (
     ECHO,
     PING,
@@ -133,6 +135,79 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begun(tmp_path: Path) -> 
     assert "set aside" in told(process)
     assert process.wait() == 0
     assert data(recorded(tmp_path), "in") == PING % 1
+
+
+def test_what_waits_behind_another_programs_database_when_the_tap_ends_is_told_to_be_lost_before_it_does(
+    tmp_path: Path,
+) -> None:
+    data_dir = tmp_path / "data"
+    process = start(tap(data_dir, *ECHO))
+    push(process, PING % 1)
+    assert pull(process, len(PING % 1)) == PING % 1
+    until(lambda: bool(sessions(data_dir)) and len(records(data_dir)) == 2)
+    foreign = sqlite3.connect(tmp_path / "other.db")
+    foreign.execute("CREATE TABLE precious (thing)")
+    foreign.commit()
+    foreign.close()
+    for left in ("tui-host.db-wal", "tui-host.db-shm"):
+        (data_dir / left).unlink(missing_ok=True)
+    (tmp_path / "other.db").replace(data_dir / "tui-host.db")
+    push(process, PING % 2)
+    assert pull(process, len(PING % 2)) == PING % 2
+    assert process.stderr is not None
+    until(lambda: b"another program" in process.stderr.readline())  # pyright: ignore[reportOptionalMemberAccess] - it is a pipe
+    write(process, []).join()
+    assert told(process) == "tui-host tap math: what waited in memory is lost, records: 2\n"
+
+
+def gone_on(folder: Path) -> subprocess.Popen[bytes]:
+    """A tap called `stays` whose database was removed, and that has begun another: it has looked at the disk since."""
+    process = start(tap(folder, *ECHO, name="stays"))
+    push(process, PING % 0)
+    assert pull(process, len(PING % 0)) == PING % 0
+    until(lambda: bool(sessions(folder)) and len(records(folder)) == 2)
+    shutil.rmtree(folder)
+    push(process, PING % 1)
+    assert pull(process, len(PING % 1)) == PING % 1
+    assert process.stderr is not None
+    until(lambda: b"recording goes on" in process.stderr.readline())  # pyright: ignore[reportOptionalMemberAccess] - it is a pipe
+    return process
+
+
+def test_a_tap_holds_its_database_until_it_ends_also_where_it_looks_whether_all_is_well(tmp_path: Path) -> None:
+    """A process that closes a file which it has open elsewhere too has let go of it: others then write where it reads."""
+    folder = tmp_path / "data"
+    process = gone_on(folder)
+    push(process, PING % 2)
+    assert pull(process, len(PING % 2)) == PING % 2
+    until(lambda: len(records(folder)) >= 4)
+    assert is_held(folder / "tui-host.db")
+    write(process, []).join()
+    said(process)
+    until(lambda: [info.live for info in sessions(folder)] == [False])
+    assert not is_held(folder / "tui-host.db")
+
+
+def test_taps_that_a_host_begins_one_after_the_other_beside_one_that_stays_are_all_recorded(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    stays = gone_on(folder)
+    for number in range(2, 6):
+        process = start(tap(folder, *ECHO, name=f"call {number}"))
+        push(process, PING % number)
+        assert pull(process, len(PING % number)) == PING % number
+        write(process, []).join()
+        said(process)
+        until(lambda number=number: sorted(info.live for info in sessions(folder)) == [False] * (number - 1) + [True])
+    push(stays, PING % 6)
+    assert pull(stays, len(PING % 6)) == PING % 6
+    write(stays, []).join()
+    said(stays)
+    until(lambda: [info.live for info in sessions(folder)] == [False] * 5)
+    kept = {info.title: data(records(folder, info.id), "in") for info in sessions(folder)}
+    assert kept.pop("stays").endswith(PING % 6)
+    assert kept == {f"call {number}": PING % number for number in range(2, 6)}
+    with closing(sqlite3.connect(folder / "tui-host.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def test_a_database_that_another_process_holds_keeps_no_byte_waiting(tmp_path: Path) -> None:

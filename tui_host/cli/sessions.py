@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
     from tui_host.settings.schema import Settings
 
+_ELSEWHERE = "choose another file with -o"
+
 
 def sessions(arguments: Arguments, settings: Settings) -> int:
     """Do the command's action."""
@@ -185,6 +187,8 @@ def _export(store: Store, arguments: Arguments) -> None:
     pieces = EXPORTS[arguments.format](source, info)
     if arguments.output is None or str(arguments.output) == "-":
         output.raw(pieces)
+    elif store.owns(arguments.output):
+        raise StoreError("cannot be written: this is the database itself", str(arguments.output), _ELSEWHERE)
     else:
         _write(arguments.output, pieces)
 
@@ -196,7 +200,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
             file.writelines(pieces)
     except OSError as error:
-        raise StoreError(f"cannot be written: {error.strerror}", str(path), "choose another file with -o") from error
+        raise StoreError(f"cannot be written: {error.strerror}", str(path), _ELSEWHERE) from error
 
 
 def _import(path: Path, arguments: Arguments, settings: Settings) -> int:

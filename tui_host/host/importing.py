@@ -89,6 +89,11 @@ def import_files(
         TuiHostError: A file is none of what can be read, or broken; says where.
         StoreError: The database cannot be written.
     """
+    for path in paths:
+        if store.owns(Path("/dev/stdin") if str(path) == "-" else path):
+            raise SettingsError(
+                "this is the database itself: its sessions are there already", str(path), "f5 lists them in tui-host"
+            )
     with ExitStack() as stack:
         files = [opened(path, stack) for path in paths]
         wires = Wires({name: dialect.paths for name, dialect in DIALECTS.items()})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
@@ -150,6 +150,17 @@ class Store:
     def is_live(self, owner: str | None) -> bool:
         """Whether a process that named this lock as its own still runs; its own does."""
         return bool(owner) and (owner == self.owner or is_live(self.path, owner))
+
+    def owns(self, path: Path) -> bool:
+        """Whether a path leads to the database, or to what SQLite keeps beside it: nothing else may open that while it is open here.
+
+        Who closes a file gives up all locks that the process has on it. Source: SQLite, How To Corrupt An SQLite Database File, 2.2.
+        """
+        for ending in ("", "-wal", "-shm"):
+            with suppress(OSError):  # one of the two is not there
+                if path.samefile(self.path.with_name(self.path.name + ending)):
+                    return True
+        return False
 
     # Writing.
 

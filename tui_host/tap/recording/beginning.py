@@ -31,7 +31,8 @@ class Beginning:
         note_logged: Takes that.
         is_another: Another process has died.
         missing: What is missing for that, in words; empty for nothing.
-        has_gone_on: Called once it was told that recording goes on.
+        is_well: Called whenever recording begins, or goes on, as well as it should.
+        is_ill: Called whenever it does not any more.
     """
 
     id: str
@@ -41,7 +42,8 @@ class Beginning:
     note_logged: Callable[[int], None] = _nothing
     is_another: bool = False
     missing: str = ""
-    has_gone_on: Callable[[], None] = _nothing
+    is_well: Callable[[], None] = _nothing
+    is_ill: Callable[[], None] = _nothing
 
 
 def anew() -> Beginning:

@@ -16,7 +16,7 @@ from tui_host.tap.descriptors import write
 from tui_host.tap.recording.forked import apart, how_ended
 from tui_host.tap.recording.journal import ROOM, Journal
 from tui_host.tap.recording.log_file import open_log
-from tui_host.tap.recording.passing import BYE, HEARD, HOPEFUL, TAKEN, Telling
+from tui_host.tap.recording.passing import BYE, DOUBTFUL, HEARD, HOPEFUL, TAKEN, Telling
 from tui_host.tap.threads import Thread, fork
 
 TYPE_CHECKING = False
@@ -222,6 +222,8 @@ class Beside:
             for line in notices:
                 if line == HOPEFUL:
                     self._is_known.set()
+                elif line == DOUBTFUL:
+                    self._is_known.clear()
                 elif line == HEARD:
                     self._is_heard.set()
                 elif line == TAKEN:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_host.capture.store.faults import LOCKED
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -30,6 +32,7 @@ class Gaps:
         self._tell = tell
         self.is_anew = False
         self._is_to_go_on = begins.is_another  # until that was told
+        self._is_well = False
         self._is_waiting_told = self._is_end_told = False
         self._faults: set[str] = set()  # told since all was well
         self._dropped = self._left_out = 0
@@ -44,18 +47,22 @@ class Gaps:
         """
         if fault and fault not in self._faults:
             self._faults.add(fault)
+            if fault != LOCKED:  # for that what records waits by itself
+                self._is_well = False
+                self._begins.is_ill()
             words = fault if path is None else f"{path}: {fault}"
             if not is_ending:
                 self._is_waiting_told = True
                 words += "; what passes waits in memory meanwhile"
             self._tell(f"nothing is recorded: {words}")
-        elif not fault and (self._faults or self._is_to_go_on) and not self._recorder.waiting:
-            self._tell(f"recording goes on; {self._missing()}")
-            self._faults.clear()
-            self.is_anew = False
-            if self._is_to_go_on:
-                self._is_to_go_on = False
-                self._begins.has_gone_on()
+        elif not (fault or path is None or self._recorder.waiting):
+            if self._faults or self._is_to_go_on:
+                self._tell(f"recording goes on; {self._missing()}")
+                self._faults.clear()
+                self.is_anew = self._is_to_go_on = False
+            if not self._is_well:
+                self._is_well = True
+                self._begins.is_well()
 
     def tell_what_waits(self, words: str) -> None:
         """At the end what waits goes on waiting: these words say for what."""
@@ -66,7 +73,8 @@ class Gaps:
     def end(self) -> None:
         """Nothing more can be kept: tell what is lost."""
         lost = self._recorder.left
-        if lost and (self._is_waiting_told or not self._faults):
+        is_part = self._recorder.reached > lost  # of nothing at all it was told before
+        if lost and (self._is_waiting_told or is_part or not self._faults):
             self._tell(f"what waited in memory is lost, records: {lost:,}")
 
     def _missing(self) -> str:

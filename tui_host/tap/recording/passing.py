@@ -26,8 +26,8 @@ TAKEN = b"\0\n"
 """Among the notices: all that was told has been read, and the relay has something to do now."""
 HEARD = b"\2\n"
 """Among the notices: `BYE` was heard by one who was not killed before it."""
-HOPEFUL = b"\1\n"
-"""Among the notices: nothing stands against recording, as far as that can be seen in a moment; nobody need wait for more."""
+HOPEFUL, DOUBTFUL = b"\1\n", b"\3\n"
+"""Among the notices: nothing stands against recording, as far as that can be seen, and nobody need wait for more; or something does now."""
 
 _HEAD = Struct("<cQII")
 _IN_FILE = 1 << 30

@@ -11,12 +11,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_host.tap.recording.passing import BYE, HEARD, HOPEFUL
+from tui_host.tap.recording.passing import BYE, DOUBTFUL, HEARD, HOPEFUL
 from tui_host.tap.recording.told import Told, notice
 from tui_host.tap.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from tui_host.tap.recording.beside import Asked, Ends
     from tui_host.tap.recording.logged import Log
@@ -109,12 +110,16 @@ def _record(
 ) -> None:
     from pathlib import Path
 
-    from tui_host.tap.recording.prospects import are_good
+    from tui_host.tap.recording.prospects import are_good, are_still_good
 
     place = None if asked.data_dir is None else Path(asked.data_dir)
-    # Who wants a log has it whole when the tap ends; and who was told that recording has broken off, that it goes on.
-    if asked.log is None and not ends.is_another and are_good(place, os.environ):
-        told.notice(HOPEFUL)
+
+    def hope(are_good: Callable[[Path | None, Mapping[str, str]], bool]) -> None:
+        if asked.log is None and are_good(place, os.environ):  # who wants a log has it whole when the tap ends
+            told.notice(HOPEFUL)
+
+    if not ends.is_another:  # who was told that recording has broken off is told that it goes on
+        hope(are_good)
     from tui_host.capture.no_core import leave_no_core
     from tui_host.settings.credentials_places import in_variables, in_words
     from tui_host.tap.recording.resuming import beginning, fold, restore
@@ -126,7 +131,9 @@ def _record(
         tell=tell,
         secrets=(*in_variables(os.environ), *in_words(asked.command)),
         log=_log(asked, partial(_say, asked, ends.notices)),
-        begins=beginning(ends, asked, place, partial(told.notice, HOPEFUL)),
+        begins=beginning(
+            ends, asked, place, is_well=partial(hope, are_still_good), is_ill=partial(told.notice, DOUBTFUL)
+        ),
     )
     folder = folding(recording)
     restore(ends.journal, folder)

@@ -23,6 +23,10 @@ _MAGIC = b"SQLite format 3\0"
 def are_good(typed: Path | None, environment: Mapping[str, str]) -> bool:
     """Whether nothing that can be seen from outside stands against it.
 
+    To be asked before this process has opened the database alone: whoever closes a file, however it was opened, gives up all
+    locks that the process has on it, and other processes would then write where SQLite reads. Source: SQLite, How To
+    Corrupt An SQLite Database File, section 2.2.
+
     Args:
         typed: `--data-dir DIR`.
         environment: The process's.
@@ -31,6 +35,19 @@ def are_good(typed: Path | None, environment: Mapping[str, str]) -> bool:
         path = data_dir(typed, environment) / DATABASE
         return _may_write_in(path.parent) and (not path.exists() or _is_ours(path))
     except Exception:  # noqa: BLE001 - whatever it is, who opens the database will tell it
+        return False
+
+
+def are_still_good(typed: Path | None, environment: Mapping[str, str]) -> bool:
+    """Whether nothing stands against going on in a database that takes what it gets; may be asked at any time.
+
+    Args:
+        typed: As `are_good` has it.
+        environment: The same.
+    """
+    try:
+        return _may_write_in(data_dir(typed, environment))
+    except Exception:  # noqa: BLE001 - who writes to the database will tell it
         return False
 
 

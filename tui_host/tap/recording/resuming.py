@@ -66,14 +66,17 @@ class Folding(Protocol):
         ...
 
 
-def beginning(ends: Ends, asked: Asked, typed: Path | None, has_gone_on: Callable[[], None]) -> Beginning:
+def beginning(
+    ends: Ends, asked: Asked, typed: Path | None, *, is_well: Callable[[], None], is_ill: Callable[[], None]
+) -> Beginning:
     """Where a process goes on that another has died before, or begins.
 
     Args:
         ends: With what that one left.
         asked: What is recorded.
         typed: `--data-dir DIR`.
-        has_gone_on: Called once it was told that recording goes on.
+        is_well: As `Beginning` has it.
+        is_ill: The same.
     """
     journal, unsettled = ends.journal, ends.journal.unsettled
     identity = session_id(asked.began_ns, asked.seed)
@@ -81,7 +84,7 @@ def beginning(ends: Ends, asked: Asked, typed: Path | None, has_gone_on: Callabl
     def is_told() -> None:
         unsettled.is_told = True
         unsettled.lost = 0
-        has_gone_on()
+        is_well()
 
     if unsettled.is_short and ends.is_another:
         seq = _last_kept(typed, identity, unsettled.seq)
@@ -95,7 +98,8 @@ def beginning(ends: Ends, asked: Asked, typed: Path | None, has_gone_on: Callabl
         note_logged=partial(setattr, unsettled, "logged"),
         is_another=ends.is_another,
         missing=f"up to {lost:,} bytes are missing, and what follows in answers that had begun" if lost else "",
-        has_gone_on=is_told,
+        is_well=is_told,
+        is_ill=is_ill,
     )
 
 
