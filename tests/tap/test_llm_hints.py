@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_host.tap.http.llm import instructions
+from tui_host.tap.http.llm import base_url, instructions
 from tui_host.tap.http.upstream import upstream_of
 
 OWN = "http://127.0.0.1:8321"
@@ -40,3 +40,21 @@ def test_the_variables_named_are_those_of_whom_the_upstream_speaks_like(upstream
     assert any("--allow-host host.docker.internal" in line for line in lines) == (
         OPENAI in str(hints) or OLLAMA in str(hints)
     )
+
+
+@pytest.mark.parametrize(
+    ("upstream", "path"),
+    [
+        ("https://api.deepseek.com/v1", "/v1"),
+        ("https://llm.example/v1/", "/v1/"),
+        ("https://api.anthropic.com/v1", ""),
+        ("https://api.anthropic.com/", "/"),
+        ("https://api.moonshot.cn/anthropic/v1/", "/anthropic"),
+        ("https://generativelanguage.googleapis.com/v1beta", ""),
+        ("https://llm.example/v1beta/models/m:generateContent", ""),
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", "/v1beta/openai/"),
+    ],
+)
+def test_the_base_url_is_what_those_hosts_take_that_speak_so(upstream: str, path: str) -> None:
+    """Clients of Anthropic's and of Gemini's API put the version behind it themselves: with it twice there is nothing."""
+    assert base_url(upstream_of(upstream, {}, None), OWN) == OWN + path

@@ -175,7 +175,8 @@ async def test_what_programs_send_is_passed_on(name: str) -> None:
     [
         (b"evil.test:8321", "--allow-host evil.test"),
         (b"localhost", "has to end in :8321"),
-        (b"host.docker.internal", "has to end in :8321"),
+        (b"host.docker.internal", "has to end in :8321$"),
+        (b"localhost:9000", "has to end in :8321; if you forward that port to here, start the tap with --port 9000$"),
     ],
 )
 def test_a_refused_host_is_told_what_would_let_it_in(host: bytes, words: str) -> None:

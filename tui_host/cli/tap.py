@@ -75,7 +75,8 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain: Plain) -> i
             telling.passed(STARTED, b"")
             telling.go()
             _tell_where(upstream, own, is_mcp=is_mcp)
-            output.text(llm.base_url(upstream, own))  # last: on a small screen all else may have left it
+            url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
+            output.text(url)  # last: on a small screen all else may have left it
 
         try:
             return await serve(service, started, diagnostics.ENDED_BY)

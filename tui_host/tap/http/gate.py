@@ -80,7 +80,12 @@ class Gate:
     def _words_of(self, host: bytes) -> str:
         name, _, port = host.rpartition(b":")
         if port != b"%d" % self.port:
-            return f"Host is {_shown(host)}, which is not this port: the name that was asked for has to end in :{self.port}"
+            is_forwarded = name in _OWN_NAMES and port.isdigit()
+            remedy = (
+                f"; if you forward that port to here, start the tap with --port {_shown(port)}" if is_forwarded else ""
+            )
+            words = f"which is not this port: the name that was asked for has to end in :{self.port}"
+            return f"Host is {_shown(host)}, {words}{remedy}"
         remedy = f"if your host has to call this machine so, start the tap with --allow-host {_shown(name)}"
         return f"Host is {_shown(host)}, which is not this machine: a web page may have sent that; {remedy}"
 

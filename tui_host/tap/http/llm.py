@@ -85,7 +85,7 @@ _ANY: Mapping[str, str] = MappingProxyType(
 )
 """For an upstream that does not show whose way it speaks."""
 
-
+_VERSIONS = ("/v1", "/v1beta")
 _ENDPOINT = re.compile(
     r"/(?:(?:chat/)?completions|responses|messages|embeddings|models(?:/.*)?|api/(?:chat|generate|tags))/?"
 )
@@ -93,8 +93,14 @@ _ENDPOINT = re.compile(
 
 
 def base_url(upstream: Upstream, own: str) -> str:
-    """What a host gets as its base URL: the upstream's with the origin replaced."""
-    return own + _base_path(upstream)
+    """What a host gets as its base URL: the upstream's with the origin replaced, without the version that its hosts add by themselves."""
+    url = own + _base_path(upstream)
+    return url if _for_hosts(upstream) is _OPENAI_LIKE else _root(url)
+
+
+def _root(url: str) -> str:
+    root = url.rstrip("/")
+    return next((root.removesuffix(each) for each in _VERSIONS if root.endswith(each)), url)
 
 
 def _base_path(upstream: Upstream) -> str:
@@ -107,13 +113,13 @@ def instructions(upstream: Upstream, own: str) -> Iterator[str]:
     """Where hosts of others want the base URL, a line each."""
     url = base_url(upstream, own).rstrip("/")
     for host, words in _for_hosts(upstream).items():
-        yield f"  {host}: {words.format(url=url, root=url.removesuffix('/v1').removesuffix('/v1beta'))}"
+        yield f"  {host}: {words.format(url=url, root=_root(url))}"
 
 
 def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
     service, port, path = service_at(upstream.url.geturl()), upstream.url.port, _base_path(upstream).rstrip("/")
     asked = upstream.url.path.rstrip("/").removeprefix(path)
-    if service == "anthropic" or path.endswith("/anthropic") or asked == "/messages":
+    if service == "anthropic" or path.endswith(("/anthropic", "/anthropic/v1")) or asked == "/messages":
         return _ANTHROPIC
     if (service == "gemini" and not path.endswith("/openai")) or path.endswith("/v1beta"):
         return _GEMINI
