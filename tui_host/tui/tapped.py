@@ -102,7 +102,7 @@ class TapSource(SessionSource):
             version = following.version
         except StoreError:
             # What cannot be read now may be readable later; that the store has a fault is told elsewhere.
-            self._told = replace(self._told, is_whole=True)
+            self._told, self._version = replace(self._told, is_whole=True), None
             return False
         if version == self._version and self._told.is_whole:
             return False

@@ -17,13 +17,16 @@ from tui_host.chat.infer.merging import Merging
 from tui_host.chat.infer.story import Found, Story
 from tui_host.chat.infer.taps.stories import Known, story_with
 from tui_host.chat.infer.telling import Telling, doubts_of
+from tui_host.errors import StoreError
 
 TAPS_SECONDS = 1.0
 """How often it is looked for taps that have begun, or ended."""
 JOIN_SECONDS = 0.2
 """How often at most calls are joined anew while much comes."""
 PATIENCE = 20
-"""And not before so many times what that took the last time."""
+"""And not before so many times what that took of the processor the last time: where others had it, nothing is gained by waiting."""
+LONGEST_SECONDS = 10.0
+"""But no longer than so: somebody waits for the links."""
 PER_LINKS = 50
 """Links, and items of the chat, that are handed over at a time: each changes a row that is there."""
 AHEAD = 40
@@ -153,8 +156,15 @@ class Following:
         """Read for about so long what is new. Blocks on the disk.
 
         Raises:
-            StoreError: The file cannot be read.
+            StoreError: The file cannot be read; what is missing is read when it is asked for again, which `version` says in a moment.
         """
+        try:
+            self._read(seconds)
+        except StoreError:
+            self._version, self._is_changed = -1, True
+            raise
+
+    def _read(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         version = self._store.data_version()
         if version != self._version:
@@ -171,11 +181,12 @@ class Following:
             self._hand_over_read(ready)
         is_read = self._merging.is_read
         if self._joined != self._story.revision and time.monotonic() >= self._join_at:
-            began = time.monotonic()
+            began, took = time.monotonic(), time.thread_time()
             self._tell()
             if is_read:
                 self._join()
-            self._join_at = began + max(JOIN_SECONDS, PATIENCE * (time.monotonic() - began))
+            took = time.thread_time() - took
+            self._join_at = began + min(max(JOIN_SECONDS, PATIENCE * took), LONGEST_SECONDS)
         is_whole = is_read and not self._merging.is_waiting and self._joined == self._story.revision
         if is_whole != self._told.is_whole:
             self._told = replace(self._told, is_whole=is_whole)

@@ -15,6 +15,7 @@ from tui_host.capture.record import Record
 from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.wall import WallClock
+from tui_host.errors import StoreError
 
 WAIT_NS = 250_000_000
 """So long a record waits for what another process has yet to write of the time before it."""
@@ -118,7 +119,11 @@ class Merging:
         while tap.has_more and not tap.waiting:
             if tap.reading is None:
                 tap.reading = self._store.records(capture=tap.capture, after=tap.seen)
-            records = list(islice(tap.reading, PER_PAGE))
+            try:
+                records = list(islice(tap.reading, PER_PAGE))
+            except StoreError:
+                tap.reading = None  # it has ended with this, and would say that there is no more
+                raise
             if not records:
                 tap.reading, tap.has_more = None, False
                 return
