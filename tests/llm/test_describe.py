@@ -67,7 +67,7 @@ def test_a_response_is_told_by_what_it_asks_or_says() -> None:
     assert words(chunk({"content": "6 ×"})) == '"6 ×", cut off'
     assert words(chunk({"reasoning": "hm"})) == 'thinks "hm", cut off'
     assert words(chunk(finish="stop"), DONE) == "an empty answer"
-    assert words(event({"error": {"message": "overloaded"}})) == "overloaded"
+    assert words(event({"error": {"message": "overloaded"}})) == "error: overloaded"
     assert words(b'{"error":{"message":"slow down"}}', status=429) == "slow down"
     assert words(b"") == "cut off"
 

@@ -100,7 +100,7 @@ class ResponseWords:
             return _line(self._hide(re.sub(rf"\b{self._status}:? ", "", error.what, count=1)))
         fold = self._fold
         if fold.failure:
-            return _line(self._hide(fold.failure))
+            return _line(f"error: {self._hide(fold.failure)}")
         return self._asks() or said_words(fold, self._hide)
 
     def _asks(self) -> str:
