@@ -296,6 +296,21 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         assert json.loads(app.bodies("llm", "out")[-1])["messages"][: len(before)] == before
 
 
+async def test_a_screen_that_was_left_while_it_waited_for_something_takes_no_other_away(tmp_path: Path) -> None:
+    async with running(tmp_path) as app:
+        for key in ("f5", "f4"):
+            await opened(app, key)
+            screen = shown(app)
+            await app.press("escape")
+            await app.until(lambda: app.app.screen is app.main)
+            screen.action_leave()
+            await app.press("f1")
+            await app.until_shown("Help")
+            screen.action_leave()
+            await app.press("escape")
+            await app.until(lambda: app.app.screen is app.main)
+
+
 # Help, and what holds on every screen.
 
 

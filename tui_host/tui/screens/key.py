@@ -80,5 +80,5 @@ class KeyScreen(FieldScreen):
             self.complain(f"not kept: {error}")
             return
         self.field.value = ""
-        self.dismiss()
+        self.action_leave()
         self._stored()

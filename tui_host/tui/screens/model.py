@@ -229,7 +229,7 @@ class ModelScreen(ChoiceScreen):
         except TuiHostError as error:
             words = f"taken until the program ends, but not remembered: {error}"
             self.app.notify(line(words, 300), severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
-        self.dismiss()
+        self.action_leave()
 
 
 def _fixed(settings: Settings) -> str:

@@ -75,7 +75,7 @@ class OptionScreen(FieldScreen):
         self._session.options = with_value(self._session.options, self._option, value)
         if self._session.turn:
             self._session.save()
-        self.dismiss()
+        self.action_leave()
         self._changed()
 
 

@@ -134,8 +134,15 @@ class PageScreen(Screen[None]):
         line.display = event.size.height >= LOW
 
     def action_leave(self) -> None:
-        """Back to where the person was."""
-        self.dismiss()
+        """Back to where the person was, unless this has gone while it waited for something: then another would go."""
+        if self.is_on_top:
+            self.dismiss()
+
+    @property
+    def is_on_top(self) -> bool:
+        """Whether keys come here; not any more where the person left, or the program ends."""
+        stack = self.app.screen_stack  # pyright: ignore[reportUnknownMemberType] - of any app
+        return bool(stack) and stack[-1] is self
 
 
 class ChoiceScreen(PageScreen):

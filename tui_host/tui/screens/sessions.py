@@ -288,5 +288,6 @@ class SessionsScreen(ChoiceScreen):
         except TuiHostError as error:
             self.notify(line(str(error), 300), severity="error", markup=False)
             return
-        self.post_message(self.Chosen(session))
-        self.dismiss()
+        if self.is_on_top:  # else the person has gone on meanwhile
+            self.post_message(self.Chosen(session))
+            self.action_leave()
