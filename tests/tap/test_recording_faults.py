@@ -229,7 +229,7 @@ def test_a_database_that_another_program_holds_is_told_so(tmp_path: Path) -> Non
     held.close()
     other.close()
 
-    assert reason_of(caught.value) == "another program holds the database locked"
+    assert reason_of(caught.value) == "another process holds the database locked"
 
 
 def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(

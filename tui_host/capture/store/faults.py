@@ -13,7 +13,7 @@ class LockedError(StoreError):
 
 
 DAMAGED = "the database is damaged"
-LOCKED = "another program holds the database locked"
+LOCKED = "another process holds the database locked"
 
 
 def is_storage(error: sqlite3.Error) -> bool:
