@@ -81,3 +81,25 @@ def test_what_gzip_packed_and_is_broken_behind_its_first_part_is_told() -> None:
     assert told(list(reading.seen)) == BOTH
     assert "broken within what gzip packed" in reading.notes.told[0]
     assert not reading_of(first + bytes(512)).notes.told
+
+
+PRINTED = (
+    "POST {\n  model: 'm',\n  messages: [\n    { role: 'user', content: \"it's\" }\n  ],\n  tools: [ { function: [Object] } ]\n}\n",
+    "up\n-> { model: 'm', stream: false, messages: [ [Object] ] }\n",
+    "{\n  id: 'c1',\n  object: 'chat.completion',\n  choices: [ [Object] ]\n}\n",
+    "{ jsonrpc: '2.0', id: 1, result: { content: [ [Object] ] } }\n",
+)
+
+
+@pytest.mark.parametrize("text", PRINTED)
+def test_objects_as_javascript_prints_them_are_refused_with_what_to_do_instead(text: str) -> None:
+    with pytest.raises(TuiHostError, match="as JavaScript prints them") as error:
+        reading_of(text)
+    assert error.value.where == f"a.log, line {1 + text.startswith('up')}"
+    assert "JSON.stringify" in error.value.remedy
+
+
+def test_what_is_json_beside_objects_as_javascript_prints_them_is_read() -> None:
+    reading = reading_of(f"{PRINTED[3]}{ASKED}{ANSWERED}")
+    assert told(list(reading.seen)) == BOTH
+    assert reading.notes.words == "lines that are of neither wire (1, first line 1)"

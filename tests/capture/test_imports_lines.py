@@ -10,6 +10,7 @@ import pytest
 from tests.capture.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, WIRES, seen, told
 from tests.steps import Copied, steps
 from tui_host.capture.imports import File, read
+from tui_host.capture.imports.cut import CUT
 from tui_host.capture.imports.logs import linewise
 from tui_host.capture.imports.pythonic import pythonic_end
 from tui_host.capture.words import mapping
@@ -110,13 +111,17 @@ def test_something_in_braces_before_a_message_is_passed_over(before: str) -> Non
 
 def test_what_a_value_that_is_cut_off_has_in_it_is_no_message() -> None:
     cut = json.dumps({"jsonrpc": "2.0", "id": 2, "result": {"said": [ASK, ASK]}})[:-9]
-    assert told(seen(f"-> {json.dumps(ASK)}\n<- {cut}\n")) == BOTH[:1]
+    first, last = seen(f"-> {json.dumps(ASK)}\n<- {cut}\n")
+    assert (first.draft.malformed, last.draft.malformed) == (None, CUT)
+    assert last.draft.data.decode() == f"{cut}\n"
 
 
-def test_what_is_cut_off_behind_a_value_is_counted_as_left_out() -> None:
-    reading = read([File(name="a.log", data=f'{{"a": 1}} {json.dumps(ASK)[:-5]}\n{json.dumps(ASK)}'.encode())], WIRES)
-    assert len(list(reading.seen)) == 1
-    assert "neither wire (1," in reading.notes.words
+def test_what_is_cut_off_behind_a_value_is_told() -> None:
+    text = f'{{"a": 1}} {json.dumps(ASK)[:-5]}\n{{"a": 1}} {{"b": {{"model\n{json.dumps(ASK)}'
+    reading = read([File(name="a.log", data=text.encode())], WIRES)
+    assert [each.draft.malformed for each in reading.seen] == [CUT, None]
+    assert "line 1" in reading.notes.told[0]
+    assert "cut off (1, first line 2)" in reading.notes.words
 
 
 @pytest.mark.parametrize("what", [json.dumps(ASK), "{}", "{x}", '{"a":{}}', "b'{\"model\":1}'", 'b\'{"model":1}'])
@@ -146,3 +151,20 @@ def test_a_line_of_a_text_ends_where_a_line_does() -> None:
     ((request, came),) = exchanges(text)
     assert request == asked("one")
     assert [json.loads(line) for line in came.split("\n") if line] == pieces
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "10:00:01 POST {} body=",
+        "2026-11-22T20:00:01Z INFO --> {} ",
+        '"POST {} HTTP/1.1" ',
+        "[proxy] url={} request: ",
+        "POST {}\n",
+    ],
+)
+@pytest.mark.parametrize("url", ["https://api.deepseek.com/v1/chat/completions", "/v1/chat/completions"])
+def test_the_address_before_a_request_is_its_own(before: str, url: str) -> None:
+    first, *_ = seen(f"see /docs/chat for more\n{before.format(url)}{asked('one')}\n<- {said('x')}\n")
+    assert first.draft.head is not None
+    assert (first.draft.head.method, first.draft.head.url) == ("POST", url)

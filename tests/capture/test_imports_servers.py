@@ -62,3 +62,22 @@ def test_frames_of_which_nothing_tells_which_way_they_went_are_told_as_such() ->
     assert reading.notes.told == [
         "a.log does not tell which way 2 messages went: requests are shown as the host's, answers as a server's."
     ]
+
+
+@pytest.mark.parametrize("says", ['"dir": "stderr"', '"stream":"stderr"', '"direction" : "STDERR"'])
+@pytest.mark.parametrize("name", ["data", "text", "msg"])
+def test_an_object_that_says_that_it_has_standard_error_is_lines_of_that(says: str, name: str) -> None:
+    lines = [{"dir": "in", "data": json.dumps(ASK)}, {"dir": "out", "data": json.dumps(TELL)}]
+    between = f'{{"ts": "2026-11-22T20:00:01Z", {says}, "{name}": "warn: {{x}}\\nready\\n"}}'
+    found = [each.draft for each in seen(f"{json.dumps(lines[0])}\n{between}\n{json.dumps(lines[1])}\n")]
+    assert [(each.wire, each.data) for each in found if each.wire == "stderr"] == [
+        ("stderr", b"warn: {x}\n"),
+        ("stderr", b"ready\n"),
+    ]
+    assert len({each.connection for each in found}) == 1
+
+
+def test_standard_error_is_of_the_server_that_stands_beside_it() -> None:
+    lines: list[JSON] = [{"server": "math", "payload": ASK}, {"server": "time", "dir": "stderr", "line": "up"}]
+    found = [each.draft for each in seen("\n".join(map(json.dumps, lines)))]
+    assert [(each.wire, each.peer) for each in found] == [("mcp", "math"), ("stderr", "time")]

@@ -108,6 +108,23 @@ def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp
         assert [(item["item"], item["turn"], item["text"]) for item in items] == [("answer", 1, "hello")]
 
 
+def test_an_answer_to_a_request_that_is_cut_is_told_with_its_call_joined(store: Store, tmp_path: Path) -> None:
+    call: JSON = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    message: JSON = {"role": "assistant", "content": None, "tool_calls": [call]}
+    answer: JSON = {"model": "of-it", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    tell: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
+    lines = [f"POST /v1/chat/completions body={json.dumps(CHAT)[:-9]}", *map(json.dumps, (answer, ASK, tell))]
+    imported = import_files(store, [written(tmp_path, "a.log", "\n".join(lines))], Redactor())
+    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
+    assert [link["relation"] for link in links] == ["asked", "sent", "answered"]
+    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    assert [(item["item"], item["result"]) for item in items] == [("call", "11")]
+    assert store.find_session(imported.id).model == "a/of-it"
+    assert imported.notices == (
+        "a.log has a body or message that is cut off in the file, in line 1: shown up to there.",
+    )
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_stream_that_lost_its_empty_lines_has_them_again_and_that_is_told(
     store: Store, tmp_path: Path, end: str

@@ -223,3 +223,13 @@ def test_the_window_is_what_is_said_of_it_or_what_small_servers_take() -> None:
         window = Ollama().write(ask, TARGET).window
         assert window is not None
         assert window.tokens == tokens
+
+
+def test_an_answer_that_is_written_for_eyes_is_read_as_the_same_in_one_line_wherever_it_is_cut() -> None:
+    answer = json.loads(RECORDED.whole.body)
+    names = [each.call.name for each in fold_of("ollama", RECORDED.whole.body).calls]
+    assert names
+    for indent in (2, "\t"):
+        body = json.dumps(answer, indent=indent, ensure_ascii=False).encode()
+        for at in range(len(body)):
+            assert [each.call.name for each in fold_of("ollama", body[:at], body[at:]).calls] == names

@@ -181,7 +181,7 @@ def _import_foreign(desk: Desk, files: Sequence[File]) -> Imported:
             )
         _join(keeping, story, is_whole=size <= JOINED_MOST)
         keeping.notices += _off_in_words(story)
-    if reading.notes.left_out:
+    if reading.notes.words:
         keeping.notices.append(f"Left out: {_left_out(reading)}.")
     return Imported(id=identity, notices=tuple(keeping.notices))
 

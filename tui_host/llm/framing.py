@@ -22,6 +22,8 @@ _SHORT = 32
 _BOM = b"\xef\xbb\xbf"
 _STRUCTURE = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
 """What a JSON text is built of, as far as it matters for where its elements end; escapes in strings are stepped over."""
+_OPENED = re.compile(rb"\{[ \t\r]*")
+"""So begins the only line of an object, or the first one of an object that is written for eyes."""
 _ELEMENT = 2
 """How deep the elements of a list are."""
 
@@ -77,7 +79,8 @@ class BodyDecoder:
         if self._form == "unknown":
             self._kept += data
             head = bytes(self._kept).removeprefix(_BOM).lstrip()
-            if not head or (len(head) < len(_BOM) and _BOM.startswith(head)):
+            is_begun = bool(head) and not (len(head) < len(_BOM) and _BOM.startswith(head))
+            if not is_begun or (self._framing == "lines" and _OPENED.fullmatch(head)):
                 return []
             self._form = self._form_of(head)
             data = bytes(self._kept)
@@ -96,7 +99,7 @@ class BodyDecoder:
     def finish(self) -> list[ModelEvent]:
         """What the end of the body adds."""
         found: list[ModelEvent] = []
-        if self._form == "whole":
+        if self._form == "whole" or (self._form == "unknown" and b"{" in self._kept):
             found += self._reading.whole(bytes(self._kept))
         elif self._form == "page":
             found.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}", ""))
@@ -113,7 +116,8 @@ class BodyDecoder:
         if head[:1] == b"<":
             return "page"
         if self._framing == "lines":
-            return "stream"
+            opened = _OPENED.match(head)
+            return "whole" if opened is not None and head[opened.end() :][:1] == b"\n" else "stream"
         if head[:1] == b"[":
             self._splitter = ListDecoder()
             return "stream"

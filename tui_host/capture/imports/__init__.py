@@ -14,6 +14,7 @@ from itertools import chain
 
 from tui_host.capture.imports import body, jsonl
 from tui_host.capture.imports.clock import nearest
+from tui_host.capture.imports.cut import is_cut
 from tui_host.capture.imports.har import archive
 from tui_host.capture.imports.logs import lines
 from tui_host.capture.imports.logs.halves import halves_of, joined
@@ -21,7 +22,7 @@ from tui_host.capture.imports.logs.lines import Begin
 from tui_host.capture.imports.logs.pairs import pairs_in, read_pair
 from tui_host.capture.imports.plain import plain
 from tui_host.capture.imports.seen import File, Notes, Progress, Seen, line_of, unreadable
-from tui_host.capture.imports.unread import unread
+from tui_host.capture.imports.unread import printed_objects, unread
 from tui_host.capture.imports.wires import Wires
 from tui_host.capture.imports.wrapped import unwrapped
 
@@ -65,7 +66,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
     Raises:
         TuiHostError: One is none of the formats; says where it ceases to be one.
     """
-    notes = Notes(progress or Progress())
+    notes = Notes(progress or Progress(), are_several=len(files) > 1)
     untold_ns = min((file.time_ns for file in files), default=0)  # of files that tell no times, none is before another
     files = [replace(unwrapped(plain(file, notes)), time_ns=untold_ns, changed_ns=file.time_ns) for file in files]
     own = [file for file in files if jsonl.recognise(file)]
@@ -98,7 +99,7 @@ def read(files: Sequence[File], wires: Wires, progress: Progress | None = None) 
             formats.append("a log")
             logs.append((file, lines.begin_of(file, wires, notes.progress)))
         else:
-            raise _unknown(file)
+            raise printed_objects(file) or _unknown(file)
     sources += _logs(logs, bodies, wires, notes)
     if bodies:
         name = " and ".join(file.name for file, _ in bodies)
@@ -178,5 +179,11 @@ def _unknown(file: File) -> Exception:
     except UnicodeDecodeError as error:
         return unreadable(
             file, f"{NOTHING}; it is no text", f"line {line_of(file.data, error.start)}, byte {error.start}"
+        )
+    cut_at = len(file.data) if is_cut(file.data) else lines.first_cut(file)
+    if cut_at >= 0:
+        where = f"line {line_of(file.data, cut_at)}, byte {cut_at}"
+        return unreadable(
+            file, "what is JSON in it is cut off there, and what is left does not show what it was", where
         )
     return unreadable(file, NOTHING, "line 1, byte 0")

@@ -20,7 +20,7 @@ NO_REQUEST = "the request: the file has the answer alone"
 NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
 NO_ANSWER_BUT = "status, headers, and all of the body but the message: the file has it alone; the type that follows is that of the body shown"
 NO_STREAM = "bytes of the stream: the file has its events, of which it is put together anew"
-CUT = "what follows stands among the events of several answers"
+TANGLED = "what follows stands among the events of several answers"
 NO_BYTES = "bytes of the body: the file has a character for each, of which they are put back"
 
 TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
@@ -49,7 +49,7 @@ class Exchanges:
 
     Attributes:
         stream: What came so far of the answer, where it comes in pieces.
-        is_cut: More of it came, and is not known.
+        cut: Why more of it came, and is not known; empty where that is not so.
     """
 
     def __init__(self, notes: Notes, peer: str, doubt: str = "") -> None:
@@ -58,9 +58,18 @@ class Exchanges:
         self._doubt = doubt
         self._open: _Open | None = None
         self.stream = Stream()
-        self.is_cut = False
+        self.cut = ""
 
-    def request(self, body: bytes, at: Moment, *, dialect: str, url: str = "", lacks: str = NO_HEAD) -> Iterator[Seen]:
+    def request(
+        self,
+        body: bytes,
+        at: Moment,
+        *,
+        dialect: str,
+        url: str = "",
+        lacks: str = NO_HEAD,
+        malformed: str | None = None,
+    ) -> Iterator[Seen]:
         """A request's body.
 
         Args:
@@ -69,11 +78,12 @@ class Exchanges:
             dialect: In which it is written.
             url: Where it was sent to; empty if that is not known.
             lacks: What is not known of it where the address is not.
+            malformed: Why its bytes are not what was sent; None if they are.
         """
         yield from self.finish()
         known = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
         head = known if url else _not_known(dialect, lacks)
-        yield self._begin(body, at, head)
+        yield self._begin(body, at, head, malformed)
 
     def answer(self, data: bytes, at: Moment, *, dialect: str, form: str, lacks: str = NO_STATUS) -> Iterator[Seen]:
         """Bytes of an answer: all, or the next ones of a stream.
@@ -126,12 +136,11 @@ class Exchanges:
     def finish(self) -> Iterator[Seen]:
         """Nothing more comes of the exchange that has begun, if one has: what came last is its end."""
         opened, self._open = self._open, None
-        self.stream, is_cut, self.is_cut = Stream(), self.is_cut, False
+        self.stream, cut, self.cut = Stream(), self.cut, ""
         if opened is None:
             return
-        reason: Reason = "cut by peer" if is_cut else "complete" if opened.is_answered else MISSING
-        error = CUT if is_cut else ""
-        ending = Ending(reason=reason, error=error, size=opened.size, kept=min(opened.size, BODY_LIMIT))
+        reason: Reason = "cut by peer" if cut else "complete" if opened.is_answered else MISSING
+        ending = Ending(reason=reason, error=cut, size=opened.size, kept=min(opened.size, BODY_LIMIT))
         yield Seen(opened.at, _after(opened.draft, ending.kind, data=ending.to_bytes()))
 
     def _begin(self, body: bytes, at: Moment, head: Head, malformed: str | None = None) -> Seen:

@@ -27,8 +27,8 @@ _ADDRESSES = ("url", "path", "endpoint", "target", "uri")
 _IDS = ("request_id", "requestId", "req_id", "reqId", "exchange_id", "trace_id", "correlation_id", "uuid")
 """Members that name an exchange in all that is written of it; `id`, where none is there."""
 _SERVERS = ("server", "server_name", "serverName", "mcp_server", "mcpServer")
-_TEXTS = ("raw", "data", "chunk", "text", "line", "body", "content")
-"""Members that hold a piece of a stream as text, in a list of such pieces."""
+TEXTS = ("raw", "data", "chunk", "text", "line", "body", "content", "message", "msg", "payload")
+"""Members that hold what came as text: a piece of a stream, in a list of such pieces, or a line of standard error."""
 DEPTH = 4
 """Levels of objects around what was on the wire."""
 MOST_WORDS = 100
@@ -256,7 +256,7 @@ def _text_of(item: JSON) -> str:
     return (
         item
         if isinstance(item, str)
-        else next((t for name in _TEXTS if isinstance(t := mapping(item).get(name), str)), "")
+        else next((t for name in TEXTS if isinstance(t := mapping(item).get(name), str)), "")
     )
 
 

@@ -94,26 +94,39 @@ class Progress:
 
 @dataclass(slots=True)
 class Notes:
-    """What all files of one import share: ids, progress, what was left out, counted by its kind, and what else a person should be told."""
+    """What all files of one import share: ids, progress, what was left out, counted by its kind, and what else a person should be told.
+
+    Attributes:
+        progress: How far it has come.
+        are_several: There are several files, so that it is told in which of them something was.
+        told: What else a person should be told.
+    """
 
     progress: Progress = field(default_factory=Progress)
-    left_out: Counter[str] = field(default_factory=Counter[str])
+    are_several: bool = False
     told: list[str] = field(default_factory=list[str])
-    _firsts: dict[str, str] = field(default_factory=dict[str, str])
+    _left_out: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    _firsts: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     _exchanges: Iterator[int] = field(default_factory=lambda: count(1))
     _connections: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def leave_out(self, what: str, where: Callable[[], str] = str) -> None:
-        """Something of this kind is left out; asked once for each kind where the first was."""
-        if what not in self.left_out:
-            self._firsts[what] = where()
-        self.left_out[what] += 1
+    def leave_out(self, what: str, name: str, where: Callable[[], str] = str) -> None:
+        """Something of this kind is left out of the file of this name; asked once for each kind where the first was."""
+        counts = self._left_out.setdefault(name, Counter())
+        if what not in counts:
+            self._firsts[name, what] = where()
+        counts[what] += 1
 
     @property
     def words(self) -> str:
         """What was left out, how often, and where the first stands; empty if nothing was."""
-        first = {what: f", first {place}" if place else "" for what, place in self._firsts.items()}
-        return ", ".join(f"{what} ({count:,}{first[what]})" for what, count in self.left_out.items())
+        listed = ((name, ", ".join(self._counted(name))) for name in self._left_out)
+        return "; ".join(f"in {name} {words}" if self.are_several else words for name, words in listed)
+
+    def _counted(self, name: str) -> Iterator[str]:
+        for what, times in self._left_out[name].items():
+            place = self._firsts[name, what]
+            yield f"{what} ({times:,}{f', first {place}' if place else ''})"
 
     def new_exchange(self) -> str:
         """An id for an exchange."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tui_host.capture.imports.seen import File
+from tui_host.capture.imports.seen import File, line_of
 from tui_host.errors import TuiHostError
 
 _FLOWS = re.compile(rb"(\d{1,12}):\d{1,2}:[a-z_]{1,40}[;,]")
@@ -16,6 +16,14 @@ _PACKETS = re.compile(
 )
 """Source: the IETF's drafts of pcap, section 4, and pcapng, section 4.1."""
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+_OF_JAVASCRIPT = re.compile(
+    rb"\{\s+(?:[\w$]+: (?:'[^'\n]{0,200}'|[\w.-]{1,40}),\s+){0,8}"
+    rb"(?:jsonrpc|model|messages|choices|message|candidates|contents|system|tools|object|method|params|result|role): ['\"`\[{]"
+)
+"""An object as node's `console.log` prints it, up to a member that is on a wire."""
+_LOOKED_AT = 1 << 16
 
 
 class _Form(NamedTuple):
@@ -44,10 +52,25 @@ _NAMED = {**dict.fromkeys(("chls", "chlz", "chlsj", "chlsx"), _CHARLES), "saz": 
 """Those that have no beginning of their own."""
 
 
+_JAVASCRIPT = _Form(
+    "these are objects as JavaScript prints them, and no JSON: what is nested in them is left out, as [Object]",
+    "have the program print JSON.stringify(object), and name what it writes then",
+)
+
+
 def unread(file: File) -> TuiHostError | None:
     """Why a file is not read, and what to do; None where it is none of these."""
     form = _form(file)
     return None if form is None else TuiHostError(form.what, file.name, form.remedy)
+
+
+def printed_objects(file: File) -> TuiHostError | None:
+    """The same for a log of objects that a program printed for eyes; None where it is none."""
+    found = _OF_JAVASCRIPT.search(file.data[:_LOOKED_AT])
+    if found is None:
+        return None
+    where = f"{file.name}, line {line_of(file.data, found.start())}"
+    return TuiHostError(_JAVASCRIPT.what, where, _JAVASCRIPT.remedy)
 
 
 def _form(file: File) -> _Form | None:

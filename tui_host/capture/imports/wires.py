@@ -14,7 +14,7 @@ from tui_host.errors import JSON
 from tui_host.settings.urls import parts_of
 
 _OF_ANTHROPIC = frozenset({"system", "anthropic_version", "stop_sequences", "thinking", "top_k"})
-_BESIDE_MESSAGES = frozenset(
+BESIDE_MESSAGES = frozenset(
     {
         "stream",
         "temperature",
@@ -57,11 +57,13 @@ class Known(NamedTuple):
         kind: A frame, a request to a model or an answer.
         dialect: Of these two.
         is_message: Of an answer its message is known, and nothing else.
+        is_cut: Its end is not there.
     """
 
     kind: Literal["frame", "request", "answer"]
     dialect: str = ""
     is_message: bool = False
+    is_cut: bool = False
 
 
 def known(value: JSON) -> Known | None:
@@ -89,10 +91,10 @@ def dialect_of_request(value: JSON) -> str:
         return ""
     if _are_objects(body.get("contents")):
         return "gemini"
-    if "model" not in body and not (body.keys() & _BESIDE_MESSAGES and dialect_of_history(body.get("messages"))):
+    if "model" not in body and not (body.keys() & BESIDE_MESSAGES and dialect_of_history(body.get("messages"))):
         return ""  # some APIs have the model in the address: Azure, Bedrock
     if _are_objects(body.get("messages")):
-        return _dialect_of_messages(body)
+        return dialect_of_messages(body)
     return "openai-responses" if isinstance(body.get("input"), str) or _are_objects(body.get("input")) else ""
 
 
@@ -111,7 +113,7 @@ def dialect_of_history(value: JSON) -> str:
     if not isinstance(value, list) or not _are_objects(value):
         return ""
     are_messages = all({"role", "content"} <= mapping(each).keys() for each in value)
-    return _dialect_of_messages({"messages": value}) if are_messages else ""
+    return dialect_of_messages({"messages": value}) if are_messages else ""
 
 
 def dialect_of_answer(value: JSON) -> str:
@@ -153,7 +155,8 @@ def is_bare_error(value: JSON) -> bool:
     return set(body) == {"error"} and isinstance(body["error"], str)
 
 
-def _dialect_of_messages(body: Mapping[str, JSON]) -> str:
+def dialect_of_messages(body: Mapping[str, JSON]) -> str:
+    """The dialect of a request whose messages are there, whatever else is."""
     tools = [mapping(tool) for tool in items(body.get("tools"))]
     pieces = [mapping(piece) for message in items(body["messages"]) for piece in items(mapping(message).get("content"))]
     kinds = {said(piece.get("type")) for piece in pieces}

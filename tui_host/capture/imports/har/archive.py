@@ -95,7 +95,7 @@ def read(file: File, wires: Wires, notes: Notes) -> Iterator[Seen]:
         notes.progress.advance(end - start)
         value = read_value(file.data[start:end], is_shallow=True) if end - start <= 2 * MOST else None
         if not isinstance(value, Mapping):
-            notes.leave_out(UNREAD, lambda start=start: f"line {line_of(file.data, start)}, byte {start}")
+            notes.leave_out(UNREAD, file.name, lambda start=start: f"line {line_of(file.data, start)}, byte {start}")
             continue
         for seen in peers.exchange(value, started):
             number += 1
@@ -117,6 +117,7 @@ class _Peers:
     """Tells whose exchange an entry is, and makes its records."""
 
     def __init__(self, wires: Wires, notes: Notes, file: File) -> None:
+        self._name = file.name
         by = creator(file)
         self._before = () if by.startswith(_APART) else ("blocked", "dns", "connect")
         self._counts_text = by.lower().startswith(_OF_TEXT)
@@ -128,7 +129,7 @@ class _Peers:
     def exchange(self, entry: Mapping[str, JSON], started: Moment) -> list[Seen]:
         """The records of an entry; none if it is neither a model's nor an MCP server's."""
         if entry.get("_webSocketMessages"):
-            self._notes.leave_out(SOCKETS)
+            self._notes.leave_out(SOCKETS, self._name)
             return []
         request, response = mapping(entry.get("request")), mapping(entry.get("response"))
         url, method = text_of(request.get("url")), text_of(request.get("method")).upper()
@@ -144,7 +145,7 @@ class _Peers:
             draft = Draft(wire="llm", kind="request", peer=_peer(url))
             frames = None
         else:
-            self._notes.leave_out(OTHERS)
+            self._notes.leave_out(OTHERS, self._name)
             return []
         head = Head(method=method, url=url, headers=headers(request))
         draft = replace(draft, direction="out", exchange=self._notes.new_exchange())

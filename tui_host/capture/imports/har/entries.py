@@ -63,7 +63,7 @@ def _entries(file: File, notes: Notes) -> Iterator[tuple[Moment, int, int]]:
             started = _STARTED.search(data, start, end)
             told_ns = None if started is None else _time_ns(started[1].decode("ascii", "replace"))
             if told_ns is not None and told_ns > LATEST_NS:
-                notes.leave_out(LATER, lambda start=start: f"line {line_of(data, start)}, byte {start}")
+                notes.leave_out(LATER, file.name, lambda start=start: f"line {line_of(data, start)}, byte {start}")
                 told_ns = None
             at = Moment(at.ns, is_told=False) if told_ns is None else Moment(told_ns)
             yield at, start, end

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tui_host.capture.imports.course import FIRST, is_of_a_course, kind_of
-from tui_host.capture.imports.exchanges import Exchanges
+from tui_host.capture.imports.exchanges import TANGLED, Exchanges
 from tui_host.capture.imports.logs.labels import IDS_MOST, Habits, remember
 from tui_host.capture.imports.logs.tangle import WORDS
 from tui_host.capture.imports.seen import Notes, Seen
@@ -75,7 +75,7 @@ class Lanes:
         return replace(self._habits, have_ids=self._habits.have_ids and not is_of_pieces)
 
     def asking(self, key: str, body: bytes) -> Exchanges:
-        """The lane for a request with this body."""
+        """The lane for a request with this body, which is empty where it is not known to its end."""
         self._is_asked = True
         self._named = {name: lane for name, lane in self._named.items() if lane.is_open}
         if not key or not self._are_names:
@@ -94,7 +94,7 @@ class Lanes:
         self._asked, self._waiting = self.last, 1
 
     def _asking_unnamed(self, body: bytes) -> Exchanges:
-        is_again = self.last.is_open and not self.last.is_answered and body == self._body
+        is_again = self.last.is_open and not self.last.is_answered and bool(body) and body == self._body
         self._waiting += 0 if is_again and self._waiting else 1
         self._body = body
         if self._waiting > 1 and self._asked is not self.last:
@@ -170,7 +170,7 @@ class Lanes:
             self._begin("", is_rest=False)
             return self.last
         for lane in unended:
-            lane.is_cut = True
+            lane.cut = TANGLED
         self.last = self._new() if self.last in unended else self.last
         self.tangled = Exchanges(self._notes, self._peer, WORDS)
         return self.tangled

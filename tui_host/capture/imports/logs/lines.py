@@ -48,6 +48,11 @@ def recognise(file: File, wires: Wires) -> bool:
     return any(seen.draft.wire != "stderr" for line in Lines(file.data) for seen in log.take(line))
 
 
+def first_cut(file: File) -> int:
+    """The place of the first line with a value that is cut off; -1 if there is none."""
+    return next((line.at for line in Lines(file.data) if line.cut is not None), -1)
+
+
 def begin_of(file: File, wires: Wires, progress: Progress) -> Begin:
     """The first time that a log tells.
 
@@ -91,7 +96,9 @@ def read(
         begin_ns: The first time that it tells.
         way: The way that all its frames went, where that is known.
     """
-    clock = Clock(begin_ns, later=lambda: notes.leave_out(LATER), latest_ns=latest(begin_ns, file.changed_ns))
+    clock = Clock(
+        begin_ns, later=lambda: notes.leave_out(LATER, file.name), latest_ns=latest(begin_ns, file.changed_ns)
+    )
     taught = Taught(Ways(way), Habits()) if way else _learnt(file, wires)
     log = Log(file, wires, notes, peer, clock, taught._replace(looks_ahead=True))
     lines = Lines(file.data)

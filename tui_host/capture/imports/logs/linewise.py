@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from tui_host.capture.imports.cut import said_before_the_cut
 from tui_host.capture.imports.elements import BrokenError, Data, value_end
 from tui_host.capture.imports.logs.printed import BEGIN, Printed, printed
 from tui_host.capture.imports.pythonic import MOST as PYTHONIC_MOST
@@ -18,6 +19,7 @@ from tui_host.capture.imports.pythonic import (
     written_as_json,
 )
 from tui_host.capture.imports.seen import MOST, begins_with, read_value
+from tui_host.capture.imports.wires import known
 from tui_host.errors import JSON
 
 PREFIX_MOST = 300
@@ -31,6 +33,8 @@ BRACES = 5
 FIELD = re.compile(rb"[ \t]*(?:data|event):")
 _OF_A_WIRE = re.compile(rb"jsonrpc|messages|content|input|choices|candidates|model|response|error|done")
 """Words of which each thing that was on a wire has one: what stands behind a value in its line is mostly nothing of that."""
+_OPEN, _SHORT = (b"{", b"[", b"[{"), 8
+"""So ends the first line of a value that is written for eyes, and has no more bytes than that."""
 _LOOK, _MORE = 1 << 14, 8
 """Bytes in which the end of such a one is looked for at first, and how many times as much then: a line may have thousands."""
 
@@ -40,7 +44,7 @@ class Line(NamedTuple):
 
     Attributes:
         before: What stands before the JSON.
-        data: The JSON, as it stands; empty if there is none.
+        data: The JSON, as it stands; empty if there is none. Of one that is cut off what there is.
         value: What it says.
         text: The whole line, where there is no JSON.
         at: Where it begins in the file.
@@ -48,6 +52,7 @@ class Line(NamedTuple):
         lead: What stands before these.
         is_more: It stands behind another in the same line, and `before` between them.
         has_more: Another stands behind it there, or may.
+        cut: What it says up to where it is cut off; None where it is not.
     """
 
     before: str
@@ -59,6 +64,7 @@ class Line(NamedTuple):
     lead: str = ""
     is_more: bool = False
     has_more: bool = False
+    cut: JSON = None
 
 
 class Lines:
@@ -163,7 +169,7 @@ class Lines:
     def _line(self, at: int, end: int) -> tuple[Line, int]:
         """A line, and where it ends, or the value that begins in it does."""
         data, most = self._data, min(end, at + PREFIX_MOST)
-        brace = data.find(b"{", at, most)
+        brace, broken = data.find(b"{", at, most), -1
         for _ in range(BRACES):
             if brace < 0:
                 break
@@ -177,8 +183,25 @@ class Lines:
                         self.pythonic += 1
                         found = written_as_json(value)
                     return Line(data[at:begin].decode("utf-8", "replace"), found, value, b"", at), after
-            brace = data.find(b"{", brace + len(found), most) if found else -1
+            if not found:
+                return self._cut(at, start, end)
+            broken = start if broken < 0 else broken
+            brace = data.find(b"{", brace + len(found), most)
+        if broken >= 0 and known((cut := self._cut(at, broken, end))[0].cut):
+            return cut  # its middle is not there
         return self._words(at, end), end
+
+    def _cut(self, at: int, begin: int, end: int) -> tuple[Line, int]:
+        """A line in which a value begins that has no end, and where it ends; over several where it is written for eyes."""
+        after = end
+        if self._tries and end - begin < _SHORT and self._data[begin:end].rstrip() in _OPEN:
+            after = several_lines(self._data, begin)
+        piece = self._data[begin : min(after, begin + SEVERAL_MOST)].rstrip()
+        said = said_before_the_cut(piece)
+        if said is None:
+            return self._words(at, end), end
+        found = self._words(at, after)
+        return found._replace(before=self._data[at:begin].decode("utf-8", "replace"), data=piece, cut=said), after
 
     def _pythonic(self, begin: int, end: int, line: bytes) -> tuple[bytes, JSON]:
         """A value as Python prints it over several lines, or with something behind it; those of one that is none are looked at once."""
@@ -201,10 +224,11 @@ class Lines:
         with suppress(BrokenError):  # what begins in this line does not end in it
             value = line[: value_end(line, 0)]
             return value, read_value(value, is_shallow=True)
-        if self._tries and line.rstrip() in {b"{", b"[", b"[{"}:
+        if self._tries and line.rstrip() in _OPEN:
             several = self._data[begin : begin + SEVERAL_MOST]
             with suppress(BrokenError):  # nor in the next: it is no JSON, or too long
-                value = several[: value_end(several, 0)]
-                return value, read_value(value, is_shallow=True)
+                found = several[: value_end(several, 0)]
+                if (value := read_value(found, is_shallow=True)) is not None:
+                    return found, value
             self._tries -= 1
         return b"", None

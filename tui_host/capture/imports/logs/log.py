@@ -9,14 +9,17 @@ from typing import NamedTuple
 
 from tui_host.capture.imports.clock import Clock
 from tui_host.capture.imports.course import is_of_a_course
+from tui_host.capture.imports.cut import OTHERS as CUT_OTHERS
+from tui_host.capture.imports.cut import Cuts, known_by_its_beginning, said_before_the_cut
 from tui_host.capture.imports.logs.labels import Habits
 from tui_host.capture.imports.logs.lanes import Lanes
 from tui_host.capture.imports.logs.linewise import FIELD, PREFIX_MOST, Line, Lines
-from tui_host.capture.imports.logs.passed import Passed
+from tui_host.capture.imports.logs.passed import Passed, address_in
 from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.logs.tangle import Tangles
 from tui_host.capture.imports.logs.ways import Ways, words_before
 from tui_host.capture.imports.quoted import (
+    TEXTS,
     Around,
     holds_both,
     quoted,
@@ -32,6 +35,11 @@ from tui_host.errors import JSON
 OTHERS = "lines that are of neither wire"
 
 _STDERR = re.compile(r"std_?err|\berr\b", re.IGNORECASE)
+_IS_STDERR = re.compile(
+    rb"""["'](?:dir|direction|way|stream|channel|source|from|type|kind|event)["']\s*:\s*["']std_?err["']""",
+    re.IGNORECASE,
+)
+"""So an object says that what it has is a line of a server's standard error."""
 _FIELD = re.compile(r"(?:data|event):[ \t]?")
 _DONE = re.compile(rb"data:[ \t]*\[DONE\]")
 _NAMED = re.compile(rb"event:[ \t]?([\w.]{1,80})\s*$")
@@ -84,7 +92,8 @@ class Log:
         self._at = self._within = 0
         self._label = ""
         self._lead = ""
-        self._is_taken = self._is_asked = False
+        self._is_taken = self._is_asked = self._is_cut = False
+        self._cuts = Cuts()
         self._tangles = Tangles(file.data, self._from)
         lanes = Lanes(
             notes,
@@ -104,19 +113,22 @@ class Log:
 
     def take(self, line: Line) -> Iterator[Seen]:
         """The next line."""
-        self._at = line.at
+        self._at, self._is_cut = line.at, line.cut is not None
         if self._passed.lanes.tangled is not None and line.at >= self._tangles.end:
             yield from self._passed.lanes.untangle()
         is_taken = yield from self._line(line)
         self._is_taken = is_taken or (line.is_more and self._is_taken)
         if not self._is_taken and not line.has_more:
-            self._notes.leave_out(OTHERS, lambda: f"line {line_of(self._file.data, line.at)}")
+            what = CUT_OTHERS if self._is_cut else OTHERS
+            self._notes.leave_out(what, self._file.name, lambda: f"line {line_of(self._file.data, line.at)}")
 
     def _line(self, line: Line) -> Generator[Seen, None, bool]:
         """A line, of the log or of a text in one of its objects; says whether anything is to be learnt from it."""
         if line.printed is not None and (yield from self._printed(line.printed, line.lead)):
             return True
-        if not line.data:
+        if line.cut is not None and (yield from self._beginning(line)):
+            return True
+        if not line.data or line.cut is not None:
             has_words = not line.is_more or FIELD.match(line.text) is not None
             return has_words and (yield from self._words(line))
         before, self._label = line.before if line.before.strip() else self._label, ""
@@ -135,6 +147,21 @@ class Log:
             return (yield from self._record(line.data, line.value, before))
         return True
 
+    def _beginning(self, line: Line) -> Generator[Seen, None, bool]:
+        """A value that is cut off; says whether it shows what it was."""
+        before = line.before if line.before.strip() else self._label
+        outer = self._passed.outer or Around("")
+        url = address_in(f"{before} {outer.url}", self._wires) or self._passed.url
+        it = known_by_its_beginning(line.cut, self._wires.dialect_at(url) if url else "")
+        if it is None:
+            return False
+        self._label, self._passed.url = "", url
+        self._passed.hear(before)
+        self._cuts.add(self._at)
+        around = Around(before, key=self._passed.key(before), server=outer.server)
+        yield from self._passed.known(line.data, line.cut, it, around)
+        return True
+
     def _in_one_line(self, line: Line, before: str) -> str:
         """What stands before one of several values of a line: what words between do not tell of time and way those before the first do."""
         it = known(line.value)
@@ -150,6 +177,8 @@ class Log:
 
     def _record(self, data: bytes, value: JSON, before: str) -> Generator[Seen, None, bool]:
         """An object that quotes nothing: loggers have a text in it, which is a line as others write them alone."""
+        if _IS_STDERR.search(data) and (yield from self._of_stderr(value, before)):
+            return True
         wanted = _OBJECT_OR_PIECE if self._passed.lanes.last.is_open else _OBJECT
         if self._within == _WITHIN or wanted.search(data) is None:
             return False
@@ -172,11 +201,21 @@ class Log:
         self._lead, self._is_asked = lead, is_asked
         return bool(taken)
 
+    def _of_stderr(self, value: JSON, before: str) -> Generator[Seen, None, bool]:
+        """Lines of standard error that an object has; says whether it has any."""
+        said = [(near, text) for near, text in texts_in(value, Around(before), 1) if near.place[-1] in TEXTS]
+        for near, text in said[:1]:
+            at = self._passed.clock.at(near.words)
+            for line in text.rstrip("\r\n").split("\n"):
+                yield Seen(at, self._passed.servers.line(line.encode("utf-8", "surrogatepass"), near.server))
+        return bool(said)
+
     def finish(self) -> Iterator[Seen]:
         """The end of the log."""
         yield from self._passed.lanes.finish()
         self._passed.servers.tell_guesses()
         self._notes.told += self._tangles.told(self._file.name)
+        self._notes.told += self._cuts.told(self._file)
         if count := self._passed.lanes.doubtful:
             what = "an answer" if count == 1 else f"{count:,} answers"
             self._notes.told.append(
@@ -203,7 +242,14 @@ class Log:
         if found and found[0].is_stream:
             return (yield from self._passed.part(with_empty_lines(data), around, found[0].known.dialect))
         lane = self._passed.lanes.of(around.key)
-        if not found and data.lstrip()[:1] == b"{" and lane.is_open and not lane.is_answered:
+        is_waited_for = lane.is_open and not lane.is_answered
+        begun = None if found else said_before_the_cut(data.strip())
+        it = known(begun)
+        if begun is not None and not (is_waited_for and it and it.kind == "answer"):  # of which the rest may come yet
+            line = Line(lead, data.strip(), None, data, self._at, cut=begun)
+            if (yield from self._beginning(line)):
+                return True
+        if not found and data.lstrip()[:1] == b"{" and is_waited_for:
             return (yield from self._passed.part(data, around, form="json"))
         return (yield from self._passed.found(found))
 
@@ -241,6 +287,7 @@ class Log:
             yield Seen(self._passed.clock.at(""), self._passed.servers.line(text))
         elif found := _REQUEST_LINE.search(words):
             self._passed.url = found[1] if self._wires.dialect_at(found[1]) else ""
+            return line.cut is None
         else:
             return bool(self._label) or not text.strip(_BRACKETS)
         return True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tui_host.capture.correlator import Correlator
 from tui_host.capture.frames import FrameHead, read_frame
+from tui_host.capture.imports.cut import CUT
 from tui_host.capture.imports.logs.lines import Begin, read
 from tui_host.capture.imports.logs.sides import Side, Weight, do_fit, name_of, proof_of, sides_of
 from tui_host.capture.imports.seen import File, Moment, Notes, Seen
@@ -156,7 +157,11 @@ def _in_order(
                 other.open[head.id] -= 1
             elif head.kind == "request":
                 one.open[head.id] += 1
-            malformed = head.reason or correlator.see("out" if is_out else "in", head).odd or None
+            malformed = (
+                malformed
+                if malformed == CUT
+                else head.reason or correlator.see("out" if is_out else "in", head).odd or None
+            )
         yield replace(seen, draft=replace(seen.draft, connection=connection, malformed=malformed))
 
 

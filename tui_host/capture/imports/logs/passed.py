@@ -6,20 +6,25 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 
 from tui_host.capture.imports.clock import Clock
+from tui_host.capture.imports.cut import CUT
 from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, NO_STATUS, Exchanges
 from tui_host.capture.imports.logs.labels import Labels, key_in, label_in
 from tui_host.capture.imports.logs.lanes import Lanes
 from tui_host.capture.imports.logs.servers import Servers
-from tui_host.capture.imports.quoted import (
-    Around,
-    Quoted,
-)
+from tui_host.capture.imports.pythonic import written_as_json
+from tui_host.capture.imports.quoted import Around, Quoted
 from tui_host.capture.imports.seen import Moment, Seen
 from tui_host.capture.imports.wires import Known, Wires, is_piece
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
 _FIELD = re.compile(r"(?:data|event):[ \t]?")
+_ADDRESS = re.compile(r"(?<![^\s\"'`(\[<=:])(?:https?://|/)[^\s\"'`()\[\]<>{},;]{1,2000}")
+
+
+def address_in(words: str, wires: Wires) -> str:
+    """The address of a model that words before something tell; empty if they tell none."""
+    return next((found[0] for found in _ADDRESS.finditer(words) if wires.dialect_at(found[0])), "")
 
 
 class Passed:
@@ -124,12 +129,13 @@ class Passed:
             self.labels.hear(label_in(self._naming(around.words)), is_request=it.kind == "request")
         match it.kind:
             case "frame":
-                yield Seen(at, self.servers.frame(data, around.words, value, around.server))
+                cut = CUT if it.is_cut else ""
+                yield Seen(at, self.servers.frame(data, around.words, value, around.server, cut))
             case "request":
-                url, self.url, self.event_name = self.url, "", b""
-                lane = self.lanes.asking(around.key, data)
+                url, self.url, self.event_name = address_in(around.words, self._wires) or self.url, "", b""
+                lane = self.lanes.asking(around.key, b"" if it.is_cut else data)
                 yield from self.lanes.ended()
-                yield from lane.request(data, at, dialect=it.dialect, url=url)
+                yield from lane.request(data, at, dialect=it.dialect, url=url, malformed=CUT if it.is_cut else None)
             case "answer":
                 lane = self.lanes.answering(around.key, value)
                 yield from self.lanes.ended()
@@ -138,12 +144,16 @@ class Passed:
     def _answer(
         self, lane: Exchanges, data: bytes, value: JSON, it: Known, at: Moment, *, is_event: bool
     ) -> Iterator[Seen]:
+        are_pieces = is_event or is_piece(value) or mapping(value).get("done") is False or lane.is_answered
+        if are_pieces and b"\n" in data and not it.is_cut:
+            data = written_as_json(value)  # a stream has each in a line, which whoever wrote it for eyes took apart
         if is_event or is_piece(value):
             yield from self.event(lane, data, value, it.dialect, at)
         else:
             form = "ndjson" if it.dialect == "ollama" else "json"
             lacks = NO_ANSWER_BUT if it.is_message else NO_STATUS
             yield from lane.answer(data + b"\n", at, dialect=it.dialect, form=form, lacks=lacks)
+            lane.cut = CUT if it.is_cut else lane.cut
             if form == "json" or mapping(value).get("done") is True:
                 yield from lane.finish()
 

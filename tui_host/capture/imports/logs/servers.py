@@ -66,9 +66,9 @@ class Servers:
         self._guessed = 0
         self._known: dict[str, _Server] = {}
 
-    def line(self, text: bytes) -> Draft:
-        """A line of a server's standard error."""
-        server = self._server("")
+    def line(self, text: bytes, name: str = "") -> Draft:
+        """A line of the standard error of a server, which is called so where the log says it."""
+        server = self._server("", name)
         return Draft(
             wire="stderr",
             kind="line",
@@ -78,7 +78,7 @@ class Servers:
             data=text + b"\n",
         )
 
-    def frame(self, data: bytes, before: str, value: JSON, name: str = "") -> Draft:
+    def frame(self, data: bytes, before: str, value: JSON, name: str = "", cut: str = "") -> Draft:
         """A frame.
 
         Args:
@@ -86,6 +86,7 @@ class Servers:
             before: What stands before it in its line.
             value: What it says.
             name: What its server is called, where the log says so beside it.
+            cut: Why its end is not there; empty where it is. A log may have the same whole elsewhere: it asks and answers nothing.
         """
         server = self._server(before, name)
         has_no_number = b"NaN" in data or b"Infinity" in data  # which no value tells from one that is a number
@@ -95,11 +96,11 @@ class Servers:
         if direction is None:
             self._guessed += 1
             direction = "out" if head.method else "in"
-        if head.answers:
+        if head.answers and not cut:
             server.asked.pop((other(direction), head.id), None)
-        elif head.method and head.id:
+        elif head.method and head.id and not cut:
             server.ask(direction, head.id)
-        seen = server.correlator.see(direction, head)
+        odd = "" if cut else server.correlator.see(direction, head).odd
         return Draft(
             wire="mcp",
             kind="frame",
@@ -107,7 +108,7 @@ class Servers:
             direction=direction,
             connection=server.connection,
             data=data + b"\n",
-            malformed=head.reason or seen.odd or None,
+            malformed=cut or head.reason or odd or None,
         )
 
     def tell_guesses(self) -> None:

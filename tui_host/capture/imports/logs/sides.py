@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tui_host.capture.frames import made_frame
+from tui_host.capture.imports.cut import CUT
 from tui_host.capture.imports.logs.lines import Begin, read
 from tui_host.capture.imports.logs.ways import asked_by, certain_way
 from tui_host.capture.imports.seen import MOST, File, Notes, Progress, read_value
@@ -69,6 +70,8 @@ class Side:
 
     def take(self, draft: Draft, at_ns: int) -> bool:
         """Take in the next message; whether it may be of such a log."""
+        if draft.malformed == CUT:
+            return True  # no more of it is known than that it is one
         value = read_value(draft.data)
         head = made_frame(value).head
         if head.kind in {"batch", "malformed"}:

@@ -78,7 +78,7 @@ class Asking:
         self.agent = agent_of(head.headers)
         self.model = model_asked(head.url or "", request.around)
         self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
-        self._is_guessed = head.method is None and not (self.model or system or request.offered)
+        self._is_guessed = (head.method is None or not body) and not (self.model or system or request.offered)
         taught = "\n".join(each.text for each in self.messages if each.role == "model") if self._is_guessed else system
         self.protocol = protocol_of(taught, self.messages)
         self.offers = Offers(self.offered, self.protocol, self.system_pieces, self.messages, body)
@@ -161,7 +161,7 @@ class Asking:
 
     @property
     def is_unheard(self) -> bool:
-        """Whether the answer alone is known: a log, or an archive, does not have what was asked."""
+        """Whether the answer alone is known: a log, or an archive, does not have what was asked, or no more than its beginning."""
         return not self.body
 
     @property
@@ -267,7 +267,7 @@ def asking_of(record: Record, at_ns: int, hearing: Hearing) -> Asking | None:
         return None
     try:
         coding = decoder(record.draft.encoding)
-        body = coding.feed(record.draft.data) + coding.finish()
+        body = b"" if record.draft.malformed else coding.feed(record.draft.data) + coding.finish()
     except CodingError:
         return None
     return Asking(record, at_ns, dialect, body, hearing)

@@ -1,0 +1,141 @@
+"""Values that whoever wrote a file cut off, as `body[:700]` does: what they say up to there tells what they are.
+
+No more is made of that: what is shown are the bytes that are in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tui_host.capture.depth import is_deeper
+from tui_host.capture.digits import load
+from tui_host.capture.frames import LEVELS
+from tui_host.capture.imports.elements import BrokenError, Data, after_space, value_end
+from tui_host.capture.imports.pythonic import looks_pythonic, read_pythonic
+from tui_host.capture.imports.seen import MOST, File, line_of
+from tui_host.capture.imports.wires import BESIDE_MESSAGES, Known, dialect_of_messages, known
+from tui_host.capture.words import items, mapping
+from tui_host.errors import JSON
+
+CUT = "cut off in the file"
+OTHERS = "lines that are cut off"
+_BEGUN = re.compile(rb"\[?\s*\{\s*[\"']")
+_MARK = re.compile(r"""[{}\[\],]|"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?""", re.DOTALL)
+"""A bracket, a comma, or a text; one without an end goes to that of all."""
+_OF_A_REQUEST = BESIDE_MESSAGES | {
+    "model",
+    "messages",
+    "input",
+    "instructions",
+    "contents",
+    "system",
+    "systemInstruction",
+}
+_OF_AN_ANSWER = frozenset({"id", "object", "created", "created_at", "role", "type", "error", "jsonrpc"})
+"""Members of which a cut value may have the first ones."""
+
+
+@dataclass(slots=True)
+class Cuts:
+    """What of a log is shown up to where it is cut off.
+
+    Attributes:
+        count: How much is.
+        at: Where the line of the first begins.
+    """
+
+    count: int = 0
+    at: int = 0
+
+    def add(self, at: int) -> None:
+        """One more, in the line that begins there."""
+        self.at = self.at if self.count else at
+        self.count += 1
+
+    def told(self, file: File) -> Iterator[str]:
+        """What a person should be told of them."""
+        if self.count:
+            what = "a body or message that is" if self.count == 1 else f"{self.count:,} bodies or messages that are"
+            first = f"{'in' if self.count == 1 else 'the first in'} line {line_of(file.data, self.at)}"
+            yield f"{file.name} has {what} {CUT}, {first}: shown up to there."
+
+
+def said_before_the_cut(data: bytes, tries: int = 2) -> JSON:
+    """What an object says that has no end, but for the last of its members; None if it is none, or too deep.
+
+    Args:
+        data: It.
+        tries: How often it may be no JSON behind some place: a logger may also have taken out the middle of it.
+    """
+    if len(data) > MOST or _BEGUN.match(data) is None:
+        return None
+    text = data.decode("utf-8", "replace")
+    if looks_pythonic(data):
+        return read_pythonic(_closed(text).encode())
+    for _ in range(tries):
+        whole = _closed(text)
+        if is_deeper(whole, LEVELS):
+            return None
+        try:
+            return load(whole)
+        except json.JSONDecodeError as error:
+            text = whole[: error.pos]
+        except (ValueError, RecursionError):
+            return None
+    return None
+
+
+def is_cut(data: Data) -> bool:
+    """Whether a file is an object, or a list of them, that has no end, and nothing else."""
+    begun = _BEGUN.match(data, after_space(data, 0))
+    if begun is None or len(data) > MOST:
+        return False
+    piece = data[begun.start() :]
+    try:
+        value_end(piece, 0)
+    except BrokenError:
+        return said_before_the_cut(piece, tries=1) is not None
+    return False
+
+
+def known_by_its_beginning(value: JSON, dialect: str) -> Known | None:
+    """What a value was on a wire whose rest is not there; None if that does not show.
+
+    Args:
+        value: What it says before it is cut off.
+        dialect: That of the address beside it; empty if there is none.
+    """
+    if it := known(value):
+        return it._replace(is_cut=True)
+    body = mapping(value)
+    if body.keys() & _OF_AN_ANSWER:
+        return None
+    if any("role" in mapping(each) for each in items(body.get("messages"))):
+        return Known("request", dialect or dialect_of_messages(body), is_cut=True)
+    is_asked = bool(dialect) and bool(body.keys() & _OF_A_REQUEST)
+    return Known("request", dialect, is_cut=True) if is_asked else None
+
+
+def _closed(text: str) -> str:
+    """A text up to the last place where nothing but brackets is missing, with these."""
+    end, missing = 0, list[str]()
+    for found in _MARK.finditer(text):
+        match found[0]:
+            case "{" | "[" as bracket:
+                missing.append("}" if bracket == "{" else "]")
+                end = found.end()
+            case "}" | "]" as bracket:
+                if missing[-1:] != [bracket]:
+                    break
+                missing.pop()
+                end = found.end()
+            case ",":
+                end = found.start()
+            case _:
+                continue
+        if not missing:
+            break
+    return text[:end] + "".join(reversed(missing))
