@@ -139,6 +139,18 @@ def test_a_damaged_file_of_an_older_form_is_carried_over_into_the_newest(tmp_pat
     assert out == (GOLDEN / "store.told").read_bytes()
 
 
+def test_a_file_of_whose_tables_not_even_the_names_are_text_is_set_aside_and_told(tmp_path: Path) -> None:
+    """SQLite's error says the name, and Python cannot read what it says."""
+    path, notices = tmp_path / "tui-host.db", list[str]()
+    Store.open(path).close()
+    data = path.read_bytes()
+    named, made = b"tablesessionssessions", b'CREATE TABLE "sessions"'
+    assert data.count(named) == data.count(made) == 1
+    path.write_bytes(data.replace(named, named.replace(b"s", b"\xff")).replace(made, made.replace(b"A", b"B")))
+    Store.open(path, notices=notices).close()
+    assert "nothing in it could be read" in notices[0]
+
+
 def test_a_file_whose_tables_cannot_be_found_is_set_aside_and_told(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     a_database(path, 20)

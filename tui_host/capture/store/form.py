@@ -118,6 +118,10 @@ def refuse_foreign(path: Path, connection: sqlite3.Connection, newest: int) -> N
         version = version_of(connection)
         application: int = connection.execute("PRAGMA application_id").fetchone()[0]
         tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    except UnicodeDecodeError as error:  # SQLite's own words, in which a damaged name stands
+        damage = sqlite3.DatabaseError("its schema cannot be read")
+        damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damage from error
     finally:
         if connection.in_transaction:  # some errors have ended it
             connection.execute("ROLLBACK")

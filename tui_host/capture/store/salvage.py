@@ -109,6 +109,8 @@ def _salvage(damaged: Path, fresh: Path, migrations: Sequence[Sequence[str]], ho
             closing(connect(fresh)) as target,
         ):
             return _carried(source, target, migrations)
+    except UnicodeDecodeError:  # nor what SQLite says of that
+        return Carried()
     except (sqlite3.Error, OSError) as error:
         if isinstance(error, sqlite3.Error) and is_damage(error):
             return Carried()  # not even what its tables are can be read
