@@ -124,6 +124,7 @@ def test_where_nothing_can_be_recorded_everything_passes_and_that_is_told_once(
     errors = told(process)
     assert errors.startswith("tui-host tap math: nothing is recorded: ")
     assert errors.count("nothing is recorded") == 1
+    assert errors.endswith("tui-host tap math: what waited in memory is lost, records: 1,000\n")
     assert process.wait() == 0
 
 

@@ -33,7 +33,7 @@ class Gaps:
         self.is_anew = False
         self._is_to_go_on = begins.is_another  # until that was told
         self._is_well = False
-        self._is_waiting_told = self._is_end_told = False
+        self._is_end_told = False
         self._faults: set[str] = set()  # told since all was well
         self._dropped = self._left_out = 0
 
@@ -52,7 +52,6 @@ class Gaps:
                 self._begins.is_ill()
             words = fault if path is None else f"{path}: {fault}"
             if not is_ending:
-                self._is_waiting_told = True
                 words += "; what passes waits in memory meanwhile"
             self._tell(f"nothing is recorded: {words}")
         elif not (fault or path is None or self._recorder.waiting):
@@ -67,14 +66,12 @@ class Gaps:
     def tell_what_waits(self, words: str) -> None:
         """At the end what waits goes on waiting: these words say for what."""
         if not self._is_end_told:
-            self._is_end_told = self._is_waiting_told = True
+            self._is_end_told = True
             self._tell(f"{words}: {self._recorder.left:,}")
 
     def end(self) -> None:
         """Nothing more can be kept: tell what is lost."""
-        lost = self._recorder.left
-        is_part = self._recorder.reached > lost  # of nothing at all it was told before
-        if lost and (self._is_waiting_told or is_part or not self._faults):
+        if lost := self._recorder.left:
             self._tell(f"what waited in memory is lost, records: {lost:,}")
 
     def _missing(self) -> str:
