@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from tests.chat.infer.world import ServerTap, World
+from tests.tui.app_running import PATIENT, running
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Draft, Record
 from tui_host.errors import JSON
 from tui_host.tui.masks import Mask
+from tui_host.tui.screens.servers import ServersScreen
 from tui_host.tui.screens.servers_detail import Parts
 from tui_host.tui.screens.servers_told import flow_of, state_of, told_entries, told_notes
 from tui_host.tui.tapped_servers import ToldServers
@@ -114,3 +117,34 @@ def test_a_server_that_refused_its_host_says_why_and_what_it_was_not_asked_for_i
     assert told_notes(story.servers.servers[1], story.origin, Mask()) == [
         "failed: too old, tapped from Cline: read only"
     ]
+
+
+async def test_the_first_of_the_servers_that_are_told_late_is_chosen_until_a_person_has_chosen(tmp_path: Path) -> None:
+    own = f'{PATIENT}[servers.own]\nbundled = "math"\nenabled = false\n'
+    story = Recorded()
+    async with running(tmp_path, config=own) as app:
+        screen = ServersScreen(app.host, story.servers)
+        app.app.push_screen(screen)
+        await app.until_shown("none was recorded", "> ○ own")
+        ServerTap(story.world, "c", "math").start(["add"])
+        story.look()
+        await app.until_shown("> ● math", "tools (1)")
+        await app.press("down")
+        await app.until_shown("> ○ own", "bundled math")
+        ServerTap(story.world, "d", "time").start(["now"])
+        story.look()
+        await app.until_shown("2 tapped from Cline", "> ○ own")
+
+
+async def test_a_server_that_a_person_is_reading_stays_where_others_are_told_late(tmp_path: Path) -> None:
+    own = f'{PATIENT}[servers.own]\nbundled = "math"\nenabled = false\n'
+    story = Recorded()
+    async with running(tmp_path, config=own) as app:
+        screen = ServersScreen(app.host, story.servers)
+        app.app.push_screen(screen)
+        await app.until_shown("none was recorded")
+        await app.press("enter")
+        for capture, name in (("c", "math"), ("d", "time")):
+            ServerTap(story.world, capture, name).start(["add"])
+        story.look()
+        await app.until_shown("2 tapped from Cline", "> ○ own")

@@ -103,6 +103,8 @@ class ServersScreen(PageScreen):
         self._due = 0.0
         self._flipped: dict[tuple[bool, str], set[str]] = {}
         self._told: tuple[_Listed, int] | None = None
+        self._put: int | None = None  # the line that was chosen here, and by nobody
+        self._is_chosen = False
         self._is_up = False
 
     @override
@@ -131,9 +133,11 @@ class ServersScreen(PageScreen):
         recorder = self._host.recorder
         listed = self._lines()
         if listed != self._listed:
+            choices, current = self.query_one(ChoiceList), self._current(listed)
             self._listed = listed
             empty = _EMPTY.replace("…", self.glyphs.more)
-            self.query_one(ChoiceList).show([self._choice(each) for each in listed], empty=empty)
+            choices.show([self._choice(each) for each in listed], empty=empty, current=current)
+            self._put = choices.cursor
             states = [each.status.state for each in listed if each.status is not None and each.told is None]
             counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
             told = sum(each.told is not None for each in listed)
@@ -153,6 +157,15 @@ class ServersScreen(PageScreen):
         servers.look()
         told = [_Listed(each.status, each) for each in servers.servers] or [_Listed(None, words=NONE_TOLD)]
         return [_Listed(None, words=servers.whose), *told, *([_Listed(None, words=OWN)] if own else ()), *own]
+
+    def _current(self, listed: Sequence[_Listed]) -> int | None:
+        """The line to go to, as lines may come above: the first until a person has chosen, then the chosen server's; None to stay."""
+        cursor, chosen = self.query_one(ChoiceList).cursor, self._chosen
+        self._is_chosen |= cursor != self._put
+        wanted = None if chosen is None or not self._is_chosen else _key(chosen)
+        able = [number for number, each in enumerate(listed) if each.status is not None]
+        found = next((number for number in able if wanted in {None, _key(listed[number])}), None)
+        return None if found == cursor else found
 
     def _choice(self, listed: _Listed) -> Choice:
         status = listed.status
@@ -210,11 +223,13 @@ class ServersScreen(PageScreen):
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
         """Show the other server."""
         if isinstance(event.view, ChoiceList):
+            self._is_chosen = True
             self._show()
 
     def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
         """Go from the server to what is known of it."""
         if isinstance(event.view, ChoiceList):
+            self._is_chosen = True
             self.query_one(PageLines).focus()
 
     def action_reconnect(self) -> None:
@@ -232,7 +247,7 @@ class ServersScreen(PageScreen):
 
     def _own(self) -> str:
         """The chosen server's name, if it is one's own; of another one it is said that nothing can be done."""
-        chosen = self._chosen
+        chosen, self._is_chosen = self._chosen, True
         if chosen is not None and chosen.told is not None:
             self.notify(READ_ONLY, markup=False, timeout=4)
         return chosen.status.name if chosen is not None and chosen.status is not None and chosen.told is None else ""
