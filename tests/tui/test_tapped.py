@@ -16,7 +16,7 @@ from tui_host.capture.store.store import Store
 from tui_host.chat.infer.following import Following, Piece
 from tui_host.host.importing import import_files
 from tui_host.settings.paths import DATABASE
-from tui_host.tui.tapped import LOADING, NOTHING_SAID, TapSource
+from tui_host.tui.tapped import LOADING, NEVER_SAID, TapSource
 from tui_host.tui.widgets.pages.parts import parts_page
 
 CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
@@ -91,7 +91,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         again = TapSource(app.app.host, app.session)
         assert again.empty == LOADING  # until all is read, nobody knows whether something was said
         await app.until(lambda: again.look() or again.is_settled)
-        assert again.empty == NOTHING_SAID
+        assert again.empty == NEVER_SAID
         await app.press("f5")
         await app.until_shown("Cline: what is one and two? (tap llm deepseek, tap stdio math)")
         assert "live" not in app.text

@@ -38,13 +38,13 @@ class Listed:
         """Its turns; of a tap what can be counted without a look at all of it."""
         if not self.story:
             return counted(self.info.turns, "turn")
-        return in_words(self.passed)
+        return in_words(self.passed, live=self.info.live)
 
 
-def in_words(passed: Passed) -> str:
-    """`12 requests, 40 frames`."""
+def in_words(passed: Passed, *, live: bool) -> str:
+    """`12 requests, 40 frames`; where nothing passed whether it may yet."""
     told = ((passed.exchanges, "request"), (passed.frames, "frame"))
-    return ", ".join(counted(*each) for each in told if each[0]) or "nothing yet"
+    return ", ".join(counted(*each) for each in told if each[0]) or f"nothing{' yet' * live}"
 
 
 def counted(number: int, what: str) -> str:

@@ -135,7 +135,7 @@ def _show(store: Store, arguments: Arguments) -> None:
         output.value({"session": {**_info(info), **(more if taps else {})}, "items": items})
         return
     turns = counted(info.turns, "turn") if info.turns or not taps else ""
-    told = (info.id, info.model, info.protocol, turns, in_words(counts) if taps else "")
+    told = (info.id, info.model, info.protocol, turns, in_words(counts, live=info.live) if taps else "")
     words = [f"{info.title}\n{' · '.join(filter(None, (*told, 'live' * info.live)))}"]
     if len(taps) > 1:
         words[0] += f"\n{len(taps)} taps: {', '.join(taps)}"

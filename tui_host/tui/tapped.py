@@ -40,6 +40,7 @@ NO_MODEL = "Only servers are tapped so far. tui-host tap llm --upstream URL show
 LOADING = "What the taps recorded is being read …"
 GONE = "What was recorded here was deleted. f5 lists what else there is; ctrl+n begins a session of your own."
 NOTHING_SAID = "Nothing has been said yet: use the tapped host, and it appears here."
+NEVER_SAID = "Nothing was said while it was tapped."
 
 
 class TapSource(SessionSource):
@@ -48,11 +49,13 @@ class TapSource(SessionSource):
     Attributes:
         no_model: What stands in the chat where nothing was asked of a model.
         nothing_said: The same where nothing passed at all.
+        never_said: And where nothing will any more.
     """
 
     read_only = "A tap's, read only.  ctrl+n new session  / commands"
     no_model = NO_MODEL
     nothing_said = NOTHING_SAID
+    never_said = NEVER_SAID
     has_talks = True
 
     def __init__(self, host: Host, session: Session) -> None:
@@ -135,7 +138,8 @@ class TapSource(SessionSource):
         session.asked, session.protocol = models_in_words(told.models), in_words(told.protocols)
         if told.is_whole:
             self._is_behind = False
-            said = self.no_model if told.has_calls and not told.models else self.nothing_said
+            nothing_said = self.nothing_said if told.live else self.never_said
+            said = self.no_model if told.has_calls and not told.models else nothing_said
             self.empty = said if told.title else GONE
 
     @property
@@ -197,7 +201,7 @@ class TapFileSource(TapSource):
     """What taps recorded and a file brought here: nothing more comes to it, and nothing can be tapped besides."""
 
     read_only = FROM_FILE
-    no_model = nothing_said = NO_CHAT
+    no_model = nothing_said = never_said = NO_CHAT
 
     @property
     @override

@@ -177,10 +177,10 @@ def test_a_conversation_that_goes_on_in_another_way_is_of_one_host(agents: Agent
     assert agents.stories() == ({("anthropic", "openai")} if are_one else {("anthropic",), ("openai",)})
 
 
-def test_a_tap_that_saw_nothing_is_in_no_story_of_those_that_did(agents: Agents, tmp_path: Path) -> None:
+def test_a_tap_that_saw_nothing_is_in_no_story_but_by_itself(agents: Agents, tmp_path: Path) -> None:
     agents.quiet += [KeptModelTap(tmp_path, title) for title in ("quiet", "quiet too")]
     agents.turn("openai", agents.serve("math"))
-    assert agents.stories() == {("math", "openai"), ("anthropic", "quiet", "quiet too")}
+    assert agents.stories() == {("math", "openai"), ("anthropic",), ("quiet",), ("quiet too",)}
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,9 @@ def test_a_tap_that_saw_nothing_is_in_no_story_of_those_that_did(agents: Agents,
         ({"a", "b", "q1", "q2"}, {("a",), ("b",), ("q1",), ("q2",)}),
         ({"q1", "q2"}, {("a",), ("b",), ("q1", "q2")}),
         ({"a", "q1"}, {("a", "q1"), ("b",), ("q2",)}),
+        (set[str](), {("a",), ("b",), ("q1",), ("q2",)}),
     ],
-    ids=["one story goes on", "two do", "none does", "one has ended"],
+    ids=["one story goes on", "two do", "none does", "one has ended", "all have"],
 )
 def test_a_tap_that_saw_nothing_yet_is_of_the_only_story_that_goes_on(
     live: Collection[str], stories: Collection[tuple[str, ...]]

@@ -89,6 +89,21 @@ def test_two_hosts_at_once_tell_two_stories_each_with_the_server_that_it_called(
     opened.close()
 
 
+def test_taps_that_ended_and_saw_nothing_are_listed_each_by_itself_and_deleted_so(tmp_path: Path) -> None:
+    taps = [KeptModelTap(tmp_path, "example"), KeptServerTap(tmp_path, "math"), KeptServerTap(tmp_path, "docs")]
+    assert all(tap.kept.recording.close() for tap in taps)
+    opened = Store.open(tmp_path / "data" / "tui-host.db")
+    listed = {each.info.title: each for each in listing(opened)}
+    assert {(title, each.length, len(each.taps)) for title, each in listed.items()} == {
+        ("tap example", "nothing", 0),
+        ("tap math", "nothing", 0),
+        ("tap docs", "nothing", 0),
+    }
+    assert opened.sessions.delete(listed["tap example"].info.id)
+    assert {each.info.title for each in listing(opened)} == {"tap math", "tap docs"}
+    opened.close()
+
+
 def test_hosts_that_take_turns_at_one_tap_are_one_story_in_which_each_calls_its_own_servers(tmp_path: Path) -> None:
     model, call = KeptModelTap(tmp_path, "example"), Call("", "everything__echo", {"a": 1})
     asked = [User("go")]

@@ -88,7 +88,7 @@ def together(
 
     Where nothing names a host, they are of two where the model of each is offered tools of servers of its own alone, and where those
     who ask the models call themselves differently, unless something tells that they are one. A tap through which nothing has passed is of
-    no story; while it runs, it is of the only one that goes on, if there is one: its host may ask yet.
+    no story, but by itself; while it runs, it is of the only one that goes on, if there is one: its host may ask yet.
 
     Args:
         taps: Sessions of taps. One that was brought here from elsewhere is a story by itself.
@@ -105,7 +105,7 @@ def together(
             (quiet if about_of(tap).is_quiet else heard).append(tap)
     for row in in_a_row(heard, lambda tap: _ran(tap, now_ns)):
         stories += _stories_in(row, {tap.id: _ran(tap, now_ns) for tap in row}, about_of, owner_of, one_host)
-    stories += map(list, in_a_row((tap for tap in quiet if not tap.live), lambda tap: _ran(tap, now_ns)))
+    stories += ([tap] for tap in quiet if not tap.live)
     waiting = [tap for tap in quiet if tap.live]
     going_on = [story for story in stories if any(tap.live for tap in story)]
     if len(going_on) == 1:
