@@ -129,6 +129,21 @@ class OpenAI:
         return [*_events(*thought, *said, *calls, chunk({}, finish)), b"data: [DONE]\n\n"]
 
 
+class Offering(OpenAI):
+    """Chat Completions with tools."""
+
+    def __init__(self, offered: Mapping[str, str]) -> None:
+        super().__init__()
+        self._offered = offered
+
+    @override
+    def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
+        """All as messages, and the tools."""
+        body: dict[str, JSON] = json.loads(super().request(entries, system))
+        functions: list[dict[str, JSON]] = [{"name": each, "description": of} for each, of in self._offered.items()]
+        return dumped({**body, "tools": [{"type": "function", "function": function} for function in functions]})
+
+
 class Responses:
     """OpenAI's Responses, whole."""
 

@@ -12,7 +12,7 @@ from tests.chat.infer.world import World
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.session import SessionInfo
 from tui_host.chat.infer.asking.recognise import host_asking, host_named, model_asked
-from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, in_words, models_of
+from tui_host.chat.infer.asking.speaking import Own, Speaking, hosts_of, in_words, models_of, own_hosts
 from tui_host.chat.infer.taps.about import About, about
 from tui_host.chat.infer.taps.together import together
 
@@ -216,18 +216,46 @@ SDK = Speaking(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""
 
 
 @pytest.mark.parametrize(
-    ("spoken", "clients", "hosts"),
+    ("spoken", "clients", "own", "hosts"),
     [
-        ([Speaking(host="Codex", agent=("codex_exec/1", "")), SDK], ["mcp"], ["Codex", "the OpenAI SDK for Python"]),
-        ([replace(SDK, host="Aider"), SDK], [], ["Aider"]),
-        ([SDK], ["@librechat/api-client"], ["LibreChat"]),
-        ([SDK], ["mcp"], ["the OpenAI SDK for Python", "the MCP SDK for Python"]),
+        (
+            [Speaking(host="Codex", agent=("codex_exec/1", "")), SDK],
+            ["mcp"],
+            {},
+            ["Codex", "the OpenAI SDK for Python"],
+        ),
+        ([replace(SDK, host="Aider"), SDK], [], {}, ["Aider"]),
+        ([SDK], ["@librechat/api-client"], {SDK.agent: "LibreChat"}, ["LibreChat"]),
+        ([SDK], ["@librechat/api-client"], {}, ["the OpenAI SDK for Python", "LibreChat"]),
+        ([SDK], ["mcp"], {}, ["the OpenAI SDK for Python", "the MCP SDK for Python"]),
     ],
 )
 def test_what_hosts_are_made_with_is_named_where_it_may_not_be_of_one_that_is(
-    spoken: list[Speaking], clients: list[str], hosts: list[str]
+    spoken: list[Speaking], clients: list[str], own: Own, hosts: list[str]
 ) -> None:
-    assert hosts_of(spoken, clients) == hosts
+    assert hosts_of(spoken, clients, own) == hosts
+
+
+@pytest.mark.parametrize(
+    ("spoken", "carried", "offered", "own"),
+    [
+        ([SDK], [], [], ""),
+        ([SDK], ["claude-code"], [], "Claude Code"),
+        ([SDK], ["claude-code", "zed"], [], ""),
+        ([SDK], [], ["claude-code"], ""),
+        ([SDK], [], ["librechat"], ""),
+        ([SDK], [], ["@librechat/api-client"], "LibreChat"),
+        ([SDK], ["zed"], ["@librechat/api-client"], "Zed"),
+        ([SDK], ["mcp-inspector"], [], ""),
+        ([replace(SDK, host="Aider"), SDK], ["zed"], [], ""),
+        ([SDK, Speaking(host="Zed", agent=("Zed/1", ""))], ["zed"], [], ""),
+    ],
+)
+def test_who_asks_without_a_name_is_the_host_whose_client_carried_its_calls_or_that_never_says_one(
+    spoken: list[Speaking], carried: list[str], offered: list[str], own: str
+) -> None:
+    by_call, by_tools = ([(SDK.agent, client) for client in clients] for clients in (carried, offered))
+    assert own_hosts(spoken, {*carried, *offered}, by_call, by_tools) == ({SDK.agent: own} if own else {})
 
 
 @pytest.mark.parametrize(

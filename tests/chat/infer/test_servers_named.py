@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
-from typing_extensions import override
 
-from tests.chat.infer.dialects import SYSTEM, Entry, OpenAI, dumped
+from tests.chat.infer.dialects import Offering
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
 from tests.chat.infer.world import MS, World, found_in
 from tui_host.chat.conversation import CallItem, Conversation
@@ -18,21 +16,6 @@ from tui_host.errors import JSON
 
 SUM = {"a": 1, "b": 2}
 ADDS, SUBTRACTS = "Adds two numbers.", "Subtracts the second from the first."
-
-
-class Offering(OpenAI):
-    """Chat Completions with tools."""
-
-    def __init__(self, offered: Mapping[str, str]) -> None:
-        super().__init__()
-        self._offered = offered
-
-    @override
-    def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
-        """All as messages, and the tools."""
-        body: dict[str, JSON] = json.loads(super().request(entries, system))
-        functions: list[dict[str, JSON]] = [{"name": each, "description": of} for each, of in self._offered.items()]
-        return dumped({**body, "tools": [{"type": "function", "function": function} for function in functions]})
 
 
 def served(world: World, name: str, tools: Mapping[str, str], listed: bool = True) -> tuple[str, int]:  # noqa: FBT001, FBT002 - a row's

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from tui_host.chat.infer.values import READING, Asked, canonical, canonical_text
 from tui_host.errors import JSON
@@ -86,6 +87,12 @@ def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[
     if same or len(name) < _SHORTENED:
         return frozenset(same)
     return frozenset(_shortened(name, known))
+
+
+@lru_cache(maxsize=1 << 14)
+def name_any(names: tuple[str, ...], tools: frozenset[tuple[str, str]]) -> bool:
+    """Whether any of several names may stand for any of these tools."""
+    return any(tools_named(name, tools) for name in names)
 
 
 def names_server(name: str, server: str, tool: str) -> bool:

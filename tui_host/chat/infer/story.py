@@ -12,11 +12,12 @@ from tui_host.capture.wall import WallClock
 from tui_host.chat.infer.asking.exchanges import asking_of
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.injected import Injections
-from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, speaking_in
+from tui_host.chat.infer.asking.speaking import Agent, Own, Speaking, hosts_of, own_hosts, speaking_in
 from tui_host.chat.infer.asking.talks import Key, Said, Talks
 from tui_host.chat.infer.clocks import Cuts
 from tui_host.chat.infer.frames import Frames
 from tui_host.chat.infer.joining import Joined, Joining
+from tui_host.chat.infer.names import name_any
 from tui_host.chat.infer.naming import Naming
 from tui_host.chat.infer.steps import Steps
 from tui_host.chat.infer.values import Asked
@@ -61,6 +62,7 @@ class Story:
         self._injections = Injections()
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
+        self._own: tuple[int, Own] = (-1, {})
 
     def feed(self, record: Record) -> Record:
         """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
@@ -168,7 +170,27 @@ class Story:
     @property
     def hosts(self) -> Sequence[str]:
         """The hosts that spoke, as they call themselves."""
-        return hosts_of(self.spoken, self.frames.clients.values())
+        return hosts_of(self.spoken, self.frames.clients.values(), self.own)
+
+    @property
+    def own(self) -> Own:
+        """The hosts of those that ask and do not say who they are, as far as that was found."""
+        if self._own[0] != self.revision:
+            clients = self.frames.clients.values()
+            self._own = self.revision, own_hosts(self.spoken, clients, self._carried(), self._offered())
+        return self._own[1]
+
+    def _carried(self) -> Iterator[tuple[Agent, str]]:
+        for joined in self.joined():
+            asking = self.talks.said[joined.asked.capture, joined.asked.exchange].asking
+            yield from ((asking.agent, self.frames.clients.get(sent.line, "")) for sent in joined.sent)
+
+    def _offered(self) -> Iterator[tuple[Agent, str]]:
+        offering = dict.fromkeys((said.asking.agent, tuple(said.asking.offered)) for said in self.talks.said.values())
+        for place, client in self.frames.clients.items():
+            server = self.frames.peers[place]
+            tools = frozenset(tool for tool in self.frames.tools if tool[0] == server)
+            yield from ((agent, client) for agent, names in offering if name_any(names, tools))
 
     @property
     def exchanges(self) -> Sequence[Said]:

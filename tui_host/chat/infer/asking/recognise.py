@@ -149,6 +149,11 @@ def is_host(name: str) -> bool:
     return name in HOSTS
 
 
+def is_known_by_clients_alone(name: str) -> bool:
+    """Whether a host says to its models nothing of who it is, as far as is known: what it is made with is all that they hear."""
+    return is_host(name) and not any(HOSTS[name][:2]) and name not in TASKS
+
+
 def asks_no_model(name: str) -> bool:
     """Whether a host is one in which a person calls tools, and no model does."""
     return name == _WITHOUT_MODEL

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
+from typing import TypeAlias
 
 from tui_host.chat.infer.asking.exchanges import Asking
-from tui_host.chat.infer.asking.recognise import host_named, is_host
+from tui_host.chat.infer.asking.recognise import asks_no_model, host_named, is_host, is_known_by_clients_alone
+
+Agent: TypeAlias = tuple[str, str]
+"""What a request's headers say of who sends it."""
+Own: TypeAlias = Mapping[Agent, str]
+"""The hosts that agents were found to be of which these say nothing to their models, but before servers."""
 
 NATIVE = "native"
 """The protocol of those who leave it to the vendor's API; and where no tools are told of."""
@@ -29,7 +36,7 @@ class Speaking:
     """
 
     host: str = ""
-    agent: tuple[str, str] = ("", "")
+    agent: Agent = ("", "")
     peer: str = ""
     model: str = ""
     protocol: str = ""
@@ -48,24 +55,67 @@ def speaking_in(asking: Asking) -> Speaking:
     )
 
 
-def hosts_of(spoken: Collection[Speaking], clients: Iterable[str]) -> list[str]:
+def hosts_of(spoken: Collection[Speaking], clients: Iterable[str], own: Own = MappingProxyType({})) -> list[str]:
     """The hosts, in the order in which they were heard, those before servers last.
-
-    What hosts are made with stands for one only where it may not be of one that is named: not where the same agent has said who it
-    is, nor beside a host that its servers alone know by name.
 
     Args:
         spoken: What was asked of models.
         clients: What the clients of servers call themselves.
+        own: Hosts that do not name themselves to their models.
     """
-    known = {each.agent for each in spoken if is_host(each.host)}
-    asking = [each.host for each in spoken if is_host(each.host) or each.agent not in known]
+    asking = hosts_asking(spoken, own).values()
     calling = list(map(host_named, clients))
-    if any(is_host(host) and host not in asking for host in calling):
-        asking = list(filter(is_host, asking))
     if any(map(is_host, (*asking, *calling))):
         calling = list(filter(is_host, calling))
     return list(dict.fromkeys(filter(None, (*asking, *calling))))
+
+
+def hosts_asking(spoken: Collection[Speaking], own: Own) -> Mapping[Speaking, str]:
+    """The host that each of these is of; empty where that is not known.
+
+    What hosts are made with stands for one only where it may not be of one that is named: not where the same agent has said who it
+    is, nor where it was found to be one that its servers alone know by name.
+    """
+    known: dict[Agent, set[str]] = {agent: {host} for agent, host in own.items()}
+    for each in spoken:
+        if is_host(each.host):
+            known.setdefault(each.agent, set()).add(each.host)
+    return {each: each.host if is_host(each.host) else _only(known.get(each.agent, {each.host})) for each in spoken}
+
+
+def own_hosts(
+    spoken: Collection[Speaking],
+    clients: Iterable[str],
+    carried: Iterable[tuple[Agent, str]],
+    offered: Iterable[tuple[Agent, str]],
+) -> Own:
+    """The hosts of agents that do not say to their models who they are, of those that are known before servers alone.
+
+    One is its host's whose client carried a call that it asked for. Before any call one that offers the tools of a host's server may be
+    that host, but not if it would have said so: another program has the same server then.
+
+    Args:
+        spoken: What was asked of models.
+        clients: What the clients of servers call themselves.
+        carried: Agents, each with what the client calls itself that carried a call of its.
+        offered: Agents, each with what a client calls itself of a server whose tools it offers.
+    """
+    beside = {host for host in map(host_named, clients) if is_host(host) and not asks_no_model(host)}
+    beside -= {each.host for each in spoken}
+    unnamed = {each.agent for each in spoken} - {each.agent for each in spoken if is_host(each.host)}
+    if not (beside and unnamed):
+        return {}
+    shown, likely = dict[Agent, set[str]](), dict[Agent, set[str]]()
+    for found, pairs in ((shown, carried), (likely, offered)):
+        for agent, client in pairs:
+            if agent in unnamed and (host := host_named(client)) in beside:
+                found.setdefault(agent, set()).add(host)
+    likely = {agent: set(filter(is_known_by_clients_alone, hosts)) for agent, hosts in likely.items()}
+    return {agent: host for agent, hosts in {**likely, **shown}.items() if (host := _only(hosts))}
+
+
+def _only(hosts: Collection[str]) -> str:
+    return next(iter(hosts)) if len(hosts) == 1 else ""
 
 
 def models_of(spoken: Iterable[Speaking]) -> list[tuple[str, str]]:

@@ -141,7 +141,7 @@ class Looking:
         """Whether they say who the host is, and of which tools its model or this server is."""
         story = self._story
         is_told = bool(story.frames.tools) or any(said.asking.offered for said in story.exchanges)
-        return is_told and bool(story.hosts)
+        return is_told and bool(hosts_of(story.spoken, story.frames.clients.values()))
 
     def look(self, store: Store) -> About:
         """What is told by now. Blocks.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
 
-from tui_host.chat.infer.names import tools_named
+from tui_host.chat.infer.names import name_any
 from tui_host.chat.infer.taps.about import About
 from tui_host.chat.infer.taps.touching import Joins, Stretch, Stretches, in_a_row, meetings
 
@@ -117,9 +116,4 @@ def _of_no_two_voices(
 
 def _offers(model: About, server: About) -> bool:
     """Whether a model is told of a server's tools."""
-    return not model.is_of_another_host(server) and _names_any(tuple(model.offered), server.tools)
-
-
-@lru_cache(maxsize=1 << 14)
-def _names_any(names: tuple[str, ...], tools: frozenset[tuple[str, str]]) -> bool:
-    return any(tools_named(name, tools) for name in names)
+    return not model.is_of_another_host(server) and name_any(tuple(model.offered), server.tools)

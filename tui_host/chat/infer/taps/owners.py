@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.store import Store
+from tui_host.chat.infer.asking.speaking import Agent
 from tui_host.chat.infer.clocks import SURE_NS
 from tui_host.chat.infer.names import tools_named
 from tui_host.chat.infer.story import Story
@@ -53,6 +54,10 @@ class _Asked:
         return count > 0 and at_ns <= self._until[count - 1] + SURE_NS
 
 
+_Calls: TypeAlias = Mapping[str, Sequence[_Asked]]
+"""Calls that were asked for, by their arguments."""
+
+
 class Owners:
     """Finds out whose a tap is where it may be of several hosts, and which of those are one.
 
@@ -64,7 +69,7 @@ class Owners:
     def __init__(self, store: Store, known: Known) -> None:
         self._store = store
         self._known = known
-        self._asked: dict[str, Mapping[str, Sequence[_Asked]]] = {}
+        self._asked: dict[str, Mapping[Agent, _Calls]] = {}
 
     def of(self, tap: SessionInfo, stories: Sequence[Sequence[SessionInfo]]) -> int | None:
         """The number of the story that asked for most of a tap's calls; None if none did, or two did. A call that two may mean tells nothing."""
@@ -94,10 +99,24 @@ class Owners:
             if one != two and answers & unheard:
                 yield one, two
 
+    def carriers(self, taps: Collection[str]) -> Iterator[tuple[Agent, str]]:
+        """Who asked for calls through taps, each with what the client calls itself that carried one of these, and can have been no other's."""
+        asked = [each for tap in taps for each in self._asked_in(tap).items()]
+        for tap in taps if asked else ():
+            clients = {line: name for each in self._stories(tap) for line, name in each.frames.clients.items()}
+            yield from (
+                (agent, clients.get(sent.line, "")) for sent, agent in self._of_one(tap, asked, is_waiting=True)
+            )
+
     def _calls_of_one(self, server: str, names: Mapping[str, T]) -> Iterator[tuple[Sent, T]]:
         """The calls that a tap carried and that taps of one name alone can have asked for, each with that name."""
-        asked = [(name, self._asked_in(tap)) for tap, name in names.items()]
-        asked = [each for each in asked if each[1]]  # most taps are of servers
+        asked = [(name, calls) for tap, name in names.items() for calls in self._asked_in(tap).values()]
+        return self._of_one(server, asked)
+
+    def _of_one(
+        self, server: str, asked: Sequence[tuple[T, _Calls]], *, is_waiting: bool = False
+    ) -> Iterator[tuple[Sent, T]]:
+        """The same of whoever asked for calls, each with its name; on demand no call for which nobody waited when it was carried."""
         for sent in chain.from_iterable(each.frames.sent.values() for each in self._stories(server)):
             found = [
                 (name, each)
@@ -106,22 +125,26 @@ class Owners:
                 if each.is_before(sent.at_ns) and tools_named(each.name, [(sent.server, sent.tool)])
             ]
             waiting = [each for each in found if each[1].is_open_at(sent.at_ns)]
-            askers = {name for name, _ in waiting or found}
+            askers = {name for name, _ in (waiting if is_waiting else waiting or found)}
             if len(askers) == 1:
                 yield sent, askers.pop()
 
-    def _asked_in(self, tap: str) -> Mapping[str, Sequence[_Asked]]:
-        """The calls that were asked for through a tap, by their arguments."""
+    def _asked_in(self, tap: str) -> Mapping[Agent, _Calls]:
+        """The calls that were asked for through a tap, by who asked."""
         if tap not in self._asked:
-            times: dict[str, dict[str, list[tuple[int, int | None]]]] = {}
+            times: dict[Agent, dict[str, dict[str, list[tuple[int, int | None]]]]] = {}
             for story in self._stories(tap):
                 for said in story.exchanges:
                     until_ns = story.talks.until(said.asking.key) if said.asking.calls() else None
                     for call, (name, arguments) in zip(said.asking.calls(), said.asking.meant(), strict=True):
                         if arguments is not None:
-                            times.setdefault(arguments, {}).setdefault(name, []).append((call.at_ns, until_ns))
+                            own = times.setdefault(said.asking.agent, {})
+                            own.setdefault(arguments, {}).setdefault(name, []).append((call.at_ns, until_ns))
             self._asked[tap] = {
-                arguments: [_Asked(name, each) for name, each in named.items()] for arguments, named in times.items()
+                agent: {
+                    arguments: [_Asked(name, each) for name, each in named.items()] for arguments, named in own.items()
+                }
+                for agent, own in times.items()
             }
         return self._asked[tap]
 

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, product
 
 from tui_host.capture.session import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tapped import captures_of
-from tui_host.chat.infer.asking.speaking import Speaking, hosts_of, in_words, models_in_words, models_of, protocols_of
+from tui_host.chat.infer.asking.speaking import (
+    Agent,
+    Own,
+    Speaking,
+    hosts_of,
+    in_words,
+    models_in_words,
+    models_of,
+    own_hosts,
+    protocols_of,
+)
+from tui_host.chat.infer.names import name_any
 from tui_host.chat.infer.taps.about import About, Looking
 from tui_host.chat.infer.taps.owners import Known, Owners
 from tui_host.chat.infer.taps.together import NEAR_NS, ended_ns, together
@@ -26,15 +37,28 @@ class TapStory:
     Attributes:
         taps: Their sessions, in the order in which they began.
         about: What each is, as far as that was looked into.
+        own: The hosts of those that ask and do not say who they are, as far as that was found.
     """
 
     taps: Sequence[SessionInfo]
     about: Sequence[Sequence[About]] = ()
+    own: Own = field(default_factory=dict[Agent, str])
 
     @property
     def hosts(self) -> Sequence[str]:
         """Whose it is, as the hosts say themselves."""
-        return hosts_of(self._spoken, [client for each in self._abouts for client in each.clients])
+        return hosts_of(self._spoken, self._clients, self.own)
+
+    def with_own(self, owners: Owners) -> TapStory:
+        """The same, with the hosts that are found by what taps carried; looked into only where some are known before servers alone."""
+        carried = owners.carriers([tap.id for tap in self.taps])
+        return replace(self, own=own_hosts(self._spoken, self._clients, carried, self._offered()))
+
+    def _offered(self) -> Iterator[tuple[Agent, str]]:
+        for model, server in product(self._abouts, repeat=2):
+            if server.clients and name_any(tuple(model.offered), server.tools):
+                agents = [each.agent for each in model.spoken if each.has_tools]
+                yield from product(agents, server.clients)
 
     @property
     def model(self) -> str:
@@ -97,6 +121,10 @@ class TapStory:
     @property
     def _spoken(self) -> Sequence[Speaking]:
         return list(dict.fromkeys(chain.from_iterable(each.spoken for each in self._abouts)))
+
+    @property
+    def _clients(self) -> Sequence[str]:
+        return [client for each in self._abouts for client in each.clients]
 
     @property
     def _abouts(self) -> Sequence[About]:
@@ -164,7 +192,8 @@ def stories_of(store: Store, taps: Sequence[SessionInfo], known: Known) -> Seque
     """
     owners = Owners(store, known)
     told = together(taps, time.time_ns(), lambda tap: _about(_told(known, tap)), owners.of, owners.one_host)
-    return [TapStory(taps=story, about=[_told(known, tap) for tap in story]) for story in told]
+    stories = [TapStory(taps=story, about=[_told(known, tap) for tap in story]) for story in told]
+    return [story.with_own(owners) for story in stories]
 
 
 def story_with(store: Store, session: str, known: Known) -> TapStory:
@@ -184,7 +213,7 @@ def story_with(store: Store, session: str, known: Known) -> TapStory:
         near = [tap for tap in store.sessions.taps(began - NEAR_NS) if tap.created_ns <= ended + NEAR_NS]
         told = together(near, now_ns, lambda tap: _about(look_at(store, tap, known)), owners.of, owners.one_host)
         story = next((each for each in told if any(tap.id == session for tap in each)), story)
-    return TapStory(taps=story, about=[look_at(store, tap, known) for tap in story])
+    return TapStory(taps=story, about=[look_at(store, tap, known) for tap in story]).with_own(owners)
 
 
 def _about(abouts: Sequence[About]) -> About:
