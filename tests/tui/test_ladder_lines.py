@@ -356,6 +356,7 @@ def test_a_filter_keeps_headings_of_what_it_keeps() -> None:
 def test_the_heading_names_turn_and_step_or_the_connections() -> None:
     columns = Columns(width=40, peer=6, glyphs=UNICODE)
     assert heading(ROW, columns)[0][0].startswith(" ── turn 1 · step 1 ──")
+    assert heading(ROW, columns, "Gemini CLI")[0][0].startswith(" ── turn 1 · step 1 · Gemini CLI ──")
     assert heading(replace(ROW, turn=0, step=0), columns)[0][0].startswith(" ── connections ──")
 
 

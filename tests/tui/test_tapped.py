@@ -99,6 +99,21 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await is_deleted(app)
 
 
+async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(tmp_path: Path) -> None:
+    form = FORMS["openai"]
+    async with running(tmp_path, config=CONFIG) as app:
+        model = KeptModelTap(tmp_path, "deepseek")
+        list(model.answer(form, model.ask(form, [User("hi")], "opencode/1.18"), Answer("Hello.")))
+        await app.press("f5")
+        await app.until_shown("opencode: hi (tap llm deepseek)")
+        await app.press("enter")
+        await app.until_shown("Hello.", "── turn 1 · step 1 ──")
+        list(model.answer(form, model.ask(form, [User("you too")], "OpenAI/Python 2"), Answer("Yes.")))
+        await app.until_shown("turn 1 · step 1 · opencode ──", "turn 2 · step 1 · the OpenAI SDK for Python ──")
+        await app.until_shown("the OpenAI SDK for Python asks:", "Yes.")
+        assert model.kept.recording.close()
+
+
 async def test_what_was_asked_and_of_whom_is_read_in_80_columns_whatever_the_host_is_made_with(tmp_path: Path) -> None:
     model, math = KeptModelTap(tmp_path, "x"), KeptServerTap(tmp_path, "math")
     model.peer = "127.0.0.1:9100"

@@ -132,6 +132,8 @@ class TapSource(SessionSource):
             return
         self._told = told
         self.ladder.doubt(told.doubtful)
+        if told.whose != self.ladder.hosts:
+            self.ladder.hosts = told.whose
         self.live, self.is_stale = told.live, told.is_stale
         session.title = told.title or session.title
         session.turn = max(told.turns, 1)

@@ -23,6 +23,9 @@ class Ladder:
 
     Args:
         clock: Names the clock that the records of all captures were put on; empty where each has its own.
+
+    Attributes:
+        hosts: Whose each turn is, where it is of several hosts: anew by whoever finds that out.
     """
 
     def __init__(self, clock: str = "") -> None:
@@ -33,6 +36,7 @@ class Ladder:
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
         self._doubtful: Mapping[tuple[str, int], str] = {}
+        self.hosts: Mapping[int, str] = {}
         self._lines = -1  # the row of the last lines of standard error
 
     @property

@@ -47,6 +47,7 @@ class Told:
         models: Provider and name of the models that were asked; none before one was.
         protocols: The tool protocols in which they were.
         turns: How many turns there are.
+        whose: Of several hosts the one that each turn is of.
         has_calls: A server was asked something.
         names: Server and own name for the names of tools that stand for one tool alone.
         is_whole: All that is recorded by now was handed over.
@@ -61,6 +62,7 @@ class Told:
     models: Sequence[tuple[str, str]] = ()
     protocols: Sequence[str] = ()
     turns: int = 0
+    whose: Mapping[int, str] = field(default_factory=dict[int, str])
     has_calls: bool = False
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     is_whole: bool = False
@@ -211,6 +213,7 @@ class Following:
             for capture in (captures_of(self._store, info.id) if info.imported else (info.id,))
         }
         self._merging.take(taps)
+        self._telling.names_hosts |= len(told.hosts) > 1
         now = replace(
             self._told,
             live=told.live,
@@ -247,6 +250,7 @@ class Following:
             models=models_of(story.spoken),
             protocols=protocols_of(story.spoken),
             turns=story.talks.turns,
+            whose=story.whose,
             has_calls=bool(story.frames.sent),
             names=self._names(),
         )

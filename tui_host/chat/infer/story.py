@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tui_host.capture.link import Link, Span
@@ -12,7 +12,7 @@ from tui_host.capture.wall import WallClock
 from tui_host.chat.infer.asking.exchanges import asking_of
 from tui_host.chat.infer.asking.hearing import Hearing
 from tui_host.chat.infer.asking.injected import Injections
-from tui_host.chat.infer.asking.speaking import Agent, Own, Speaking, hosts_of, own_hosts, speaking_in
+from tui_host.chat.infer.asking.speaking import Agent, Own, Speaking, hosts_asking, hosts_of, own_hosts, speaking_in
 from tui_host.chat.infer.asking.talks import Key, Said, Talks
 from tui_host.chat.infer.clocks import Cuts
 from tui_host.chat.infer.frames import Frames
@@ -63,6 +63,7 @@ class Story:
         self._injected: list[Found] = []
         self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
         self._own: tuple[int, Own] = (-1, {})
+        self._asking: tuple[int, Mapping[Speaking, str]] = (-1, {})
 
     def feed(self, record: Record) -> Record:
         """Take in the next record; gives it with its time on the shared clock, and its place in the story."""
@@ -179,6 +180,23 @@ class Story:
             clients = self.frames.clients.values()
             self._own = self.revision, own_hosts(self.spoken, clients, self._carried(), self._offered())
         return self._own[1]
+
+    def host_of(self, said: Said) -> str:
+        """The host that asked, by the name that it has among the hosts; empty where that is not known."""
+        if self._asking[0] != self.revision:
+            self._asking = self.revision, hosts_asking(self.spoken, self.own)
+        return self._asking[1][speaking_in(said.asking)]
+
+    @property
+    def whose(self) -> Mapping[int, str]:
+        """Whose each turn is, as far as that is known; nothing where all is of one host."""
+        if len(self.hosts) < 2:
+            return {}
+        hosts: dict[int, str] = {}
+        for said in self.exchanges:
+            if not said.is_beside and (host := self.host_of(said)):
+                hosts.setdefault(said.turn, host)
+        return hosts
 
     def _carried(self) -> Iterator[tuple[Agent, str]]:
         for joined in self.joined():

@@ -34,6 +34,8 @@ _NAMED = 4
 """Frames, or calls, that are named where nothing tells which of them it was."""
 _NOTE = ("note",)
 """Names the item that tells of an exchange how it ended, where that is no answer."""
+_HOST = 60
+_NO_NAME = "a host without a name"
 _QUESTION = 60
 """Characters of a question by which it is known again."""
 
@@ -60,6 +62,9 @@ class Telling:
     Args:
         story: What is told.
         chat: Where.
+
+    Attributes:
+        names_hosts: Several hosts are known to ask: the chat says whose what follows is, wherever that changes.
     """
 
     def __init__(self, story: Story, chat: Chat) -> None:
@@ -74,13 +79,19 @@ class Telling:
             Said
         ] = []  # the same without what hosts ask beside: the last of each conversation that it went over to
         self._failed: tuple[int, Item, int] | None = None
-        self._revision = -1
+        self._revision: int = -1
+        self._named: dict[int, tuple[Said, str]] = {}  # the notes that name a host, with what stands behind its name
+        self.names_hosts = False
 
     def tell(self) -> None:
         """Put in what is new since."""
         if self._story.revision == self._revision:
             return
         self._revision = self._story.revision
+        self.names_hosts |= len(self._story.hosts) > 1
+        for number, (said, behind) in self._named.items():
+            if (note := self._note(said, behind)) != self._chat[number]:  # more is known of who it is
+                self._chat.put(number, note)
         joined: dict[tuple[str, str], list[Joined]] = {}
         for each in self._story.joined():
             joined.setdefault((each.asked.capture, each.asked.exchange), []).append(each)
@@ -125,21 +136,36 @@ class Telling:
         return number
 
     def _go_over_to(self, said: Said, *, is_asking: bool) -> None:
-        """Say to what the next item belongs, where another conversation of the host came between: it may have many at once."""
+        """Say to what the next item belongs, where another host or another conversation of one came between: it may have many at once."""
+        last, whose = self._last, self._story.host_of
+        words = self._gone_over_to(said, is_asking=is_asking)
+        if self.names_hosts and (last is None or whose(last) != whose(said)):
+            behind = f", {words}:" if words else " asks:" if is_asking else ":"
+            self._named[self._chat.add(self._note(said, behind))] = said, behind
+        elif words:
+            self._chat.add(NoteItem(turn=said.turn, kind="note", what=f"{words}:"))
+
+    def _note(self, said: Said, behind: str) -> Item:
+        """Names the host that asked."""
+        return NoteItem(
+            turn=said.turn, kind="note", what=f"{line(self._story.host_of(said), _HOST) or _NO_NAME}{behind}"
+        )
+
+    def _gone_over_to(self, said: Said, *, is_asking: bool) -> str:
+        """The conversation to which it goes over, in words; empty where that goes on, or begins."""
         last, self._last = self._last, said
         last_asked, side = self._last_asked(), self._side(said)
         if side == said.turn:
             self._asked[-1:] = [said] if last_asked is None or last_asked.talk == said.talk else [last_asked, said]
         if last is None or self._side(last) == side or (is_asking and said.parent is None):
-            return
+            return ""
         before, turn = side, said.turn
         if is_asking and said.parent is not None:
             parent = self._story.talks.said[said.parent]
             before, turn = self._side(parent), parent.turn
             if last_asked is not None and self._side(last_asked) == before:
-                return
-        words = f"{'after' if is_asking else 'to'} {self._named(before, turn)}:"
-        self._chat.add(NoteItem(turn=said.turn, kind="note", what=words))
+                return ""
+        return f"{'after' if is_asking else 'to'} {self._question(before, turn)}"
 
     def _last_asked(self) -> Said | None:
         """What a person asked last; what turned out to be asked beside that is left out then."""
@@ -151,7 +177,7 @@ class Telling:
         """Names the turn, or the conversation that a host has beside it."""
         return said.talk if self._story.talks.root(said).is_beside else said.turn
 
-    def _named(self, side: int | Key, turn: int) -> str:
+    def _question(self, side: int | Key, turn: int) -> str:
         """A turn, or what is beside it, by how it began."""
         question = line(self._questions.get(side, ""), _QUESTION)
         return f'"{question}"' if question else f"turn {turn}"

@@ -219,8 +219,15 @@ class Asking:
 
     def may_go_on_as(self, later: Asking) -> bool:
         """Whether the conversation of a later request may be this one: who asks, and in which API, stays so; what is told of calls goes to who asked for them."""
-        is_of_another = is_host(self.host) and is_host(later.host) and self.host != later.host
-        return self.dialect == later.dialect and not is_of_another and (self.peer == later.peer or not self.fold.calls)
+        is_same_api = self.dialect == later.dialect and (self.peer == later.peer or not self.fold.calls)
+        return is_same_api and not self.is_of_another_host(later)
+
+    def is_of_another_host(self, other: Asking) -> bool:
+        """Whether another host asks than one that is known by name: by its own name, or by other headers and none."""
+        if self.host == other.host:
+            return False
+        named = is_host(self.host) + is_host(other.host)
+        return named > 1 or (named > 0 and self.agent != other.agent)
 
     def is_told_in(self, message: Heard) -> bool:
         """Whether a message of a later request is this answer, as far as it came: hosts cut one where they have read a call."""

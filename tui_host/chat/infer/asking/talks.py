@@ -132,6 +132,8 @@ class Talks:
         parent, after = self._parent(asking, marks)
         again = self._again.setdefault((marks[-1], parent), _Again())
         earlier = self.said[before] if (before := again.before(asking.key)) is not None else None
+        if earlier is not None and earlier.asking.host != asking.host:
+            earlier = None
         new = (said_by_person(each) for each in reversed(asking.messages[after + 1 :]) if each.role == "user")
         text = next(filter(None, new), "")  # hosts that drop calls from the history repeat more
         if earlier is not None and self._is_again(earlier, asking, parent, text):
@@ -252,11 +254,12 @@ class Talks:
     def _told_in(self, mark: bytes, asking: Asking, message: Heard) -> Sequence[Key]:
         """The exchanges that sent what a request begins with, and whose answer is what it says next, the last first.
 
-        Of these only those that came through its own tap, if any did, or through one that was over when that began.
+        Of these only those that came to the same host, if any did; and through its own tap, or through one that was over when that began.
         """
         alike = islice(self._alike(mark, asking), _LOOKED_BACK)
         asked = ((key, self.said[key].asking) for key in alike)
         told = [key for key, before in asked if before.may_go_on_as(asking) and before.is_told_in(message)]
+        told = [key for key in told if self.said[key].asking.host == asking.host] or told
         capture = asking.key[0]
         began = self._times.get(capture, (asking.at_ns, 0))[0]
         own = [key for key in told if key[0] == capture or self._times[key[0]][1] <= began]

@@ -55,7 +55,8 @@ class LadderDrawing:
         return "".join(text for text, _ in self._row(self._source, row, _WHOLE))
 
     def _heading(self, source: InspectorSource, row: Row, width: int) -> list[Piece]:
-        return heading(self._home(source, row), self._columns(source, width))
+        home = self._home(source, row)
+        return heading(home, self._columns(source, width), source.ladder.hosts.get(home.turn, ""))
 
     def _row(self, source: InspectorSource, row: Row, width: int) -> list[Piece]:
         told = self._words.told(source, row, self._home(source, row))

@@ -79,14 +79,15 @@ def short_path(url: str) -> str:
     return "/".join(parts) or "/"
 
 
-def heading(row: Row, columns: Columns) -> list[Piece]:
-    """The line above a group: its turn and step, or the connections."""
+def heading(row: Row, columns: Columns, host: str = "") -> list[Piece]:
+    """The line above a group: its turn and step, and of several hosts whose that is; or the connections."""
     glyphs = columns.glyphs
     rule = glyphs.box[4]
     if row.turn == 0:
         name = "connections"
     else:
-        name = f"turn {row.turn}" + (f" {glyphs.dot} step {row.step}" if row.step else "")
+        step, whose = f"step {row.step}" if row.step else "", columns.mask(line(host, WORDS))
+        name = f" {glyphs.dot} ".join(filter(None, (f"turn {row.turn}", step, whose)))
     text = f" {rule * 2} {name} "
     return [(cut(text + rule * max(0, columns.width - len(text)), columns.width, glyphs.more), "heading")]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -62,6 +62,7 @@ class LadderView(LadderKeys):
         self._drawing = LadderDrawing(self._source, self._index, self._words, self.glyphs)
         self._filtering = Filtering(self._drawing.shown)
         self._revision = -1
+        self._hosts: Mapping[int, str] = {}
         self._taken = 0
         self._selected: int | None = None
         self._related: frozenset[int] = frozenset()
@@ -92,6 +93,7 @@ class LadderView(LadderKeys):
         if source is None:
             return True
         is_all = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
+        is_all &= source.ladder.hosts is self._hosts
         is_sifted = not (self._filtering.is_stale or self._filtering.is_looking)
         return is_all and is_sifted and self._words.is_settled
 
@@ -156,6 +158,9 @@ class LadderView(LadderKeys):
             return
         if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
             self._take(source)
+        if source.ladder.hosts is not self._hosts:
+            self._hosts = source.ladder.hosts
+            self.redraw()
         if self._filtering.is_due:
             kept = self._filtering.sift(source.ladder, self._taken)
             self._keep(kept, is_more=len(kept) >= self._index.kept)
