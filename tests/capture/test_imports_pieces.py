@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.captured import ASK, CHAT, PIECE, TELL, WIRES, seen, told
+from tests.steps import steps
 from tui_host.capture.imports import File, read
 from tui_host.capture.imports.logs.printed import printed
 from tui_host.capture.imports.stream import Stream
@@ -216,8 +217,10 @@ PRINTED_HOSTILE = {
     "escapes": "b'" + "\\x61" * 300_000 + "'",
     "backslashes": "b'" + "\\" * 500_001,
     "open literals": "b'a b'" * 100_000,
-    "pieces of one line": f"> {json.dumps(CHAT)}\n" + "chunk: b'data: {\"'\n" + "chunk: b'data: x'\n" * 20_000,
-    "pieces of brackets": f"> {json.dumps(CHAT)}\n" + "chunk: b'data: {'\n" + "chunk: b'{{{\"\"'\n" * 20_000,
+}
+PIECES_HOSTILE = {
+    "of one line": ("chunk: b'data: {\"'\n", "chunk: b'data: x'\n"),
+    "of brackets": ("chunk: b'data: {'\n", "chunk: b'{{{\"\"'\n"),
 }
 
 
@@ -226,3 +229,13 @@ def test_hostile_literals_end_soon(name: str) -> None:
     """Within the time that a test has; and what stands around them is read."""
     found = seen(f"{json.dumps(ASK)}\n{PRINTED_HOSTILE[name]}\n{json.dumps(ASK)}\n")
     assert [each.draft.kind for each in found].count("frame") == 2
+
+
+@pytest.mark.parametrize("name", PIECES_HOSTILE)
+def test_pieces_of_what_never_ends_cost_by_their_number(name: str) -> None:
+    first, more = PIECES_HOSTILE[name]
+    few, many = (
+        steps(lambda count=count: seen(f"{json.dumps(ASK)}\n> {json.dumps(CHAT)}\n{first}{more * count}\n"))
+        for count in (500, 2000)
+    )
+    assert many < 4.4 * few
