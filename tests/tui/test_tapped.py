@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 
 from tests.chat.infer.forms import FORMS, Answer, Call, Results, User
-from tests.chat.infer.kept import KeptModelTap, KeptServerTap
+from tests.chat.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tests.tui.app_running import NARROW, PATIENT, WIDE, Running, running
 from tests.tui.details_drawn import drawn
 from tui_host.capture.exports import EXPORTS
@@ -112,6 +112,20 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
         await app.until_shown("turn 1 · step 1 · opencode ──", "turn 2 · step 1 · the OpenAI SDK for Python ──")
         await app.until_shown("the OpenAI SDK for Python asks:", "Yes.")
         assert model.kept.recording.close()
+
+
+async def test_what_is_found_not_to_be_so_is_shown_anew_though_nothing_else_happens(tmp_path: Path) -> None:
+    keep_story(tmp_path)
+    async with running(tmp_path, config=CONFIG) as app:
+        await app.press("f5")
+        await app.until_shown("Cline: what is one and two?")
+        await app.press("enter")
+        await app.until_shown("It is three.", "Cline, tapped: read only")
+        await app.until(lambda: not app.main.has_news)
+        source = app.inspector_source
+        source.is_stale = True  # as what a look takes may say
+        await app.until(lambda: app.inspector_source is not source)
+        await app.until_shown("It is three.", "Cline, tapped: read only")
 
 
 async def test_what_was_asked_and_of_whom_is_read_in_80_columns_whatever_the_host_is_made_with(tmp_path: Path) -> None:

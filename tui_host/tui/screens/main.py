@@ -249,6 +249,7 @@ class MainScreen(Covered, SpeakingScreen):
             self._session.busy  # a clock runs
             or self._approval is not None  # it is laid out, and its quiet period passes
             or not self._is_settled
+            or (self._source is not None and self._source.is_stale)  # found by the last look; the next begins anew
             or self._draft_is_new
             or time.monotonic() < self._look_on_until
             or self._seen != self._present()
