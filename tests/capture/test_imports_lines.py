@@ -168,3 +168,27 @@ def test_the_address_before_a_request_is_its_own(before: str, url: str) -> None:
     first, *_ = seen(f"see /docs/chat for more\n{before.format(url)}{asked('one')}\n<- {said('x')}\n")
     assert first.draft.head is not None
     assert (first.draft.head.method, first.draft.head.url) == ("POST", url)
+
+
+PLAIN: dict[str, JSON] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+SAID: dict[str, JSON] = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "x"}]}
+BEGUN: dict[str, JSON] = {"type": "message_start", "message": {"id": "msg_0", **SAID, "content": []}}
+OLLAMA: dict[str, JSON] = {"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True}
+
+
+@pytest.mark.parametrize(
+    ("answers", "dialects"),
+    [
+        ([f"<<< {json.dumps(SAID)}"] * 2, ["anthropic", "anthropic"]),
+        ([f"event: message_start\ndata: {json.dumps(BEGUN)}\n"] * 2, ["anthropic", "anthropic"]),
+        ([json.dumps(OLLAMA)] * 2, ["ollama", "ollama"]),
+        ([json.dumps(WHOLE)] * 2, ["openai", "openai"]),
+        ([json.dumps(SAID), json.dumps(WHOLE)], ["openai", "openai"]),  # nothing tells beforehand which is which
+    ],
+)
+def test_a_request_that_may_be_of_several_apis_is_of_the_one_in_which_the_log_has_answers(
+    answers: list[str], dialects: list[str]
+) -> None:
+    found = seen("# model\n" + "\n".join(f">>> {json.dumps(PLAIN)}\n{answer}" for answer in answers))
+    heads = [each.draft.head for each in found if each.draft.kind == "request"]
+    assert [head and head.url for head in heads] == [f"{dialect}:" for dialect in dialects]

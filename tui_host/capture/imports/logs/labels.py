@@ -50,12 +50,14 @@ class Habits:
         have_ids: An id of a piece is that of its stream: not one of each piece alone, nor the same of all.
         have_labels: What stands before them in brackets, or behind `#`, names the exchange.
         have_keys: What is called an id, or is such a label, names one exchange: not all of a client, or of a session.
+        spoken: The dialects in which they are written.
     """
 
     is_mixed: bool = False
     have_ids: bool = True
     have_labels: bool = False
     have_keys: bool = True
+    spoken: frozenset[str] = frozenset()
 
 
 class Labels:

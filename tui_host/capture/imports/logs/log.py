@@ -104,12 +104,13 @@ class Log:
             else (lambda _: False),
         )
         servers = Servers(notes, peer, file.name, taught.ways)
-        self._passed = Passed(wires, lanes, servers, clock, have_labels=taught.habits.have_labels)
+        self._passed = Passed(wires, lanes, servers, clock, taught.habits)
 
     @property
     def habits(self) -> Habits:
         """What it taught of its answers."""
-        return replace(self._passed.lanes.habits, have_labels=self._passed.labels.are_several)
+        passed = self._passed
+        return replace(passed.lanes.habits, have_labels=passed.labels.are_several, spoken=frozenset(passed.spoken))
 
     def take(self, line: Line) -> Iterator[Seen]:
         """The next line."""

@@ -8,13 +8,13 @@ from collections.abc import Generator, Iterator, Sequence
 from tui_host.capture.imports.clock import Clock
 from tui_host.capture.imports.cut import CUT
 from tui_host.capture.imports.exchanges import NO_ANSWER_BUT, NO_STATUS, Exchanges
-from tui_host.capture.imports.logs.labels import Labels, key_in, label_in
+from tui_host.capture.imports.logs.labels import Habits, Labels, key_in, label_in
 from tui_host.capture.imports.logs.lanes import Lanes
 from tui_host.capture.imports.logs.servers import Servers
 from tui_host.capture.imports.pythonic import written_as_json
 from tui_host.capture.imports.quoted import Around, Quoted
 from tui_host.capture.imports.seen import Moment, Seen
-from tui_host.capture.imports.wires import Known, Wires, is_piece
+from tui_host.capture.imports.wires import Known, Wires, dialects_of_request, is_piece
 from tui_host.capture.words import mapping
 from tui_host.errors import JSON
 
@@ -35,13 +35,14 @@ class Passed:
         lanes: Its exchanges.
         servers: Its servers.
         clock: Hears its times.
-        have_labels: What stands in brackets names the exchange, as the log taught before.
+        habits: What the log taught before of its answers.
 
     Attributes:
         lanes: Its exchanges.
         servers: Its servers.
         clock: Its time.
         labels: Learns what names an exchange.
+        spoken: The dialects in which answers were written.
         url: Where the next request is sent; empty if that is not told.
         event_name: The line with the name of the next event; empty if there is none.
         outer: What stands around the text in which what comes stands; None where that is a line of the log itself.
@@ -49,13 +50,15 @@ class Passed:
         lead: What stands before the last line of a stream that has words of its own.
     """
 
-    def __init__(self, wires: Wires, lanes: Lanes, servers: Servers, clock: Clock, *, have_labels: bool) -> None:
+    def __init__(self, wires: Wires, lanes: Lanes, servers: Servers, clock: Clock, habits: Habits) -> None:
         self._wires = wires
         self.lanes = lanes
         self.servers = servers
         self.clock = clock
         self.labels = Labels()
-        self._have_labels = have_labels
+        self._have_labels = habits.have_labels
+        self._answered = habits.spoken
+        self.spoken: set[str] = set()
         self.url = ""
         self.event_name = b""
         self.outer: Around | None = None
@@ -106,6 +109,7 @@ class Passed:
 
     def part(self, data: bytes, around: Around, dialect: str = "", form: str = "sse") -> Generator[Seen, None, bool]:
         """A stream's text, or a piece of it; says whether it is one: what tells no dialect is one where something was asked."""
+        self.spoken |= {dialect} - {""}
         lane = self.lanes.of(around.key)
         if dialect or lane.is_open:
             lane = self.lanes.answering(around.key, lane.stream.value_in(data))
@@ -135,11 +139,18 @@ class Passed:
                 url, self.url, self.event_name = address_in(around.words, self._wires) or self.url, "", b""
                 lane = self.lanes.asking(around.key, b"" if it.is_cut else data)
                 yield from self.lanes.ended()
-                yield from lane.request(data, at, dialect=it.dialect, url=url, malformed=CUT if it.is_cut else None)
+                dialect = self._dialect_of(value, it.dialect)
+                yield from lane.request(data, at, dialect=dialect, url=url, malformed=CUT if it.is_cut else None)
             case "answer":
+                self.spoken.add(it.dialect)
                 lane = self.lanes.answering(around.key, value)
                 yield from self.lanes.ended()
                 yield from self._answer(lane, data, value, it, at, is_event=bool(_FIELD.search(around.words)))
+
+    def _dialect_of(self, value: JSON, dialect: str) -> str:
+        """That of a request: where it may be one of several, the one in which it is answered, if that is told apart."""
+        fitting = dialects_of_request(value, dialect) & self._answered
+        return next(iter(fitting)) if len(fitting) == 1 else dialect
 
     def _answer(
         self, lane: Exchanges, data: bytes, value: JSON, it: Known, at: Moment, *, is_event: bool
