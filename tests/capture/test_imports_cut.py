@@ -212,3 +212,30 @@ def test_pieces_of_a_stream_that_are_written_for_eyes_are_a_line_each(lead: str)
     ):
         _, found = reading_of(f"> {BODY}\n{''.join(map(write, pieces))}")
         assert b"".join(bodies(found, "chunk")).decode() == "".join(form.format(json.dumps(each)) for each in pieces)
+
+
+def test_an_answer_that_its_logger_cut_takes_nothing_in_that_follows_it() -> None:
+    """Each body is cut at so many characters; what stands next in the same place is no rest of the one before."""
+    lines: list[JSON] = []
+    for number in range(3):
+        asked = json.dumps({"model": "m", "messages": [{"role": "user", "content": f"question {number} " * 20}]})
+        pieces = [
+            {"object": "chat.completion.chunk", "id": f"c{number}", "choices": [{"delta": {"content": word}}]}
+            for word in ("all", "of", "it")
+        ]
+        answer = "".join(f"data: {json.dumps(piece)}\n\n" for piece in pieces)
+        lines += [{"dir": "request", "body": asked[:200]}, {"dir": "response", "body": answer[:-20]}]
+    _, found = reading_of("# model\n" + "\n".join(json.dumps(each) for each in lines))
+    requests = [each.draft for each in found if each.draft.kind == "request"]
+    assert [f"question {number}".encode() in draft.data for number, draft in enumerate(requests)] == [True] * 3
+    said = [
+        b"".join(
+            each.draft.data for each in found if each.draft.kind == "chunk" and each.draft.exchange == draft.exchange
+        )
+        for draft in requests
+    ]
+    assert [[f'"c{other}"'.encode() in data for other in range(3)] for data in said] == [
+        [True, False, False],
+        [False, True, False],
+        [False, False, True],
+    ]

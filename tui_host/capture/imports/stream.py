@@ -25,6 +25,9 @@ _SAID = re.compile(rb"(?m)^data:[ \t]?([^\r\n]*)")
 _DONE = re.compile(rb"(?m)^data:[ \t]*\[DONE\]")
 _MARK = re.compile(rb'\\.?|"|[{}\[\]]', re.DOTALL)
 _BREAK, _BREAKS = re.compile(rb"\A\r?\n"), re.compile(rb"\A(?:\r?\n){1,2}")
+_LEAVES = re.compile(rb'(?:[^"\\]|\\.)*"\s*[^,:}\]\s]', re.DOTALL)
+"""It ends a string, and goes on as no JSON does behind one."""
+_FIELDS = re.compile(rb"\s*(?:event|data):")
 _END = 2
 """Line breaks behind an event."""
 _BEGINS = re.compile(rb"message_start|response\.created")
@@ -69,14 +72,23 @@ class Stream:
 
     def goes_on(self, data: bytes) -> bool:
         """Whether something that stands where the last piece did is the next one."""
-        return self.is_within or (bool(self._head) and _BEGUN.match(data) is not None)
+        return self._is_within_with(data) or (bool(self._head) and _BEGUN.match(data) is not None)
+
+    def _is_within_with(self, data: bytes) -> bool:
+        """Whether a piece may be the rest of a line: not where what came ended in the middle, as whoever wrote the log cut it off."""
+        if self._in_string:
+            is_other = _LEAVES.match(data, 1 if self._is_escaped else 0) is not None
+        else:
+            is_other = self._depth > 0 and _FIELDS.match(data) is not None
+        return self.is_within and not is_other
 
     def value_in(self, data: bytes) -> JSON:
         """What the first event of a piece says, or its name tells of that; None where it goes on within one."""
-        found = None if self.is_within else _SAID.search(data)
+        is_rest = self._is_within_with(data)
+        found = None if is_rest else _SAID.search(data)
         if found is not None:
             return read_value(found[1])
-        named = None if self.is_within else _NAMED.match(data)
+        named = None if is_rest else _NAMED.match(data)
         return None if named is None else {"type": named[1].decode()}
 
     def begins_anew(self, data: bytes) -> bool:
