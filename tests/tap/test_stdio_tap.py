@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -259,7 +259,17 @@ def test_a_host_that_has_blocked_the_signal_of_a_childs_end_sees_the_servers_end
     assert said(process) == b"still"
 
 
+@pytest.fixture
+def stoppable() -> Iterator[None]:
+    """What is started has the usual way with signals that stop: who began the tests may ignore them, as without job control."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in /proc who is stopped")
+@pytest.mark.usefixtures("stoppable")
 def test_what_stops_the_tap_stops_the_server_and_both_go_on_together(tmp_path: Path) -> None:
     process = start(tap(tmp_path, *PYTHON, "import os\nos.write(1, b'%d\\n' % os.getpid())\nos.read(0, 1)"))
     both = process.pid, int(line_of(process))
