@@ -28,6 +28,7 @@ from tui_host.cli.listing import listing
         ("claude-code", (), 0, ["the OpenAI SDK for Python", "Claude Code"]),
         ("claude-code", ("math__add",), 0, ["the OpenAI SDK for Python", "Claude Code"]),
         ("claude-code", (), 1, ["Claude Code"]),
+        ("claude-code", (), 2, ["the OpenAI SDK for Python", "Claude Code"]),  # one more than was asked for
         ("@librechat/api-client", (), 0, ["the OpenAI SDK for Python", "LibreChat"]),
         ("@librechat/api-client", ("math__add",), 0, ["LibreChat"]),
         ("@librechat/api-client", (), 1, ["LibreChat"]),
@@ -46,9 +47,10 @@ def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_s
     asked = [User("what is it?")]
     if not calls:
         math.result(math.call("add", call.arguments)[0], "3")
-    list(model.answer(form, model.ask(form, asked, "OpenAI/Python 3.54.0"), Answer("", [call] * calls)))
-    if calls:
+    list(model.answer(form, model.ask(form, asked, "OpenAI/Python 3.54.0"), Answer("", [call] if calls else [])))
+    for _ in range(calls):
         math.result(math.call("add", call.arguments)[0], "3")
+    if calls:
         again = [*asked, Answer("", [call]), Results([(call, "3")])]
         list(model.answer(form, model.ask(form, again, "OpenAI/Python 3.54.0"), Answer("It is three.")))
     assert all(tap.kept.recording.close() for tap in (model, math))

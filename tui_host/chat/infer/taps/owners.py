@@ -44,6 +44,9 @@ class _Asked:
         self._at = [at_ns for at_ns, _ in lasting]
         self._until = list(accumulate((until_ns for _, until_ns in lasting), max))
 
+    def __len__(self) -> int:
+        return len(self._at)
+
     def is_before(self, at_ns: int) -> bool:
         """Whether one of them was asked for by then."""
         return self._at[0] <= at_ns + SURE_NS
@@ -100,13 +103,21 @@ class Owners:
                 yield one, two
 
     def carriers(self, taps: Collection[str]) -> Iterator[tuple[Agent, str]]:
-        """Who asked for calls through taps, each with what the client calls itself that carried one of these, and can have been no other's."""
+        """Who asked for calls through taps, each with what the client calls itself that carried one of these, and can have been no other's.
+
+        Where more was carried of a call than was asked for, somebody else carried some of it, and nothing tells which.
+        """
         asked = [each for tap in taps for each in self._asked_in(tap).items()]
+        carried: dict[tuple[Agent, tuple[str, str], str], list[str]] = {}
         for tap in taps if asked else ():
             clients = {line: name for each in self._stories(tap) for line, name in each.frames.clients.items()}
-            yield from (
-                (agent, clients.get(sent.line, "")) for sent, agent in self._of_one(tap, asked, is_waiting=True)
-            )
+            for sent, agent in self._of_one(tap, asked, is_waiting=True):
+                key = agent, (sent.server, sent.tool), sent.arguments
+                carried.setdefault(key, []).append(clients.get(sent.line, ""))
+        for (agent, tool, arguments), names in carried.items():
+            meant = [each for own, calls in asked if own == agent for each in calls.get(arguments, ())]
+            if len(names) <= sum(len(each) for each in meant if tools_named(each.name, [tool])):
+                yield from ((agent, name) for name in names)
 
     def _calls_of_one(self, server: str, names: Mapping[str, T]) -> Iterator[tuple[Sent, T]]:
         """The calls that a tap carried and that taps of one name alone can have asked for, each with that name."""
