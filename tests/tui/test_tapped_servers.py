@@ -142,7 +142,7 @@ async def test_a_server_that_a_person_is_reading_stays_where_others_are_told_lat
     async with running(tmp_path, config=own) as app:
         screen = ServersScreen(app.host, story.servers)
         app.app.push_screen(screen)
-        await app.until_shown("none was recorded")
+        await app.until_shown("none was recorded", "> ○ own")
         await app.press("enter")
         for capture, name in (("c", "math"), ("d", "time")):
             ServerTap(story.world, capture, name).start(["add"])
