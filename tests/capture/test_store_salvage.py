@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -137,6 +140,35 @@ def test_a_damaged_file_of_an_older_form_is_carried_over_into_the_newest(tmp_pat
     store.close()
 
     assert out == (GOLDEN / "store.told").read_bytes()
+
+
+BEGUN = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("CREATE TABLE begun (thing)")
+connection.executemany("INSERT INTO begun VALUES (?)", ((os.urandom(4000),) for _ in range(50)))
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_a_killed_process_had_begun_is_taken_back_and_all_else_is_there(tmp_path: Path, *, is_new: bool) -> None:
+    """A journal that is left behind can be brought in by none that may only read."""
+    path, notices = tmp_path / "tui-host.db", list[str]()
+    if not is_new:
+        Store.open(path).close()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")
+    subprocess.run([sys.executable, "-c", BEGUN, path], check=False)
+    assert path.with_name("tui-host.db-journal").stat().st_size > 0
+    Store.open(path, notices=notices).close()
+    assert notices == []
+    with closing(sqlite3.connect(path)) as connection:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    assert "sessions" in names
+    assert "begun" not in names
 
 
 def test_a_file_of_whose_tables_not_even_the_names_are_text_is_set_aside_and_told(tmp_path: Path) -> None:

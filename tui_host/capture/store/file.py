@@ -236,6 +236,8 @@ def _is_damaged(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode in {sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY}:
+            return False  # who wrote it was killed: SQLite takes back what that one had begun when it is opened to be written
         if is_damage(error):
             return True
         raise

@@ -117,7 +117,7 @@ class _Relay:
         self._group = 0
         self._is_running = True
         self._is_over = threading.Event()
-        self._is_hurried = self._is_abandoned = False
+        self._is_hurried = self._is_abandoned = self._is_left = False
         self._nowhere = os.open(os.devnull, os.O_RDWR)
         self._wake, self._waking = os.pipe()
         input_read, self._input = os.pipe()
@@ -211,6 +211,7 @@ class _Relay:
         os._exit(0)
 
     def _go_on(self, held: Sequence[Pump]) -> None:
+        self._is_left = True
         if self._into.is_over:
             Thread(self._end_without_host)
         if self._err.is_over:
@@ -324,6 +325,8 @@ class _Relay:
 
     def _after_errors(self) -> None:
         os.close(self._errors)
+        if self._is_left:
+            os.dup2(self._nowhere, 2)  # the host, which has seen the exit, may wait for its end
 
 
 def _close_own() -> None:
