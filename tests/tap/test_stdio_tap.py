@@ -342,6 +342,25 @@ def test_who_is_left_behind_with_the_servers_pipes_is_heard_after_its_exit_until
     until(lambda: not runs(left))
 
 
+QUIET_LATER = (
+    "import os, sys\nif os.fork() == 0:\n    os.write(1, os.read(0, 99)); os.write(2, b'here\\n'); os.close(2)\n"
+    "    while data := os.read(0, 99): os.write(1, data)\n    os._exit(0)\nsys.exit(3)"
+)
+"""The same, but its standard error is closed only once the host has said something."""
+
+
+def test_standard_error_ends_when_who_is_left_behind_closes_it_later(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *PYTHON, QUIET_LATER))
+    assert process.wait() == 3
+    for _ in range(2):
+        push(process, CALL)
+        assert pull(process, len(CALL)) == CALL
+    assert told(process) == "here\n"  # to its end, while the host may go on
+    push(process, CALL)
+    assert pull(process, len(CALL)) == CALL
+    write(process, []).join()
+
+
 def test_the_server_gets_the_environment_as_the_host_composed_it(tmp_path: Path) -> None:
     for environment in ({"A": "1", "HOME": "/nowhere", "LC_ALL": "C"}, {"TZ": "UTC", "HOME": "/nowhere"}):
         direct = subprocess.run(["/usr/bin/env"], env=environment, capture_output=True, check=True).stdout
