@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.chat.infer.world import ServerTap, World
-from tests.tui.app_running import PATIENT, running
+from tests.tui.app_running import PATIENT, Running, running
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Draft, Record
@@ -57,6 +58,16 @@ def labels(story: Recorded, number: int = 0) -> list[str]:
     told, mask = story.servers.servers[number], Mask()
     entries = told_entries(told, flow_of(told, story.servers), Parts(mask), mask)
     return [" ".join(entry.label.split()) for entry in entries]
+
+
+@asynccontextmanager
+async def on_servers_screen(tmp_path: Path, story: Recorded) -> AsyncGenerator[Running]:
+    """The app with a server of its own, where the screen of a story's servers is up before any of them is told."""
+    own = f'{PATIENT}[servers.own]\nbundled = "math"\nenabled = false\n'
+    async with running(tmp_path, config=own) as app:
+        app.app.push_screen(ServersScreen(app.host, story.servers))
+        await app.until_shown("none was recorded", "> ○ own")
+        yield app
 
 
 def test_frames_tell_who_a_server_and_its_host_are_and_all_pages_of_what_it_lists() -> None:
@@ -120,12 +131,8 @@ def test_a_server_that_refused_its_host_says_why_and_what_it_was_not_asked_for_i
 
 
 async def test_the_first_of_the_servers_that_are_told_late_is_chosen_until_a_person_has_chosen(tmp_path: Path) -> None:
-    own = f'{PATIENT}[servers.own]\nbundled = "math"\nenabled = false\n'
     story = Recorded()
-    async with running(tmp_path, config=own) as app:
-        screen = ServersScreen(app.host, story.servers)
-        app.app.push_screen(screen)
-        await app.until_shown("none was recorded", "> ○ own")
+    async with on_servers_screen(tmp_path, story) as app:
         ServerTap(story.world, "c", "math").start(["add"])
         story.look()
         await app.until_shown("> ● math", "tools (1)")
@@ -137,12 +144,8 @@ async def test_the_first_of_the_servers_that_are_told_late_is_chosen_until_a_per
 
 
 async def test_a_server_that_a_person_is_reading_stays_where_others_are_told_late(tmp_path: Path) -> None:
-    own = f'{PATIENT}[servers.own]\nbundled = "math"\nenabled = false\n'
     story = Recorded()
-    async with running(tmp_path, config=own) as app:
-        screen = ServersScreen(app.host, story.servers)
-        app.app.push_screen(screen)
-        await app.until_shown("none was recorded", "> ○ own")
+    async with on_servers_screen(tmp_path, story) as app:
         await app.press("enter")
         for capture, name in (("c", "math"), ("d", "time")):
             ServerTap(story.world, capture, name).start(["add"])

@@ -114,8 +114,8 @@ def _record(
 
     place = None if asked.data_dir is None else Path(asked.data_dir)
 
-    def hope(are_good: Callable[[Path | None, Mapping[str, str]], bool]) -> None:
-        if asked.log is None and are_good(place, os.environ):  # who wants a log has it whole when the tap ends
+    def hope(do_bode_well: Callable[[Path | None, Mapping[str, str]], bool]) -> None:
+        if asked.log is None and do_bode_well(place, os.environ):  # who wants a log has it whole when the tap ends
             told.notice(HOPEFUL)
 
     if not ends.is_another:  # who was told that recording has broken off is told that it goes on
