@@ -144,6 +144,24 @@ def test_a_host_that_sends_the_models_id_along_leaves_no_doubt() -> None:
     assert {link.known for link in links if link.relation == "sent"} == {"id"}
 
 
+def test_a_models_id_with_the_calls_arguments_names_it_whatever_the_host_calls_the_tool() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    (asked,) = scene.asks("sum", call("plus", "c1"))
+    frames = [math.call("add", given, meta={"claudecode/toolUseId": "c1"})[1] for given in ({"a": 9}, SUM)]
+    assert scene.sent() == {asked: [(math.id, frames[1])]}
+
+
+@pytest.mark.parametrize("name", ["mcp__lab______", "mcp_lab_____", "mcp__lab__查询天气", "lab__查询天气"])
+def test_a_tool_whose_letters_are_not_ascii_is_called_by_what_hosts_make_of_its_name(name: str) -> None:
+    scene = Scene()
+    lab = scene.server("lab", "查询天气", "删除")
+    (asked,) = scene.asks("天气", Call("c1", name, dict(SUM)))
+    scene.runs(lab, "删除", "晴，二十五度")
+    frame = scene.runs(lab, "查询天气", "晴，二十五度")
+    assert scene.sent() == {asked: [frame]}
+
+
 def test_a_call_that_was_given_up_keeps_its_frame_whatever_comes_after() -> None:
     scene = Scene()
     math = scene.server("math", "add")

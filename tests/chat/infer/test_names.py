@@ -61,6 +61,49 @@ def test_a_servers_name_is_cut_only_as_hosts_cut_it(name: str, *, says: bool) ->
     assert names_server(name, "github-enterprise", "query") == says
 
 
+WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "get_天气", "get")] + [
+    ("数据库", "查询"),
+    ("数据库", "get"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("查询天气", ("lab", "查询天气")),
+        ("____", ("lab", "查询天气")),
+        ("mcp__lab__查询天气", ("lab", "查询天气")),
+        ("mcp__lab______", ("lab", "查询天气")),  # as Claude Code and Codex have it
+        ("mcp_lab_____", ("lab", "查询天气")),  # as Gemini CLI has it
+        ("lab_get___", ("lab", "get_天气")),  # as opencode has it
+        ("mcp__lab____", ("lab", "列表")),
+        ("mcp__lab__get___", ("lab", "get_天气")),
+        ("mcp__lab__get", ("lab", "get")),
+        ("数据库__查询", ("数据库", "查询")),
+        ("mcp__数据库__get", ("数据库", "get")),
+    ],
+)
+def test_a_name_stands_for_a_tool_whose_letters_are_not_ascii(name: str, tool: tuple[str, str]) -> None:
+    assert tools_named(name, WEATHER) == {tool}
+
+
+@pytest.mark.parametrize("name", ["查询", "box__查询", "mcp__box__查询", "mcp_box_查询", "mcp__box____"])
+def test_letters_that_are_not_ascii_tell_tools_apart(name: str) -> None:
+    assert tools_named(name, [("box", "查询"), ("box", "删除它")]) == {("box", "查询")}
+    assert tools_named(name, [("box", "删除它")]) == frozenset()
+
+
+def test_a_name_without_letters_that_two_tools_may_have_stands_for_both() -> None:
+    both = {("box", "查询"), ("box", "删除它")}
+    assert tools_named("box____", both) == both  # two hosts join and clean so
+
+
+@pytest.mark.parametrize("name", ["数据库_db__query", "mcp_____db_query", "数据库_db.query"])
+def test_a_servers_name_is_known_with_or_without_its_letters(name: str) -> None:
+    assert names_server(name, "数据库_db", "query")
+    assert names_another(name, "other", "query")
+
+
 @pytest.mark.parametrize("name", ["web__fetch", "get", "jobs__restart", "x" * 70, "mcp__jobs__get_status_of_all", ""])
 def test_a_name_that_no_tool_has_stands_for_none(name: str) -> None:
     assert tools_named(name, KNOWN) == frozenset()

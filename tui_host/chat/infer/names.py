@@ -19,7 +19,9 @@ _ALIKE = 12
 """Characters that the ends of a shortened name must have of the whole one."""
 _SERVER = 7
 """Characters of a server's name that say which it is."""
-_NO_WORD = re.compile(r"[^0-9A-Za-z]+")
+_NO_WORD = re.compile(r"[\W_]+")
+_NO_ASCII = re.compile(r"[^\x00-\x7f]|[^\w-]", re.ASCII)
+"""Hosts put `_` for each of these: most APIs take no other letters in a name."""
 _BEHIND = re.compile(r"_(?:mcp_.*|(?=[a-z]*\d)[0-9a-z]{6,8})\Z")
 """What hosts put behind a tool's name: the server's, or a part of its id."""
 _BY_KEY = re.compile(r"[0-9A-Za-z_-]{4,}0mcp0(.+)", re.DOTALL)
@@ -35,6 +37,8 @@ _CUT_BEFORE_KEY = (_SERVER,)
 _CUT_BEHIND_MCP = (12, 13, 14)
 """Characters of a server's name that hosts leave, however short the whole name is: those that put a key behind the tool's, or `mcp_` before."""
 _PARTS = re.compile(r"__|--|[./:]")
+_JOINING = ("", *"_-./:")
+"""What may stand before a tool's name, if anything does."""
 _DIGESTS = (40, 32, 16, 12, 10, 8, 7, 6)
 """Characters of a digest that hosts put behind a shortened name."""
 _READING = re.compile(r"access_mcp_resource|read_?(?:mcp_?)?resource(?:_?tool)?\Z", re.IGNORECASE)
@@ -75,6 +79,8 @@ def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[
         tools: Server and own name of all that are known.
     """
     known = list(tools)
+    if same := [each for each in known if not each[1].isascii() and name in _wholes(*each)]:
+        return frozenset(same)  # of what has no letters left each `_` counts
     fitting = [(tool, beside) for tool in known for beside in _beside(name, tool[1])]
     if fitting:
         longest = max(len(_squeezed(tool)) for (_, tool), _ in fitting)
@@ -134,10 +140,25 @@ def _squeezed(name: str) -> str:
     return _NO_WORD.sub("", name).lower()
 
 
+def _in_ascii(name: str) -> str:
+    return _NO_ASCII.sub("_", name)
+
+
+def _spelled(name: str) -> tuple[str, ...]:
+    """A name, and how hosts write it that leave no letters but ASCII's."""
+    return (name,) if name.isascii() else (name, _in_ascii(name))
+
+
 def _beside(name: str, tool: str) -> Iterator[str]:
     """What stands beside a tool's own name in a name that has it whole; nothing if it does not."""
     wanted, own = _cleaned(name), _cleaned(tool).strip("_")
     if not own:
+        return
+    if not tool.isascii() and name.isascii():
+        before = name.removesuffix(_in_ascii(tool))
+        is_joined = before.endswith("__") if before.startswith("mcp__") else before[-1:] in _JOINING
+        if before != name and is_joined:
+            yield _cleaned(before).strip("_")
         return
     by_key = _BY_KEY.fullmatch(name)
     if wanted.strip("_") == own or (by_key and by_key[1] == tool):
@@ -156,9 +177,11 @@ def _beside(name: str, tool: str) -> Iterator[str]:
 
 def _named(server: str, beside: str) -> int:
     """How much of a server's name stands beside a tool's: all of it, or its beginning; 0 if neither."""
-    whole, there = _squeezed(server), _squeezed(beside)
-    if whole and whole in there:
+    there = _squeezed(beside)
+    whole = next((each for each in map(_squeezed, _spelled(server)) if each and each in there), "")
+    if whole:
         return len(whole)
+    whole = _squeezed(server)
     return _SERVER if len(whole) > _SERVER and whole[:_SERVER] in there else 0
 
 
@@ -177,6 +200,10 @@ def _plain(beside: str) -> str:
 
 def _is_of(server: str, beside: str, name: str, tool: str) -> bool:
     """Whether what stands beside a tool's name is a server's, whole or cut."""
+    return any(_is_called(each, beside, name, tool) for each in _spelled(server))
+
+
+def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
     cleaned, there = _cleaned(server), _plain(beside)
     whole = _plain(server) or cleaned.strip("_")
     if _squeezed(there) == _squeezed(whole) or (_PLUGIN in _cleaned(beside) and there.endswith(f"_{whole}")):
@@ -202,8 +229,8 @@ def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[st
 
 
 def _wholes(server: str, tool: str) -> Iterator[str]:
-    clean = [re.sub(r"[^0-9A-Za-z_-]", "_", name) for name in (server, tool)]
-    for pattern in ("mcp__{}__{}", "{}__{}", "mcp--{}--{}", "{}_{}", "{}-{}"):
+    clean = [_in_ascii(name) for name in (server, tool)]
+    for pattern in ("mcp__{}__{}", "{}__{}", "mcp--{}--{}", "mcp_{}_{}", "{}_{}", "{}-{}"):
         yield pattern.format(server, tool)
         yield pattern.format(*clean)
 

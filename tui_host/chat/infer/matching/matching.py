@@ -133,7 +133,7 @@ def _is_told_unsent(call: Candidate) -> bool:
 
 
 def _by_id(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> dict[str, tuple[Sent, ...]]:
-    """What hosts say themselves: the model's id of the call stands in the frame."""
+    """What hosts say themselves: the model's id of the call stands in the frame, which has its arguments, or its tool's name."""
     owners: dict[str, list[Candidate]] = defaultdict(list)
     for each in candidates:
         if each.asked.wire_id:
@@ -141,7 +141,13 @@ def _by_id(candidates: Sequence[Candidate], frames: Sequence[Sent]) -> dict[str,
     joined: dict[str, tuple[Sent, ...]] = {}
     for frame in frames:
         found = [each for identity in frame.ids for each in owners.get(identity, ())]
-        if len(found) == 1 and tools_named(meant(found[0].asked)[0], [(frame.server, frame.tool)]):
+        if len(found) == 1 and _says_the_same(found[0], frame):
             key = found[0].asked.key
             joined[key] = (*joined.get(key, ()), frame)
     return joined
+
+
+def _says_the_same(call: Candidate, frame: Sent) -> bool:
+    """Whether a frame has a call's arguments, or its tool a name for which the call's may stand."""
+    name, arguments = meant(call.asked)
+    return arguments == frame.arguments or bool(tools_named(name, [(frame.server, frame.tool)]))
