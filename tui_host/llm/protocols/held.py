@@ -87,7 +87,12 @@ class Line:
     @property
     def may_begin_tag(self) -> bool:
         """Whether a tag here is meant as one: prose that mentions it goes on behind other words, or between ticks."""
-        return self.is_blank or (self._ticks % 2 == 0 and _TAG.search(self._last) is not None)
+        return self.is_blank or (not self.is_in_code and _TAG.search(self._last) is not None)
+
+    @property
+    def is_in_code(self) -> bool:
+        """Whether what comes stands between ticks."""
+        return self._ticks % 2 == 1
 
 
 def slices(delta: TextDelta) -> Iterator[TextDelta]:

@@ -63,6 +63,7 @@ class TagReader(TextReader):
         self._ending: Ending | None = None  # of the block, while it has not come
         self._end = -1
         self._calls = 0
+        self._is_anywhere = False
         self._steps: Mapping[Mode, Callable[[], _Step]] = {
             "text": self._in_text,
             "fence": self._in_fence,
@@ -74,9 +75,15 @@ class TagReader(TextReader):
             "over": self._over,
         }
 
+    def anywhere(self) -> Self:
+        """Itself, which from now on takes a tag for a call behind other words as well, as other hosts do: they run such calls."""
+        self._is_anywhere = True
+        return self
+
     @override
     def _anew(self) -> Self:
-        return type(self)(self._grammar, self._tools)
+        reader = type(self)(self._grammar, self._tools)
+        return reader.anywhere() if self._is_anywhere else reader
 
     @override
     def _ended(self) -> Sequence[ModelEvent]:
@@ -119,7 +126,7 @@ class TagReader(TextReader):
 
     def _at_tag(self, text: str) -> _Step:
         if not self._line.may_begin_tag:
-            return self._say(1)
+            return self._at_call(text, ()) if self._is_anywhere and not self._line.is_in_code else self._say(1)
         for tag in _THINKING:
             if tag not in self._grammar.tags and text.startswith(f"<{tag}>"):
                 self._held.take(len(tag) + 2)
@@ -128,10 +135,14 @@ class TagReader(TextReader):
         made_up = self._grammar.results if self._calls else ()
         if any(text.startswith(f"<{tag}>") for tag in made_up):
             return self._over()
+        return self._at_call(text, (*_THINKING, *made_up))
+
+    def _at_call(self, text: str, others: Sequence[str]) -> _Step:
+        """A tag that is a call's, or may become one, or one of others."""
         tag = next((tag for tag in self._grammar.tags if text.startswith(f"<{tag}>")), "")
         if tag:
             return self._at_block(text, tag)
-        is_beginning = any(f"<{tag}>".startswith(text) for tag in (*self._grammar.tags, *_THINKING, *made_up))
+        is_beginning = any(f"<{tag}>".startswith(text) for tag in (*self._grammar.tags, *others))
         return None if is_beginning and not self._is_final else self._say(1)
 
     def _at_mark(self, text: str) -> _Step:

@@ -19,6 +19,7 @@ from tui_host.llm.jsonspans import read_json, spans
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.by_name import protocol
 from tui_host.llm.protocols.protocol import Reader
+from tui_host.llm.protocols.tags import TagReader
 
 _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cline", re.compile(r"<use_mcp_tool>|<attempt_completion>")),
@@ -99,7 +100,12 @@ def readers_of(name: str, system: str) -> Callable[[], Reader]:
         ToolSpec(name=f"{each}__{_READS}", description="", schema={}, server=each, tool=_READS, resources=())
         for each in servers
     ]
-    return partial(protocol(name).reader, tools)
+    return partial(_reader, name, tools)
+
+
+def _reader(name: str, tools: Sequence[ToolSpec]) -> Reader:
+    reader = protocol(name).reader(tools)
+    return reader.anywhere() if isinstance(reader, TagReader) else reader
 
 
 def names_told(name: str, system: str) -> Sequence[str]:
